@@ -1,0 +1,2 @@
+//! The `oxiblosc` command.
+fn main() {}

@@ -1,0 +1,93 @@
+//! How a chunk is to be encoded, and where it stands.
+
+use crate::filter::BitshuffleRule;
+use crate::id::CodecId;
+use crate::nd::Geometry;
+use crate::pipeline::FilterSlots;
+
+/// How a chunk is to be encoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EncodeParams {
+    /// The codec.
+    pub codec: CodecId,
+    /// The `compcode_meta` byte, handed to the codec.
+    pub codec_meta: u8,
+    /// Compression level: 0 stores, 9 compresses best.
+    pub level: u8,
+    /// Size of an item in bytes, at least 1. Above 255 the header says 1, as C-Blosc2 does.
+    pub typesize: usize,
+    /// The filters.
+    pub filters: FilterSlots,
+    /// Bytes of a block; chosen from codec, level and type size when `None`. Rounded down to a multiple of
+    /// `typesize`.
+    pub block_size: Option<usize>,
+    /// Whether blocks are split into one stream per byte of the type.
+    pub split: SplitMode,
+    /// Train a dictionary for the chunk (codecs that can).
+    pub use_dict: bool,
+    /// Which layout to write.
+    pub format: ChunkFormat,
+}
+
+impl Default for EncodeParams {
+    /// BloscLZ at level 5 on shuffled bytes, like C-Blosc2; set `typesize` to the size of your items.
+    fn default() -> Self {
+        Self {
+            codec: CodecId::BLOSCLZ,
+            codec_meta: 0,
+            level: 5,
+            typesize: 1,
+            filters: FilterSlots::SHUFFLE,
+            block_size: None,
+            split: SplitMode::default(),
+            use_dict: false,
+            format: ChunkFormat::Blosc2,
+        }
+    }
+}
+
+/// Whether blocks are split into one stream per byte of the type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum SplitMode {
+    /// Every whole block is split.
+    Always,
+    /// No block is split.
+    Never,
+    /// Split where it usually helps: shuffled data, small types, fast codecs.
+    Auto,
+    /// The rule that readers of the first Blosc2 releases also expect; the same as [`SplitMode::Auto`] today.
+    #[default]
+    ForwardCompat,
+}
+
+/// Which layout of a chunk to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ChunkFormat {
+    /// 32-byte header, any codec, six filters.
+    #[default]
+    Blosc2,
+    /// 16-byte header of version 2, at most one of shuffle and bit shuffle, readable by Blosc 1.
+    Blosc1,
+}
+
+/// Where a chunk stands; everything here is optional knowledge that some plugins need.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct ChunkContext<'a> {
+    /// Number of the chunk in its frame.
+    pub number: Option<u64>,
+    /// True item size in bytes when the frame knows it (the chunk header cannot hold more than 255).
+    pub item_size: Option<usize>,
+    /// Shape of the array, when the frame holds one.
+    pub nd: Option<&'a Geometry>,
+    /// Forces a bit-shuffle rule; `None` chooses by the chunk's version. Frames of 2019 need
+    /// [`BitshuffleRule::WholeBlockOrNothing`].
+    pub bitshuffle: Option<BitshuffleRule>,
+}
+
+impl ChunkContext<'_> {
+    /// The context of chunk `number` of a frame.
+    pub fn numbered(number: u64) -> Self {
+        Self { number: Some(number), ..Self::default() }
+    }
+}

@@ -1,0 +1,160 @@
+//! The trait of codecs, and what a codec is told about the stream it works on.
+
+use dyn_clone::DynClone;
+use thiserror::Error;
+
+use crate::filter::BlockContext;
+
+/// Compresses and decompresses one stream: a filtered block, or one of the parts a split block falls into.
+///
+/// Each worker owns a clone of every codec it runs, so an implementation may keep contexts and scratch space in
+/// `self` without locks; it must not let one call influence the result of another.
+pub trait Codec: DynClone + Send + Sync {
+    /// Compresses `src` into `dst` and returns the number of bytes written, or `None` when the result does not fit.
+    ///
+    /// `dst` is as long as the largest result that is worth having; not fitting is normal and makes the caller store
+    /// the stream as it is.
+    fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError>;
+
+    /// Decompresses `src` into `dst`, which has exactly the decoded length, and returns the number of bytes written.
+    ///
+    /// `src` may hold anything that a damaged file can contain. Producing more or fewer bytes than `dst` holds is an
+    /// error; the caller checks the count as well.
+    fn decompress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError>;
+
+    /// Builds a dictionary for streams like `sample_count` consecutive samples of `sample_len` bytes at the start of
+    /// `samples`, or returns `None` when the codec has no dictionaries or the samples do not allow one.
+    fn train_dict(
+        &mut self,
+        samples: &[u8],
+        sample_len: usize,
+        sample_count: usize,
+        max_len: usize,
+    ) -> Result<Option<Vec<u8>>, CodecError> {
+        let _ = (samples, sample_len, sample_count, max_len);
+        Ok(None)
+    }
+}
+
+dyn_clone::clone_trait_object!(Codec);
+
+/// Facts about a codec on which the encoder's choice of block size and split depends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CodecTraits {
+    /// Slow and dense: blocks are chosen larger (chunk format, automatic block size).
+    pub high_ratio: bool,
+    /// Up to which level shuffled blocks are split into one stream per byte of the type, under automatic splitting;
+    /// `None` for never.
+    pub split_up_to_level: Option<u8>,
+    /// The codec can use a dictionary.
+    pub dict: bool,
+    /// The codec can compress; `false` for formats that are only read.
+    pub encode: bool,
+    /// Version of the payload format, stored in the `versionlz` byte.
+    pub version: u8,
+}
+
+impl CodecTraits {
+    /// A codec that compresses whole blocks, without dictionaries.
+    pub const PLAIN: Self = Self { high_ratio: false, split_up_to_level: None, dict: false, encode: true, version: 1 };
+
+    /// Marks the codec as slow and dense.
+    pub const fn high_ratio(mut self) -> Self {
+        self.high_ratio = true;
+        self
+    }
+
+    /// Splits shuffled blocks at levels up to `level`.
+    pub const fn split_up_to(mut self, level: u8) -> Self {
+        self.split_up_to_level = Some(level);
+        self
+    }
+
+    /// The codec can use a dictionary.
+    pub const fn with_dict(mut self) -> Self {
+        self.dict = true;
+        self
+    }
+
+    /// The codec only reads.
+    pub const fn decode_only(mut self) -> Self {
+        self.encode = false;
+        self
+    }
+}
+
+/// What a codec is told about the stream it works on.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct CodecContext<'a> {
+    /// The block that the stream belongs to.
+    pub block: BlockContext<'a>,
+    /// Compression level 0..=9 asked for; not recorded in a chunk and therefore 0 on the way back.
+    pub level: u8,
+    /// The `compcode_meta` byte.
+    pub meta: u8,
+    /// Which stream of the block this is.
+    pub stream: usize,
+    /// How many streams the block has: 1, or the type size when it is split.
+    pub streams: usize,
+    /// The dictionary of the chunk, if it has one.
+    pub dict: Option<&'a [u8]>,
+}
+
+impl<'a> CodecContext<'a> {
+    /// The context of a block that is one stream, without a dictionary.
+    pub const fn new(block: BlockContext<'a>, level: u8) -> Self {
+        Self { block, level, meta: 0, stream: 0, streams: 1, dict: None }
+    }
+}
+
+/// Why a codec could not do its work.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CodecError {
+    /// The compressed stream is damaged.
+    #[error("damaged stream at its byte {offset}: {reason}")]
+    Corrupt {
+        /// Offset in the compressed stream where the damage shows.
+        offset: usize,
+        /// What is wrong there.
+        reason: &'static str,
+    },
+    /// The stream decodes to another number of bytes than its block has.
+    #[error("stream decodes to {found} bytes, expected {expected}")]
+    Length {
+        /// Bytes the block has.
+        expected: usize,
+        /// Bytes decoded.
+        found: usize,
+    },
+    /// The codec only reads.
+    #[error("this codec can decode but not encode")]
+    DecodeOnly,
+    /// The meta byte has no meaning for this codec.
+    #[error("codec meta {meta} is not valid: {expected}")]
+    Meta {
+        /// The meta byte found.
+        meta: u8,
+        /// What would have been valid.
+        expected: &'static str,
+    },
+    /// The codec needs the shape of an array (b2nd metalayer) and there is none, or the block does not match it.
+    #[error("the block does not fit the array geometry: {reason}")]
+    Geometry {
+        /// What is missing or does not match.
+        reason: String,
+    },
+    /// The library underneath refused.
+    #[error("{library}: {message}")]
+    Library {
+        /// Name of the library.
+        library: &'static str,
+        /// Its message.
+        message: String,
+    },
+    /// Anything else a plugin wants to say.
+    #[error("{0}")]
+    Other(#[from] Box<dyn std::error::Error + Send + Sync>),
+}

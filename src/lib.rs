@@ -1,0 +1,4 @@
+//! Blosc2 as a streaming codec framework with an open plugin registry.
+pub use oxiblosc_core as core;
+pub use oxiblosc_plugins as plugins;
+pub use oxiblosc_streaming as streaming;

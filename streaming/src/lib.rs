@@ -1,0 +1,1 @@
+//! Async sinks and streams of Blosc2 frames.
