@@ -1,1 +1,43 @@
-//! The conformance kit.
+//! The conformance kit: proves that a filter or codec keeps the promises of its trait.
+//!
+//! A plugin author calls it from one test:
+//!
+//! ```
+//! use oxiblosc_conformance::{CodecCheck, FilterCheck};
+//! use oxiblosc_core::filter::{BlockContext, Filter, FilterError, FilterTraits};
+//! use oxiblosc_core::{FilterId, Registry, register_filter};
+//!
+//! /// Adds 1 to every byte.
+//! #[derive(Clone)]
+//! struct Bump;
+//!
+//! impl Filter for Bump {
+//!     fn forward(&mut self, _: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
+//!         dst.iter_mut().zip(src).for_each(|(d, s)| *d = s.wrapping_add(1));
+//!         Ok(())
+//!     }
+//!     fn backward(&mut self, _: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
+//!         dst.iter_mut().zip(src).for_each(|(d, s)| *d = s.wrapping_sub(1));
+//!         Ok(())
+//!     }
+//! }
+//!
+//! register_filter!(FilterId(201), "bump", FilterTraits::LOSSLESS, || Box::new(Bump));
+//!
+//! FilterCheck::new(Registry::linked()?, FilterId(201)).run()?.assert_passed();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The promises come from [`Filter`](oxiblosc_core::filter::Filter) and [`Codec`](oxiblosc_core::codec::Codec): every
+//! block length is accepted, every output byte is written, no call influences another, clones work side by side, the
+//! way back restores the data, and damage leads to an error and never to a panic.
+#![forbid(unsafe_code)]
+
+mod codec;
+pub mod data;
+mod filter;
+mod report;
+
+pub use codec::CodecCheck;
+pub use filter::FilterCheck;
+pub use report::Report;
