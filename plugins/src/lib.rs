@@ -2,4 +2,4 @@
 
 pub mod codecs;
 pub mod filters;
-mod simd;
+pub mod simd;

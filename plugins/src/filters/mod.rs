@@ -1,1 +1,41 @@
 //! Filters.
+
+mod bitshuffle;
+mod delta;
+mod shuffle;
+mod trunc_prec;
+
+pub use bitshuffle::BitShuffle;
+pub use delta::Delta;
+pub use shuffle::Shuffle;
+pub use trunc_prec::TruncPrec;
+
+use oxiblosc_core::filter::{BlockContext, FilterError};
+
+use crate::simd::{self, Level};
+
+/// The type size of the chunk, which no filter may divide by before it is known not to be 0.
+fn typesize(ctx: &BlockContext<'_>) -> Result<usize, FilterError> {
+    match ctx.typesize {
+        1..=255 => Ok(ctx.typesize),
+        typesize => Err(FilterError::TypeSize { typesize, expected: "1 to 255" }),
+    }
+}
+
+/// Number of low bits that the meta byte asks a truncating filter to clear: of `bits` bits it names, as a signed
+/// number, those to keep (positive) or those to clear (negative). At least one must stay.
+fn bits_to_clear(ctx: &BlockContext<'_>, bits: u32, expected: &'static str) -> Result<u32, FilterError> {
+    let error = FilterError::Meta { meta: ctx.meta, typesize: ctx.typesize, expected };
+    let asked = ctx.meta as i8;
+    let cleared =
+        if asked >= 0 { bits.checked_sub(asked.unsigned_abs().into()) } else { Some(asked.unsigned_abs().into()) };
+    cleared.filter(|cleared| *cleared < bits).ok_or(error)
+}
+
+/// Clears the low `bits` of every whole word of `width` bytes and copies the rest. C-Blosc2's encoder leaves that rest
+/// unwritten; its decoder takes it as it is.
+fn clear_low_bits(level: Level, width: usize, bits: u32, src: &[u8], dst: &mut [u8]) {
+    let whole = src.len() - src.len() % width;
+    simd::mask(level, width, u64::MAX << bits, &src[..whole], &mut dst[..whole]);
+    dst[whole..].copy_from_slice(&src[whole..]);
+}

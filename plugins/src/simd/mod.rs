@@ -1,1 +1,97 @@
 //! Kernels and their dispatch.
+//!
+//! A kernel is a plain function over byte slices. The functions of this module pick the implementation for a
+//! [`Level`]; each vector implementation has its twin in `scalar`, against which the tests compare it byte by byte.
+//! The level is a value that every filter carries, not a global: tests and benchmarks force one by building a filter
+//! with it.
+
+mod level;
+mod scalar;
+
+pub use level::Level;
+
+/// Byte transposition: byte `j` of item `i` moves to `j * n + i`, where `n = src.len() / width`. The tail that is no
+/// whole item is copied.
+///
+/// # Panics
+/// When the slices differ in length or `width` is 0.
+pub(crate) fn shuffle(level: Level, width: usize, src: &[u8], dst: &mut [u8]) {
+    assert_eq!(src.len(), dst.len(), "a filter maps a block to a block of the same length");
+    if width == 1 || src.len() < width {
+        return dst.copy_from_slice(src);
+    }
+    let _ = level;
+    scalar::shuffle(width, src, dst);
+}
+
+/// Inverse of [`shuffle`].
+pub(crate) fn unshuffle(level: Level, width: usize, src: &[u8], dst: &mut [u8]) {
+    assert_eq!(src.len(), dst.len(), "a filter maps a block to a block of the same length");
+    if width == 1 || src.len() < width {
+        return dst.copy_from_slice(src);
+    }
+    let _ = level;
+    scalar::unshuffle(width, src, dst);
+}
+
+/// Bit transposition of the leading `n` items, `n = src.len() / width` rounded down to a multiple of 8: bit `k` of
+/// byte `j` of item `8g + t` becomes bit `t` of byte `(8j + k) * n / 8 + g`. The rest is copied.
+///
+/// # Panics
+/// When the slices differ in length or `width` is 0.
+pub(crate) fn bitshuffle(level: Level, width: usize, src: &[u8], dst: &mut [u8]) {
+    assert_eq!(src.len(), dst.len(), "a filter maps a block to a block of the same length");
+    let _ = level;
+    scalar::bitshuffle(width, src, dst);
+}
+
+/// Inverse of [`bitshuffle`].
+pub(crate) fn bitunshuffle(level: Level, width: usize, src: &[u8], dst: &mut [u8]) {
+    assert_eq!(src.len(), dst.len(), "a filter maps a block to a block of the same length");
+    let _ = level;
+    scalar::bitunshuffle(width, src, dst);
+}
+
+/// `dst[i] = src[i] ^ other[i]`.
+///
+/// # Panics
+/// When the three slices differ in length.
+pub(crate) fn xor(level: Level, src: &[u8], other: &[u8], dst: &mut [u8]) {
+    assert!(src.len() == dst.len() && src.len() == other.len(), "xor works on slices of the same length");
+    let _ = level;
+    scalar::xor(src, other, dst);
+}
+
+/// Every word is replaced by its XOR with the word before it; the first one is copied.
+///
+/// # Panics
+/// When the slices differ in length or it is no multiple of `width`, which must be 1, 2, 4 or 8.
+pub(crate) fn xor_previous(level: Level, width: usize, src: &[u8], dst: &mut [u8]) {
+    check_words(width, src, dst);
+    let _ = level;
+    let first = width.min(src.len());
+    dst[..first].copy_from_slice(&src[..first]);
+    scalar::xor(&src[first..], &src[..src.len() - first], &mut dst[first..]);
+}
+
+/// Inverse of [`xor_previous`]: the running XOR.
+pub(crate) fn xor_running(level: Level, width: usize, src: &[u8], dst: &mut [u8]) {
+    check_words(width, src, dst);
+    let _ = level;
+    scalar::xor_running(width, src, dst);
+}
+
+/// Every word is ANDed with the low `width` bytes of `mask` (little-endian).
+///
+/// # Panics
+/// As for [`xor_previous`].
+pub(crate) fn mask(level: Level, width: usize, mask: u64, src: &[u8], dst: &mut [u8]) {
+    check_words(width, src, dst);
+    let _ = level;
+    scalar::mask(width, mask, src, dst);
+}
+
+fn check_words(width: usize, src: &[u8], dst: &[u8]) {
+    assert!(matches!(width, 1 | 2 | 4 | 8), "words have 1, 2, 4 or 8 bytes, not {width}");
+    assert!(src.len() == dst.len() && src.len().is_multiple_of(width), "word kernels work on whole words");
+}

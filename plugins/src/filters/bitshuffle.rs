@@ -1,0 +1,53 @@
+//! Bit shuffle (filter 2).
+
+use oxiblosc_core::filter::{BitshuffleRule, BlockContext, Filter, FilterError, FilterTraits};
+use oxiblosc_core::{FilterId, register_filter};
+
+use crate::simd::{self, Level};
+
+/// Gathers the lowest bits of the first bytes of all items, then the next bits, and so on: bit `k` of byte `j` of item
+/// `8g + t` becomes bit `t` of byte `(8j + k) * n / 8 + g`.
+///
+/// The number of items `n` must be a multiple of 8; [`BitshuffleRule`] says what happens when it is not. The meta byte
+/// is ignored.
+#[derive(Debug, Clone, Default)]
+pub struct BitShuffle {
+    level: Level,
+}
+
+impl BitShuffle {
+    /// A filter that uses the kernels of `level`.
+    pub const fn with_level(level: Level) -> Self {
+        Self { level }
+    }
+}
+
+/// The item size to transpose with; `None` when the block is stored as it is.
+fn width(ctx: &BlockContext<'_>, len: usize) -> Result<Option<usize>, FilterError> {
+    let width = super::typesize(ctx)?;
+    let transposes = match ctx.bitshuffle {
+        BitshuffleRule::LeadingEights => true,
+        BitshuffleRule::WholeBlockOrNothing => (len / width).is_multiple_of(8),
+    };
+    Ok(transposes.then_some(width))
+}
+
+impl Filter for BitShuffle {
+    fn forward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
+        match width(ctx, src.len())? {
+            Some(width) => simd::bitshuffle(self.level, width, src, dst),
+            None => dst.copy_from_slice(src),
+        }
+        Ok(())
+    }
+
+    fn backward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
+        match width(ctx, src.len())? {
+            Some(width) => simd::bitunshuffle(self.level, width, src, dst),
+            None => dst.copy_from_slice(src),
+        }
+        Ok(())
+    }
+}
+
+register_filter!(FilterId::BITSHUFFLE, "bitshuffle", FilterTraits::LOSSLESS, || Box::new(BitShuffle::default()));

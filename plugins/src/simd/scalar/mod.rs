@@ -1,0 +1,9 @@
+//! Portable kernels: what runs where there is nothing better, and the reference of every vector kernel.
+
+mod bitshuffle;
+mod shuffle;
+mod words;
+
+pub(super) use bitshuffle::{bitshuffle, bitunshuffle};
+pub(super) use shuffle::{shuffle, unshuffle};
+pub(super) use words::{mask, xor, xor_running};
