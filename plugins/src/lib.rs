@@ -1,5 +1,32 @@
 //! The codecs and filters of Blosc2, registered through the same door as anyone else's.
+//!
+//! Linking this crate is all it takes: every codec and filter registers itself, and
+//! [`Registry::linked`](oxiblosc_core::Registry::linked) finds them. A crate that is never named in the program is not
+//! linked, however; call [`link`] (the facade crate `oxiblosc` does) when nothing else of it is used.
+//!
+//! ```
+//! use oxiblosc_core::codec::CodecContext;
+//! use oxiblosc_core::filter::BlockContext;
+//! use oxiblosc_core::{CodecId, Registry};
+//!
+//! oxiblosc_plugins::link();
+//! let mut lz4 = Registry::linked()?.codec(CodecId::LZ4)?.instance();
+//!
+//! let ctx = CodecContext::new(BlockContext::new(1), 9);
+//! let data = b"the cat sat on the mat, the cat sat on the mat, the cat sat on the mat";
+//! let mut packed = [0; 70];
+//! let len = lz4.compress(&ctx, data, &mut packed)?.expect("the text repeats itself");
+//! assert!(len < data.len());
+//!
+//! let mut back = [0; 70];
+//! lz4.decompress(&ctx, &packed[..len], &mut back)?;
+//! assert_eq!(&back, data);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod codecs;
 pub mod filters;
 pub mod simd;
+
+/// Makes the linker keep this crate, and with it the registrations of its codecs and filters. Does nothing else.
+pub const fn link() {}

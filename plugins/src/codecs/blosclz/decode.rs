@@ -1,0 +1,236 @@
+//! The BloscLZ decoder.
+//!
+//! Source: C-Blosc2's BloscLZ. The stream is a series of operations, and the first is always a run of literals:
+//!
+//! - `000lllll`: l + 1 literals follow.
+//! - `LLLddddd [255.. n] D`: a match of L + 2 bytes at distance 256 d + D + 1. L = 7 is continued by bytes that are
+//!   added up to and including one that is not 255. When d and D are both at their largest, two more bytes follow, the
+//!   high one first, and the distance is 8192 more than they say.
+//!
+//! The top bits of the first byte are a marker. After a match another operation must follow: C-Blosc2 leaves the match
+//! out otherwise.
+//!
+//! Two decoders share this grammar: [`careful`] checks every step and decodes anything; [`hasty`] decodes the
+//! operations that are so far from the ends of both buffers that whole registers can be copied, and leaves the rest,
+//! and everything that looks wrong, to the careful one.
+
+use oxiblosc_core::codec::CodecError;
+
+use super::{FAR_DISTANCE, MAX_LITERALS};
+use crate::codecs::wild::{self, SLACK};
+
+/// Added to the value of the three length bits of a match.
+const LENGTH_BIAS: usize = 2;
+
+/// The value of the length bits that is continued in the bytes that follow.
+const CONTINUED: usize = 7;
+
+/// Where a decoder stands: always before an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Position {
+    /// Bytes of the stream consumed.
+    input: usize,
+    /// Bytes produced.
+    output: usize,
+}
+
+/// Decodes the stream `src` into all of `dst`.
+pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
+    let position = hasty(src, dst);
+    careful(src, dst, position)
+}
+
+fn corrupt(offset: usize, reason: &'static str) -> CodecError {
+    CodecError::Corrupt { offset, reason }
+}
+
+/// The operation at `input`. The marker in the first byte of the stream would make a match of it.
+fn operation(src: &[u8], input: usize) -> Option<u8> {
+    src.get(input).map(|&byte| if input == 0 { byte & 31 } else { byte })
+}
+
+/// Decodes from `at` to the end of the stream, checking everything.
+fn careful(src: &[u8], dst: &mut [u8], at: Position) -> Result<usize, CodecError> {
+    let Position { mut input, mut output } = at;
+    let expected = dst.len();
+    let byte = |input: usize| {
+        // A match is never the last operation, so another byte follows each of its own.
+        if input + 1 < src.len() {
+            Ok(usize::from(src[input]))
+        } else {
+            Err(corrupt(input, "the stream ends in a match"))
+        }
+    };
+    while let Some(op) = operation(src, input) {
+        if op < 32 {
+            let len = usize::from(op) + 1;
+            input += 1;
+            if len > expected - output {
+                return Err(CodecError::Length { expected, found: output + len });
+            }
+            let literals = src.get(input..input + len).ok_or_else(|| corrupt(input, "literals go past the stream"))?;
+            dst[output..output + len].copy_from_slice(literals);
+            input += len;
+            output += len;
+            continue;
+        }
+        let start = input;
+        byte(input)?;
+        input += 1;
+        let mut len = usize::from(op >> 5);
+        if len == CONTINUED {
+            loop {
+                let more = byte(input)?;
+                input += 1;
+                len += more;
+                // The second condition keeps the sum from overflowing; such a length is refused below.
+                if more != 255 || len > expected {
+                    break;
+                }
+            }
+        }
+        len += LENGTH_BIAS;
+        if len > expected - output {
+            return Err(CodecError::Length { expected, found: output + len });
+        }
+        let mut distance = usize::from(op & 31) << 8 | byte(input)?;
+        input += 1;
+        if distance == FAR_DISTANCE {
+            distance += byte(input)? << 8 | byte(input + 1)?;
+            input += 2;
+        }
+        distance += 1;
+        if distance > output {
+            return Err(corrupt(start, "distance reaches before the first byte"));
+        }
+        wild::repeat_exact(dst, output, distance, len);
+        output += len;
+    }
+    if output == expected { Ok(output) } else { Err(CodecError::Length { expected, found: output }) }
+}
+
+/// Room that an operation without continued length needs in the output.
+const SHORT_OUTPUT: usize = MAX_LITERALS + SLACK;
+
+/// What such an operation needs of the input: its first byte and 32 literals, which is more than a match needs.
+const SHORT_INPUT: usize = 1 + MAX_LITERALS;
+
+/// Decodes operations as long as both buffers have room for copies that overshoot, and returns where it stopped. The
+/// output before that position is what [`careful`] would have produced; the output after it is unspecified.
+fn hasty(src: &[u8], dst: &mut [u8]) -> Position {
+    let mut done = Position { input: 0, output: 0 };
+    let (Some(input_end), Some(output_end)) = (src.len().checked_sub(SHORT_INPUT), dst.len().checked_sub(SHORT_OUTPUT))
+    else {
+        return done;
+    };
+    let (from, to) = (src.as_ptr(), dst.as_mut_ptr());
+    // The marker in the first byte is not part of its operation.
+    let mut mask = 31;
+    while done.input <= input_end && done.output <= output_end {
+        let Position { mut input, output } = done;
+        // SAFETY: input <= src.len() - SHORT_INPUT.
+        let op = usize::from(unsafe { *from.add(input) } & mask);
+        mask = 255;
+        input += 1;
+        if op < 32 {
+            // SAFETY: the input has SHORT_INPUT - 1 = 32 bytes after the operation's first, the output more than 32.
+            // They are different allocations, one borrowed mutably.
+            unsafe {
+                let (low, high) = (wild::load16(from.add(input)), wild::load16(from.add(input + 16)));
+                wild::store16(to.add(output), low);
+                wild::store16(to.add(output + 16), high);
+            }
+            done = Position { input: input + op + 1, output: output + op + 1 };
+            continue;
+        }
+        let mut len = op >> 5;
+        if len == CONTINUED {
+            loop {
+                let Some(&more) = src.get(input) else { return done };
+                input += 1;
+                len += usize::from(more);
+                if more != 255 {
+                    break;
+                }
+                // Stopping here keeps the sum from overflowing.
+                if len > dst.len() {
+                    return done;
+                }
+            }
+            if dst.len() - output < len.saturating_add(LENGTH_BIAS + SLACK) {
+                return done;
+            }
+        }
+        len += LENGTH_BIAS;
+        // The low distance byte, two bytes of a far distance, and the operation that must follow.
+        if src.len() - input < 4 {
+            return done;
+        }
+        // SAFETY: four bytes are left, by the check above.
+        let mut distance = (op & 31) << 8 | usize::from(unsafe { *from.add(input) });
+        input += 1;
+        if distance == FAR_DISTANCE {
+            // SAFETY: three bytes are left.
+            let far = unsafe { u16::from_be(from.add(input).cast::<u16>().read_unaligned()) };
+            distance += usize::from(far);
+            input += 2;
+        }
+        if distance >= output {
+            return done;
+        }
+        // SAFETY: distance + 1 <= output, so the bytes before are inside the output. `len + SLACK` bytes follow: for a
+        // continued length by the check above, else because len <= 8 and at least SHORT_OUTPUT are left.
+        unsafe { wild::repeat(to.add(output), distance + 1, len) };
+        done = Position { input, output: output + len };
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn both(src: &[u8], len: usize) -> Result<Vec<u8>, String> {
+        let mut fast = vec![0xA5; len];
+        let mut slow = vec![0x5A; len];
+        let fast_result = decompress(src, &mut fast).map_err(|e| e.to_string());
+        let slow_result = careful(src, &mut slow, Position { input: 0, output: 0 }).map_err(|e| e.to_string());
+        assert_eq!(fast_result, slow_result);
+        if fast_result.is_ok() {
+            assert_eq!(fast, slow);
+        }
+        fast_result.map(|_| fast)
+    }
+
+    #[test]
+    fn hand_made_streams() {
+        assert_eq!(both(&[0x20, b'x'], 1).unwrap(), b"x");
+        // Two literals, a match of 4 at distance 2, one literal.
+        assert_eq!(both(&[0x21, b'a', b'b', 0x40, 1, 0, b'c'], 7).unwrap(), b"abababc");
+        // A continued length: 7 + 255 + 3 + 2.
+        let mut expected = vec![b'a'; 268];
+        expected.push(b'z');
+        assert_eq!(both(&[0x20, b'a', 0xE0, 255, 3, 0, 0, b'z'], 269).unwrap(), expected);
+    }
+
+    #[test]
+    fn errors() {
+        for (src, len, what) in [
+            (&[][..], 1, "stream decodes to 0 bytes, expected 1"),
+            (&[0x20], 1, "damaged stream at its byte 1: literals go past the stream"),
+            (&[0x21, b'a', b'b'], 1, "stream decodes to 2 bytes, expected 1"),
+            (&[0x20, b'a', 0x40, 0], 5, "damaged stream at its byte 3: the stream ends in a match"),
+            (&[0x20, b'a', 0x40], 5, "damaged stream at its byte 2: the stream ends in a match"),
+            (
+                &[0x20, b'a', 0x40, 1, 0, b'c'],
+                6,
+                "damaged stream at its byte 2: distance reaches before the first byte",
+            ),
+            (&[0x20, b'a', 0x5F, 255, 0, 0], 6, "damaged stream at its byte 5: the stream ends in a match"),
+            (&[0x20, b'a', 0xE0, 255, 255], 9, "stream decodes to 265 bytes, expected 9"),
+            (&[0x20, b'a', 0xE0, 255, 255], 900, "damaged stream at its byte 4: the stream ends in a match"),
+        ] {
+            assert_eq!(both(src, len).unwrap_err(), what, "{src:?}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The LZ4 block decoder.
+//!
+//! Source: LZ4 block format. A block is a series of sequences: a token (high nibble: number of literals, low nibble:
+//! match length less 4; 15 in either is continued by bytes that are added up to and including one that is not 255),
+//! the literals, a 16-bit little-endian distance, 1 or more. The last sequence ends after its literals.
+//!
+//! Two decoders share this grammar: [`careful`] checks every step and decodes anything; [`hasty`] decodes the
+//! sequences that are so far from the ends of both buffers that whole registers can be copied, and leaves the rest,
+//! and everything that looks wrong, to the careful one.
+
+use oxiblosc_core::codec::CodecError;
+
+use crate::codecs::wild::{self, SLACK};
+
+/// "The minimum match length is 4": what a match length of 0 in the token stands for.
+const MIN_MATCH: usize = 4;
+
+/// The value of a nibble that is continued in the bytes that follow.
+const CONTINUED: usize = 15;
+
+/// Where a decoder stands: always between two sequences.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Position {
+    /// Bytes of the block consumed.
+    input: usize,
+    /// Bytes produced.
+    output: usize,
+}
+
+/// Decodes the LZ4 block `src` into all of `dst`. Matches may reach back into `dict`, which stands before `dst`.
+pub(super) fn decompress(src: &[u8], dst: &mut [u8], dict: &[u8]) -> Result<usize, CodecError> {
+    let position = hasty(src, dst);
+    careful(src, dst, dict, position)
+}
+
+fn corrupt(offset: usize, reason: &'static str) -> CodecError {
+    CodecError::Corrupt { offset, reason }
+}
+
+/// Adds up the bytes that continue a length. `limit` is the largest length that makes sense; the sum stops there, so
+/// that it cannot overflow.
+fn continued(src: &[u8], input: &mut usize, mut len: usize, limit: usize) -> Result<usize, CodecError> {
+    loop {
+        let byte = *src.get(*input).ok_or_else(|| corrupt(*input, "the block ends within a length"))?;
+        *input += 1;
+        len += usize::from(byte);
+        if byte != 255 || len > limit {
+            return Ok(len);
+        }
+    }
+}
+
+/// Decodes from `at` to the end of the block, checking everything.
+fn careful(src: &[u8], dst: &mut [u8], dict: &[u8], at: Position) -> Result<usize, CodecError> {
+    let Position { mut input, mut output } = at;
+    let expected = dst.len();
+    loop {
+        let token = *src.get(input).ok_or_else(|| corrupt(input, "the block ends without a last literal run"))?;
+        input += 1;
+
+        let mut len = usize::from(token >> 4);
+        if len == CONTINUED {
+            len = continued(src, &mut input, len, expected - output)?;
+        }
+        if len > expected - output {
+            return Err(CodecError::Length { expected, found: output + len });
+        }
+        let literals = src.get(input..input + len).ok_or_else(|| corrupt(input, "literals go past the block"))?;
+        dst[output..output + len].copy_from_slice(literals);
+        input += len;
+        output += len;
+        if input == src.len() {
+            break;
+        }
+
+        let Some(&[low, high]) = src.get(input..input + 2) else {
+            return Err(corrupt(input, "the block ends within a distance"));
+        };
+        let distance = usize::from(u16::from_le_bytes([low, high]));
+        if distance == 0 || distance > output + dict.len() {
+            return Err(corrupt(input, "distance is 0 or reaches before the first byte"));
+        }
+        input += 2;
+
+        let mut len = usize::from(token & 15);
+        if len == CONTINUED {
+            len = continued(src, &mut input, len, expected - output)?;
+        }
+        len += MIN_MATCH;
+        if len > expected - output {
+            return Err(CodecError::Length { expected, found: output + len });
+        }
+        if distance > output {
+            // The match begins in the dictionary and goes on, if it is that long, at the start of the output.
+            let start = dict.len() - (distance - output);
+            let from_dict = len.min(dict.len() - start);
+            dst[output..output + from_dict].copy_from_slice(&dict[start..start + from_dict]);
+            output += from_dict;
+            len -= from_dict;
+        }
+        if len > 0 {
+            wild::repeat_exact(dst, output, distance, len);
+        }
+        output += len;
+    }
+    if output == expected { Ok(output) } else { Err(CodecError::Length { expected, found: output }) }
+}
+
+/// Room that a sequence without continued lengths needs in the output: 14 literals, a match of 18 and the slack of
+/// its copy.
+const SHORT_OUTPUT: usize = 14 + 18 + SLACK;
+
+/// What such a sequence needs of the input: token, 16 bytes read for the literals, and the distance after 14 of them.
+const SHORT_INPUT: usize = 1 + 16 + 2;
+
+/// Decodes sequences as long as both buffers have room for copies that overshoot, and returns where it stopped. The
+/// output before that position is what [`careful`] would have produced; the output after it is unspecified.
+fn hasty(src: &[u8], dst: &mut [u8]) -> Position {
+    let mut done = Position::default();
+    let (Some(input_end), Some(output_end)) = (src.len().checked_sub(SHORT_INPUT), dst.len().checked_sub(SHORT_OUTPUT))
+    else {
+        return done;
+    };
+    let (from, to) = (src.as_ptr(), dst.as_mut_ptr());
+    loop {
+        let Position { mut input, mut output } = done;
+        if input > input_end || output > output_end {
+            return done;
+        }
+        // SAFETY: input <= src.len() - SHORT_INPUT.
+        let token = unsafe { *from.add(input) };
+        input += 1;
+
+        let mut len = usize::from(token >> 4);
+        if len != CONTINUED {
+            // SAFETY: 16 bytes are left of the input after the token, and more than 16 of the output, by the check
+            // at the top of the loop. At most 14 of them are kept.
+            unsafe { wild::store16(to.add(output), wild::load16(from.add(input))) };
+        } else {
+            loop {
+                let Some(&byte) = src.get(input) else { return done };
+                input += 1;
+                len += usize::from(byte);
+                if byte != 255 {
+                    break;
+                }
+                // Stopping here keeps the sum from overflowing.
+                if len > dst.len() {
+                    return done;
+                }
+            }
+            // What follows the literals must leave the room that a short sequence has after its literals.
+            if src.len() - input < len.saturating_add(SLACK + 2)
+                || dst.len() - output < len.saturating_add(SHORT_OUTPUT)
+            {
+                return done;
+            }
+            // SAFETY: both buffers hold `len + SLACK` bytes from here, by the check above; they are different
+            // allocations, one borrowed mutably.
+            unsafe { wild::copy(from.add(input), to.add(output), len) };
+        }
+        input += len;
+        output += len;
+
+        // SAFETY: a short run leaves at least SHORT_INPUT - 1 - 14 = 4 bytes of the input, a long one at least 2.
+        let distance = unsafe { usize::from(u16::from_le(from.add(input).cast::<u16>().read_unaligned())) };
+        input += 2;
+        if distance.wrapping_sub(1) >= output {
+            return done;
+        }
+        let mut len = usize::from(token & 15);
+        if len != CONTINUED {
+            len += MIN_MATCH;
+        } else {
+            loop {
+                let Some(&byte) = src.get(input) else { return done };
+                input += 1;
+                len += usize::from(byte);
+                if byte != 255 {
+                    break;
+                }
+                if len > dst.len() {
+                    return done;
+                }
+            }
+            len += MIN_MATCH;
+            if dst.len() - output < len.saturating_add(SLACK) {
+                return done;
+            }
+        }
+        // SAFETY: 1 <= distance <= output, so the bytes before are inside the output. `len + SLACK` bytes follow: for
+        // a continued length by the check just made, else because at least SHORT_OUTPUT - 14 bytes are left.
+        unsafe { wild::repeat(to.add(output), distance, len) };
+        done = Position { input, output: output + len };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Decodes with both decoders and checks that they agree, error or not.
+    fn both(src: &[u8], len: usize, dict: &[u8]) -> Result<Vec<u8>, String> {
+        let mut fast = vec![0xA5; len];
+        let mut slow = vec![0x5A; len];
+        let fast_result = decompress(src, &mut fast, dict).map_err(|e| e.to_string());
+        let slow_result = careful(src, &mut slow, dict, Position::default()).map_err(|e| e.to_string());
+        assert_eq!(fast_result, slow_result);
+        if fast_result.is_ok() {
+            assert_eq!(fast, slow);
+        }
+        fast_result.map(|_| fast)
+    }
+
+    #[test]
+    fn hand_made_blocks() {
+        assert_eq!(both(&[0x10, b'x'], 1, &[]).unwrap(), b"x");
+        // One literal, a run of 11 and five last literals.
+        assert_eq!(
+            both(&[0x17, b'a', 1, 0, 0x50, b'v', b'w', b'x', b'y', b'z'], 17, &[]).unwrap(),
+            b"aaaaaaaaaaaavwxyz"
+        );
+        // A match that begins in the dictionary and goes on in the output.
+        assert_eq!(both(&[0x14, b'!', 4, 0, 0x10, b'.'], 10, b"abc").unwrap(), b"!abc!abc!.");
+    }
+
+    #[test]
+    fn errors() {
+        for (src, len, what) in [
+            (&[][..], 1, "damaged stream at its byte 0: the block ends without a last literal run"),
+            (&[0x20, b'x'], 2, "damaged stream at its byte 1: literals go past the block"),
+            (&[0xF0, 255], 600, "damaged stream at its byte 2: the block ends within a length"),
+            (&[0x10, b'x', 1], 9, "damaged stream at its byte 2: the block ends within a distance"),
+            (&[0x10, b'x', 0, 0], 9, "damaged stream at its byte 2: distance is 0 or reaches before the first byte"),
+            (&[0x10, b'x', 2, 0], 9, "damaged stream at its byte 2: distance is 0 or reaches before the first byte"),
+            (&[0x10, b'x', 1, 0], 5, "damaged stream at its byte 4: the block ends without a last literal run"),
+            (&[0x10, b'x', 1, 0, 0], 4, "stream decodes to 5 bytes, expected 4"),
+            (&[0x10, b'x', 1, 0, 0], 6, "stream decodes to 5 bytes, expected 6"),
+            (&[0x30, b'x', b'y', b'z'], 2, "stream decodes to 3 bytes, expected 2"),
+        ] {
+            assert_eq!(both(src, len, &[]).unwrap_err(), what);
+        }
+    }
+}

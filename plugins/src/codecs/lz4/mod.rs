@@ -1,0 +1,108 @@
+//! LZ4 and its high-compression variant: raw LZ4 blocks, without LZ4's framing.
+//!
+//! Source: chunk format document, codecs 1 and 2, and the LZ4 block format. A dictionary is what LZ4 calls an external
+//! one: its bytes stand before those of the stream, and matches may reach into its last 64 KiB.
+
+mod decode;
+mod encode;
+mod sequence;
+
+use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
+use oxiblosc_core::{CodecId, register_codec};
+
+use self::encode::FastEncoder;
+
+register_codec!(CodecId::LZ4, "lz4", CodecTraits::PLAIN.split_up_to(9).with_dict(), || Box::new(Lz4::default()));
+register_codec!(CodecId::LZ4HC, "lz4hc", CodecTraits::PLAIN.high_ratio().with_dict(), || Box::new(Lz4Hc::default()));
+
+/// The codec `lz4`. The level sets how fast it gives up on bytes that do not compress: acceleration is 10 - level.
+#[derive(Default)]
+pub struct Lz4 {
+    encoder: Option<FastEncoder>,
+}
+
+impl Clone for Lz4 {
+    /// An instance with tables of its own, made when they are first needed.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Codec for Lz4 {
+    fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
+        let acceleration = 10usize.saturating_sub(ctx.level.into()).max(1);
+        Ok(self.encoder.get_or_insert_with(FastEncoder::new).compress(src, dst, acceleration))
+    }
+
+    fn decompress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
+        decode::decompress(src, dst, ctx.dict.unwrap_or_default())
+    }
+
+    fn train_dict(
+        &mut self,
+        samples: &[u8],
+        len: usize,
+        count: usize,
+        max: usize,
+    ) -> Result<Option<Vec<u8>>, CodecError> {
+        Ok(train(samples, len, count, max))
+    }
+}
+
+/// The codec `lz4hc`, which looks longer for matches and is read like `lz4`.
+#[derive(Default)]
+pub struct Lz4Hc {
+    encoder: Option<FastEncoder>,
+}
+
+impl Clone for Lz4Hc {
+    /// An instance with tables of its own, made when they are first needed.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Codec for Lz4Hc {
+    fn compress(&mut self, _: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
+        Ok(self.encoder.get_or_insert_with(FastEncoder::new).compress(src, dst, 1))
+    }
+
+    fn decompress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
+        decode::decompress(src, dst, ctx.dict.unwrap_or_default())
+    }
+
+    fn train_dict(
+        &mut self,
+        samples: &[u8],
+        len: usize,
+        count: usize,
+        max: usize,
+    ) -> Result<Option<Vec<u8>>, CodecError> {
+        Ok(train(samples, len, count, max))
+    }
+}
+
+/// LZ4 has no training: the dictionary is the beginning of the samples, as in C-Blosc2.
+fn train(samples: &[u8], sample_len: usize, sample_count: usize, max_len: usize) -> Option<Vec<u8>> {
+    let total = sample_len.saturating_mul(sample_count).min(samples.len()).min(max_len);
+    (total > 0).then(|| samples[..total].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lz4, Lz4Hc};
+    use crate::codecs::testing;
+
+    #[test]
+    fn round_trips() {
+        testing::round_trips::<Lz4>(&[0, 1, 5, 9], None);
+        testing::round_trips::<Lz4>(&[5], Some(b"the cat sat on the mat"));
+        testing::round_trips::<Lz4Hc>(&[1, 5, 9], None);
+    }
+
+    #[test]
+    fn survives_damage() {
+        testing::survives_damage::<Lz4>(None);
+        testing::survives_damage::<Lz4>(Some(b"the cat sat on the mat, and dog ran"));
+    }
+}
