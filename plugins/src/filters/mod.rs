@@ -1,12 +1,21 @@
-//! Filters.
+//! The filters that Blosc2 defines and those registered with it.
 
 mod bitshuffle;
+mod bytedelta;
+mod cells;
 mod delta;
+mod int_trunc;
+mod ndcell;
+mod ndmean;
 mod shuffle;
 mod trunc_prec;
 
 pub use bitshuffle::BitShuffle;
+pub use bytedelta::{ByteDelta, ByteDeltaOld};
 pub use delta::Delta;
+pub use int_trunc::IntTrunc;
+pub use ndcell::NdCell;
+pub use ndmean::NdMean;
 pub use shuffle::Shuffle;
 pub use trunc_prec::TruncPrec;
 

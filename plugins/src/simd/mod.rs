@@ -81,6 +81,23 @@ pub(crate) fn xor_running(level: Level, width: usize, src: &[u8], dst: &mut [u8]
     scalar::xor_running(width, src, dst);
 }
 
+/// Every byte is replaced by its difference to the byte before it, modulo 256; the first one is copied.
+///
+/// # Panics
+/// When the slices differ in length.
+pub(crate) fn sub_previous(level: Level, src: &[u8], dst: &mut [u8]) {
+    assert_eq!(src.len(), dst.len(), "a filter maps a block to a block of the same length");
+    let _ = level;
+    scalar::sub_previous(src, dst);
+}
+
+/// Inverse of [`sub_previous`]: the running sum.
+pub(crate) fn add_running(level: Level, src: &[u8], dst: &mut [u8]) {
+    assert_eq!(src.len(), dst.len(), "a filter maps a block to a block of the same length");
+    let _ = level;
+    scalar::add_running(src, dst);
+}
+
 /// Every word is ANDed with the low `width` bytes of `mask` (little-endian).
 ///
 /// # Panics
