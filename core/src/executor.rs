@@ -1,6 +1,7 @@
 //! How work on independent blocks reaches threads, without this crate starting any.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Runs a closure on several workers at once and waits for all of them.
 ///
@@ -47,4 +48,72 @@ pub fn for_each(executor: &dyn Executor, count: usize, task: impl Fn(usize, usiz
             task(worker, i);
         }
     });
+}
+
+/// Hands the items of `items` to the workers of `executor`, in their order and one at a time, until there are none or
+/// `task` fails; `count` is how many there are. Returns the first error that a worker reported.
+///
+/// Items may borrow mutably from one buffer (`chunks_mut`), which is how blocks are decoded side by side into their
+/// places without unsafe code.
+pub fn try_for_each<T, E: Send>(
+    executor: &dyn Executor,
+    count: usize,
+    mut items: impl Iterator<Item = T> + Send,
+    task: impl Fn(usize, T) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    let workers = executor.workers().min(count);
+    if workers <= 1 {
+        return items.try_for_each(|item| task(0, item));
+    }
+    let items = Mutex::new(items);
+    let failed = Mutex::new(None);
+    executor.run(workers, &|worker| {
+        loop {
+            // The guard must be gone before the task runs, or the workers would take turns.
+            let item = locked(&items).next();
+            let Some(item) = item else { return };
+            if let Err(error) = task(worker, item) {
+                locked(&failed).get_or_insert(error);
+                // Nobody wants the rest.
+                while locked(&items).next().is_some() {}
+                return;
+            }
+        }
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+/// Locks, also when another worker panicked: the executor passes that panic on, and what the lock guards is either
+/// consistent at any point or thrown away then.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One value per worker, made when first needed and kept between calls.
+pub(crate) struct PerWorker<W> {
+    workers: Vec<Mutex<W>>,
+}
+
+impl<W> PerWorker<W> {
+    pub(crate) const fn new() -> Self {
+        Self { workers: Vec::new() }
+    }
+
+    /// The values of the first `count` workers. An executor runs each worker number once at a time, so nobody waits
+    /// for these locks; they are there because safe code cannot know that.
+    pub(crate) fn first<E>(
+        &mut self,
+        count: usize,
+        mut new: impl FnMut() -> Result<W, E>,
+    ) -> Result<&mut [Mutex<W>], E> {
+        while self.workers.len() < count {
+            self.workers.push(Mutex::new(new()?));
+        }
+        Ok(&mut self.workers[..count])
+    }
+}
+
+/// The value itself, by way of the exclusive borrow.
+pub(crate) fn unlocked<W>(mutex: &mut Mutex<W>) -> &mut W {
+    mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
 }

@@ -32,13 +32,17 @@ pub struct FilterTraits {
     /// `backward(forward(x))` may differ from `x`. The encoder then derives the delta reference from what a decoder
     /// will see.
     pub lossy: bool,
+    /// `backward` copies, so that it need not be called: the filter discards information and does nothing else.
+    pub forward_only: bool,
 }
 
 impl FilterTraits {
     /// A filter that restores its input bit by bit.
-    pub const LOSSLESS: Self = Self { lossy: false };
+    pub const LOSSLESS: Self = Self { lossy: false, forward_only: false };
     /// A filter that discards information.
-    pub const LOSSY: Self = Self { lossy: true };
+    pub const LOSSY: Self = Self { lossy: true, forward_only: false };
+    /// A filter that discards information and leaves the rest where it is: its `backward` copies.
+    pub const FORWARD_ONLY: Self = Self { lossy: true, forward_only: true };
 }
 
 /// What a filter or codec is told about the block it works on.

@@ -5,7 +5,7 @@
 
 use thiserror::Error;
 
-use crate::filter::{BlockContext, Filter, FilterError};
+use crate::filter::{BlockContext, Filter, FilterError, FilterTraits};
 use crate::id::FilterId;
 use crate::registry::{Registry, RegistryError};
 
@@ -63,16 +63,27 @@ impl FilterSlots {
 }
 
 /// Instances of the filters of six slots, owned by one worker, with the buffers between them.
+#[derive(Default)]
 pub struct Pipeline {
+    slots: FilterSlots,
     stages: Vec<Stage>,
+    /// Every filter met so far; an instance serves all slots that name its filter, in one chunk and the next.
+    instances: Vec<Instance>,
     between: [Vec<u8>; 2],
-    lossy: bool,
 }
 
+/// One occupied slot.
+#[derive(Clone, Copy)]
 struct Stage {
     slot: usize,
     id: FilterId,
     meta: u8,
+    instance: usize,
+}
+
+struct Instance {
+    id: FilterId,
+    traits: FilterTraits,
     filter: Box<dyn Filter>,
 }
 
@@ -82,16 +93,43 @@ impl Pipeline {
     /// # Errors
     /// [`PipelineError::Registry`] names the slot whose filter has no provider.
     pub fn new(slots: &FilterSlots, registry: &Registry) -> Result<Self, PipelineError> {
-        let mut lossy = false;
-        let stages = slots
-            .active()
-            .map(|(slot, FilterSlot { id, meta })| {
-                let entry = registry.filter(id).map_err(|source| PipelineError::Registry { slot, source })?;
-                lossy |= entry.info().traits.lossy;
-                Ok(Stage { slot, id, meta, filter: entry.instance() })
-            })
-            .collect::<Result<_, PipelineError>>()?;
-        Ok(Self { stages, between: [Vec::new(), Vec::new()], lossy })
+        let mut pipeline = Self::default();
+        pipeline.set(slots, registry)?;
+        Ok(pipeline)
+    }
+
+    /// Changes the slots, keeping the filters that were instantiated before. `registry` must be the one that they
+    /// came from.
+    ///
+    /// # Errors
+    /// As for [`Pipeline::new`]; the pipeline is empty then.
+    pub fn set(&mut self, slots: &FilterSlots, registry: &Registry) -> Result<(), PipelineError> {
+        if self.slots == *slots {
+            return Ok(());
+        }
+        self.stages.clear();
+        self.slots = FilterSlots::NONE;
+        let mut stages = std::mem::take(&mut self.stages);
+        for (slot, FilterSlot { id, meta }) in slots.active() {
+            let instance = self.instance(id, registry).map_err(|source| PipelineError::Registry { slot, source })?;
+            stages.push(Stage { slot, id, meta, instance });
+        }
+        self.stages = stages;
+        self.slots = *slots;
+        Ok(())
+    }
+
+    fn instance(&mut self, id: FilterId, registry: &Registry) -> Result<usize, RegistryError> {
+        if let Some(index) = self.instances.iter().position(|instance| instance.id == id) {
+            return Ok(index);
+        }
+        let entry = registry.filter(id)?;
+        self.instances.push(Instance { id, traits: entry.info().traits, filter: entry.instance() });
+        Ok(self.instances.len() - 1)
+    }
+
+    fn traits(&self) -> impl Iterator<Item = FilterTraits> + '_ {
+        self.stages.iter().map(|stage| self.instances[stage.instance].traits)
     }
 
     /// Whether no slot holds a filter, so that blocks pass through unchanged.
@@ -101,25 +139,41 @@ impl Pipeline {
 
     /// Whether any filter discards information.
     pub fn is_lossy(&self) -> bool {
-        self.lossy
+        self.traits().any(|traits| traits.lossy)
+    }
+
+    /// Whether the way back leaves every block as it is, so that it need not be taken.
+    pub fn backward_is_identity(&self) -> bool {
+        self.traits().all(|traits| traits.forward_only)
     }
 
     /// Applies the filters in slot order from `src` to `dst`, both of the length of the block: the first filter reads
     /// the caller's bytes and the last one writes the caller's buffer, so nothing is copied on the way.
     pub fn forward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), PipelineError> {
-        run(self.stages.iter_mut(), &mut self.between, ctx, src, dst, Filter::forward)
+        let Self { stages, instances, between, .. } = self;
+        run(stages.iter(), instances, between, ctx, src, dst, Filter::forward)
     }
 
     /// Undoes the filters in reverse slot order from `src` to `dst`, both of the length of the block.
     pub fn backward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), PipelineError> {
-        run(self.stages.iter_mut().rev(), &mut self.between, ctx, src, dst, Filter::backward)
+        let Self { stages, instances, between, .. } = self;
+        // Filters without a way back would only copy.
+        let needed = |stage: &&Stage| !instances[stage.instance].traits.forward_only;
+        let mut used = [Stage { slot: 0, id: FilterId::NONE, meta: 0, instance: 0 }; SLOTS];
+        let mut count = 0;
+        for stage in stages.iter().rev().filter(needed) {
+            used[count] = *stage;
+            count += 1;
+        }
+        run(used[..count].iter(), instances, between, ctx, src, dst, Filter::backward)
     }
 }
 
 type Apply = fn(&mut (dyn Filter + 'static), &BlockContext<'_>, &[u8], &mut [u8]) -> Result<(), FilterError>;
 
 fn run<'s>(
-    stages: impl ExactSizeIterator<Item = &'s mut Stage>,
+    stages: impl ExactSizeIterator<Item = &'s Stage>,
+    instances: &mut [Instance],
     between: &mut [Vec<u8>; 2],
     ctx: &BlockContext<'_>,
     src: &[u8],
@@ -135,15 +189,17 @@ fn run<'s>(
     for buffer in [&mut *filled, &mut *spare].into_iter().take(count - 1) {
         // Grown once to the block size; filters overwrite every byte, so old contents need no clearing.
         if buffer.len() < src.len() {
-            buffer.resize(src.len(), 0);
+            *buffer = vec![0; src.len()];
         }
     }
-    let (mut filled, mut spare) = (filled, spare);
+    // The stages read and write: caller -> A -> B -> A -> ... -> caller. `filled` is the one written last.
+    let (mut filled, mut spare) = (spare, filled);
     for (i, stage) in stages.enumerate() {
         let ctx = BlockContext { meta: stage.meta, ..*ctx };
         let input = if i == 0 { src } else { &filled[..src.len()] };
         let output = if i + 1 == count { &mut *dst } else { &mut spare[..src.len()] };
-        apply(&mut *stage.filter, &ctx, input, output).map_err(|source| PipelineError::Filter {
+        let filter = &mut *instances[stage.instance].filter;
+        apply(filter, &ctx, input, output).map_err(|source| PipelineError::Filter {
             slot: stage.slot,
             id: stage.id,
             source,

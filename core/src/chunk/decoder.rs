@@ -1,36 +1,46 @@
 //! From a chunk to its bytes.
 
+use std::sync::Mutex;
+
+use super::block_decoder::{BlockDecoder, Job};
+use super::map::{BlockMap, Body};
 use super::{ChunkContext, ChunkError};
-use crate::executor::Executor;
+use crate::executor::{Executor, Inline, PerWorker, locked, try_for_each, unlocked};
 use crate::limits::Limits;
 use crate::registry::Registry;
 
 /// Decodes chunks; owned by one worker and reused, so that contexts and scratch space are too.
-pub struct ChunkDecoder {}
+///
+/// Codecs and filters are looked up when a block needs them: stored and special chunks decode without any.
+pub struct ChunkDecoder {
+    registry: Registry,
+    limits: Limits,
+    workers: PerWorker<BlockDecoder>,
+}
 
 impl ChunkDecoder {
     /// A decoder that finds codecs and filters in `registry`, with the default [`Limits`].
     pub fn new(registry: &Registry) -> Self {
-        let _ = registry;
-        todo!()
+        Self { registry: registry.clone(), limits: Limits::default(), workers: PerWorker::new() }
     }
 
     /// Replaces the limits.
-    pub fn with_limits(self, limits: Limits) -> Self {
-        let _ = limits;
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
         self
     }
 
     /// Decodes a whole chunk into a new buffer.
     pub fn decode(&mut self, chunk: &[u8], ctx: &ChunkContext<'_>) -> Result<Vec<u8>, ChunkError> {
-        let _ = (chunk, ctx);
-        todo!()
+        let map = self.map(chunk)?;
+        let mut dst = vec![0; map.header().nbytes];
+        self.decode_all(&map, chunk, ctx, &mut dst, &Inline)?;
+        Ok(dst)
     }
 
     /// Decodes a whole chunk into `dst`, which must have exactly the decoded length.
     pub fn decode_into(&mut self, chunk: &[u8], ctx: &ChunkContext<'_>, dst: &mut [u8]) -> Result<(), ChunkError> {
-        let _ = (chunk, ctx, dst);
-        todo!()
+        self.decode_into_on(chunk, ctx, dst, &Inline)
     }
 
     /// Decodes a whole chunk into `dst`, its blocks spread over the workers of `executor`.
@@ -41,7 +51,149 @@ impl ChunkDecoder {
         dst: &mut [u8],
         executor: &dyn Executor,
     ) -> Result<(), ChunkError> {
-        let _ = (chunk, ctx, dst, executor);
-        todo!()
+        let map = self.map(chunk)?;
+        self.decode_all(&map, chunk, ctx, dst, executor)
     }
+
+    /// Decodes one block into `dst`, which must have exactly the length of the decoded block
+    /// ([`BlockMap::decoded_len`]). `span` holds the bytes of the chunk that [`BlockMap::span`] names, and
+    /// `reference` the decoded first block when [`BlockMap::needs_reference`] says so.
+    pub fn decode_block_into(
+        &mut self,
+        map: &BlockMap,
+        block: usize,
+        span: &[u8],
+        reference: Option<&[u8]>,
+        ctx: &ChunkContext<'_>,
+        dst: &mut [u8],
+    ) -> Result<(), ChunkError> {
+        self.check_limit(map)?;
+        let expected = map.decoded_len(block, span)?;
+        if dst.len() != expected {
+            return Err(ChunkError::Destination { expected, found: dst.len() });
+        }
+        let needed = map.span(block);
+        if span.len() != needed.len() {
+            return Err(ChunkError::Truncated {
+                what: "block",
+                offset: needed.start,
+                expected: needed.len(),
+                found: span.len(),
+            });
+        }
+        let found = reference.map_or(0, <[u8]>::len);
+        if map.needs_reference(block) && found < expected {
+            return Err(ChunkError::Reference { block, expected, found });
+        }
+        let job = Job { map, ctx, reference };
+        unlocked(&mut self.workers(1)?[0]).decode(&job, block, span, dst)
+    }
+
+    /// As [`ChunkDecoder::decode_block_into`], into a new buffer.
+    pub fn decode_block(
+        &mut self,
+        map: &BlockMap,
+        block: usize,
+        span: &[u8],
+        reference: Option<&[u8]>,
+        ctx: &ChunkContext<'_>,
+    ) -> Result<Vec<u8>, ChunkError> {
+        self.check_limit(map)?;
+        let mut dst = vec![0; map.decoded_len(block, span)?];
+        self.decode_block_into(map, block, span, reference, ctx, &mut dst)?;
+        Ok(dst)
+    }
+
+    fn map(&self, chunk: &[u8]) -> Result<BlockMap, ChunkError> {
+        let map = BlockMap::of_chunk(chunk)?;
+        self.check_limit(&map)?;
+        Ok(map)
+    }
+
+    fn check_limit(&self, map: &BlockMap) -> Result<(), ChunkError> {
+        let (limit, found) = (self.limits.chunk_bytes, map.header().nbytes);
+        if found > limit {
+            return Err(ChunkError::Limit { what: "decoded chunk", limit, found });
+        }
+        Ok(())
+    }
+
+    fn workers(&mut self, count: usize) -> Result<&mut [Mutex<BlockDecoder>], ChunkError> {
+        let registry = &self.registry;
+        self.workers.first(count, || Ok(BlockDecoder::new(registry.clone())))
+    }
+
+    fn decode_all(
+        &mut self,
+        map: &BlockMap,
+        chunk: &[u8],
+        ctx: &ChunkContext<'_>,
+        dst: &mut [u8],
+        executor: &dyn Executor,
+    ) -> Result<(), ChunkError> {
+        let header = map.header();
+        if dst.len() != header.nbytes {
+            return Err(ChunkError::Destination { expected: header.nbytes, found: dst.len() });
+        }
+        match map.body() {
+            Body::Special(fill) => fill.write(0, dst),
+            Body::Stored => dst.copy_from_slice(&chunk[header.header_len()..header.cbytes]),
+            Body::Blocks { .. } if header.has_vl_blocks() => {
+                let blocks = split_vl(map, chunk, dst)?;
+                self.decode_blocks(map, chunk, ctx, None, blocks.into_iter(), executor)?;
+            }
+            Body::Blocks { .. } => {
+                let mut blocks = dst.chunks_mut(header.blocksize).enumerate();
+                let mut reference = None;
+                if map.needs_reference(1) {
+                    // The others are coded against this one.
+                    if let Some((block, dst)) = blocks.next() {
+                        let job = Job { map, ctx, reference: None };
+                        unlocked(&mut self.workers(1)?[0]).decode(&job, block, &chunk[map.span(block)], dst)?;
+                        reference = Some(&*dst);
+                    }
+                }
+                self.decode_blocks(map, chunk, ctx, reference, blocks, executor)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn decode_blocks<'d>(
+        &mut self,
+        map: &BlockMap,
+        chunk: &[u8],
+        ctx: &ChunkContext<'_>,
+        reference: Option<&[u8]>,
+        blocks: impl ExactSizeIterator<Item = (usize, &'d mut [u8])> + Send,
+        executor: &dyn Executor,
+    ) -> Result<(), ChunkError> {
+        let count = blocks.len();
+        let workers = &*self.workers(executor.workers().min(count).max(1))?;
+        let job = Job { map, ctx, reference };
+        try_for_each(executor, count, blocks, |worker, (block, dst)| {
+            locked(&workers[worker]).decode(&job, block, &chunk[map.span(block)], dst)
+        })
+    }
+}
+
+/// Divides the decoded chunk into its blocks, whose lengths are written in front of each.
+fn split_vl<'d>(map: &BlockMap, chunk: &[u8], mut dst: &'d mut [u8]) -> Result<Vec<(usize, &'d mut [u8])>, ChunkError> {
+    let nbytes = dst.len();
+    let mut blocks = Vec::with_capacity(map.block_count());
+    for block in 0..map.block_count() {
+        let span = map.span(block);
+        let len = map.decoded_len(block, &chunk[span.clone()])?;
+        if len > dst.len() {
+            let expected = format!("at most {} (what nbytes leaves)", dst.len());
+            return Err(ChunkError::invalid("length of a variable-length block", span.start, expected, len));
+        }
+        let (head, tail) = dst.split_at_mut(len);
+        blocks.push((block, head));
+        dst = tail;
+    }
+    if !dst.is_empty() {
+        return Err(ChunkError::invalid("nbytes", 4, format!("{} (sum of the blocks)", nbytes - dst.len()), nbytes));
+    }
+    Ok(blocks)
 }

@@ -2,14 +2,20 @@
 //!
 //! Source: chunk format document (Blosc2) and header format document (Blosc 1).
 
+mod block_decoder;
+mod block_encoder;
 mod decoder;
 mod encoder;
 mod error;
 mod header;
+mod map;
 mod params;
+mod plan;
+mod special;
 
 pub use decoder::ChunkDecoder;
 pub use encoder::ChunkEncoder;
-pub use error::ChunkError;
+pub use error::{ChunkError, StreamError};
 pub use header::{ChunkHeader, SpecialKind};
+pub use map::{BlockMap, MapProgress};
 pub use params::{ChunkContext, ChunkFormat, EncodeParams, SplitMode};

@@ -1,0 +1,234 @@
+//! From the streams of one block to its bytes.
+
+use super::error::StreamError;
+use super::header::VERSION_BLOSC1;
+use super::map::{BlockMap, Body, WORD};
+use super::plan::{BLOSC1_MAX_STREAMS, BLOSC1_MIN_STREAM};
+use super::{ChunkContext, ChunkError};
+use crate::codec::{Codec, CodecContext};
+use crate::filter::BlockContext;
+use crate::id::CodecId;
+use crate::pipeline::Pipeline;
+use crate::registry::{Registry, RegistryError};
+
+/// Decodes blocks; one per thread. Codecs, filters and buffers stay from chunk to chunk.
+pub(crate) struct BlockDecoder {
+    codecs: Codecs,
+    pipeline: Pipeline,
+    /// A block as the codec left it, before the filters are undone.
+    filtered: Vec<u8>,
+}
+
+/// What a block decoder is told besides the block itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Job<'a> {
+    pub(crate) map: &'a BlockMap,
+    pub(crate) ctx: &'a ChunkContext<'a>,
+    /// The decoded first block of the chunk, at least as long as any other one, for the blocks that need it.
+    pub(crate) reference: Option<&'a [u8]>,
+}
+
+impl BlockDecoder {
+    pub(crate) fn new(registry: Registry) -> Self {
+        let codecs = Codecs { registry, loaded: Vec::new() };
+        Self { codecs, pipeline: Pipeline::default(), filtered: Vec::new() }
+    }
+
+    /// Decodes `block`, whose bytes are `span`, into `dst` of exactly its length.
+    pub(crate) fn decode(
+        &mut self,
+        job: &Job<'_>,
+        block: usize,
+        span: &[u8],
+        dst: &mut [u8],
+    ) -> Result<(), ChunkError> {
+        let Job { map, ctx, reference } = *job;
+        let header = map.header();
+        let dict = match map.body() {
+            Body::Special(fill) => {
+                fill.write(block * header.blocksize, dst);
+                return Ok(());
+            }
+            Body::Stored => {
+                dst.copy_from_slice(span);
+                return Ok(());
+            }
+            Body::Blocks { dict, .. } => dict.as_deref(),
+        };
+        let Self { codecs, pipeline, filtered } = self;
+        let failed = |source| ChunkError::Pipeline { block, source };
+        pipeline.set(&header.filters, &codecs.registry).map_err(failed)?;
+
+        let typesize = usize::from(header.typesize);
+        let mut context = BlockContext::new(typesize);
+        context.item_size = ctx.item_size.unwrap_or(typesize);
+        context.chunk = ctx.number;
+        context.block = block;
+        context.offset = map.block_bytes(block).map_or(0, |bytes| bytes.start);
+        context.last_short = map.is_last_short(block);
+        context.nd = ctx.nd;
+        context.reference = reference.filter(|_| map.needs_reference(block));
+        context.bitshuffle = ctx.bitshuffle.unwrap_or_else(|| map.bitshuffle_rule());
+
+        let mut streams = Streams { codecs, map, context, dict, span };
+        if pipeline.backward_is_identity() {
+            return streams.decode(dst);
+        }
+        if filtered.len() < dst.len() {
+            // Fresh zero pages cost less than clearing old ones, and the contents do not matter.
+            *filtered = vec![0; dst.len()];
+        }
+        let filtered = &mut filtered[..dst.len()];
+        streams.decode(filtered)?;
+        pipeline.backward(&context, filtered, dst).map_err(failed)
+    }
+}
+
+/// The codecs met so far.
+struct Codecs {
+    registry: Registry,
+    loaded: Vec<(CodecId, Box<dyn Codec>)>,
+}
+
+impl Codecs {
+    fn get(&mut self, id: CodecId) -> Result<&mut dyn Codec, RegistryError> {
+        let index = match self.loaded.iter().position(|(loaded, _)| *loaded == id) {
+            Some(index) => index,
+            None => {
+                self.loaded.push((id, self.registry.codec(id)?.instance()));
+                self.loaded.len() - 1
+            }
+        };
+        Ok(&mut *self.loaded[index].1)
+    }
+}
+
+/// The streams of one block.
+struct Streams<'a> {
+    codecs: &'a mut Codecs,
+    map: &'a BlockMap,
+    context: BlockContext<'a>,
+    dict: Option<&'a [u8]>,
+    span: &'a [u8],
+}
+
+impl Streams<'_> {
+    fn decode(&mut self, dst: &mut [u8]) -> Result<(), ChunkError> {
+        if self.map.header().has_vl_blocks() {
+            return self.decode_vl(dst);
+        }
+        let (count, other) = self.counts(dst.len());
+        match (self.decode_split(count, dst), other) {
+            (Err(error), Some(other)) => self.decode_split(other, dst).map_err(|_| error),
+            (result, _) => result,
+        }
+    }
+
+    /// How many streams the block has, and how many it may have instead.
+    ///
+    /// Blosc2 splits every block but a short last one into as many streams as an item has bytes, unless the "do not
+    /// split" flag is set. Blosc 1 also leaves large types and small blocks whole, and its releases before 1.11 did
+    /// not know the flag, so that it is clear in chunks that were never split. Under "always split", though, later
+    /// ones wrote what the rule of Blosc2 reads.
+    fn counts(&self, len: usize) -> (usize, Option<usize>) {
+        let header = self.map.header();
+        let typesize = self.context.typesize;
+        if !header.is_split() || self.context.last_short || typesize == 1 {
+            return (1, None);
+        }
+        let splits_in_blosc1 = typesize <= BLOSC1_MAX_STREAMS && len / typesize >= BLOSC1_MIN_STREAM;
+        if header.version <= VERSION_BLOSC1 && !splits_in_blosc1 { (1, Some(typesize)) } else { (typesize, None) }
+    }
+
+    fn decode_split(&mut self, count: usize, dst: &mut [u8]) -> Result<(), ChunkError> {
+        let len = dst.len() / count;
+        if len * count != dst.len() || len == 0 {
+            return Err(self.error(0, 0, StreamError::Split { block_len: dst.len(), streams: count }));
+        }
+        let mut pos = 0;
+        for (stream, dst) in dst.chunks_exact_mut(len).enumerate() {
+            let start = pos;
+            pos += self.decode_stream(stream, count, start, dst).map_err(|e| self.error(stream, start, e))?;
+        }
+        Ok(())
+    }
+
+    /// Decodes the stream at `start` of the span and returns how many bytes of the span it takes.
+    fn decode_stream(
+        &mut self,
+        stream: usize,
+        streams: usize,
+        start: usize,
+        dst: &mut [u8],
+    ) -> Result<usize, StreamError> {
+        let rest = &self.span[start.min(self.span.len())..];
+        let (word, rest) = rest.split_first_chunk::<WORD>().ok_or(StreamError::Truncated {
+            what: "length word",
+            expected: WORD,
+            found: rest.len(),
+        })?;
+        let word = i32::from_le_bytes(*word);
+        let Ok(len) = usize::try_from(word) else {
+            // "csize < 0: the stream is a run of one byte, whose value is -csize; a token follows, bit 0 of which
+            // says that it is a run." No other kind of token exists.
+            let byte = u8::try_from(word.unsigned_abs()).map_err(|_| StreamError::Size { found: word })?;
+            let token = *rest.first().ok_or(StreamError::Truncated { what: "run token", expected: 1, found: 0 })?;
+            if token & 1 == 0 {
+                return Err(StreamError::Token { found: token });
+            }
+            dst.fill(byte);
+            return Ok(WORD + 1);
+        };
+        let payload =
+            rest.get(..len).ok_or(StreamError::Truncated { what: "stream", expected: len, found: rest.len() })?;
+        if len == 0 {
+            dst.fill(0);
+        } else if len == dst.len() {
+            dst.copy_from_slice(payload);
+        } else {
+            self.decompress(stream, streams, payload, dst)?;
+        }
+        Ok(WORD + len)
+    }
+
+    /// A block of variable length is one stream: its decoded length, then either so many raw bytes or what the codec
+    /// made of them. There are no runs.
+    fn decode_vl(&mut self, dst: &mut [u8]) -> Result<(), ChunkError> {
+        let decode = |this: &mut Self, dst: &mut [u8]| {
+            let (word, payload) = this.span.split_first_chunk::<WORD>().ok_or(StreamError::Truncated {
+                what: "length word",
+                expected: WORD,
+                found: this.span.len(),
+            })?;
+            let word = i32::from_le_bytes(*word);
+            if usize::try_from(word) != Ok(dst.len()) {
+                return Err(StreamError::BlockLength { expected: dst.len(), found: word });
+            }
+            if payload.len() == dst.len() {
+                dst.copy_from_slice(payload);
+                return Ok(());
+            }
+            this.decompress(0, 1, payload, dst)
+        };
+        decode(self, dst).map_err(|e| self.error(0, 0, e))
+    }
+
+    fn decompress(&mut self, stream: usize, streams: usize, src: &[u8], dst: &mut [u8]) -> Result<(), StreamError> {
+        let header = self.map.header();
+        let code = header.codec_format();
+        let id = CodecId::from_format_code(code, header.udcodec).ok_or(StreamError::Format { code })?;
+        let codec = self.codecs.get(id)?;
+        let context =
+            CodecContext { block: self.context, level: 0, meta: header.codec_meta, stream, streams, dict: self.dict };
+        match codec.decompress(&context, src, dst) {
+            Ok(found) if found == dst.len() => Ok(()),
+            Ok(found) => Err(StreamError::Length { codec: id, expected: dst.len(), found }),
+            Err(source) => Err(StreamError::Codec { codec: id, source }),
+        }
+    }
+
+    fn error(&self, stream: usize, start: usize, source: StreamError) -> ChunkError {
+        let block = self.context.block;
+        ChunkError::Stream { block, stream, offset: self.map.span(block).start + start, source }
+    }
+}
