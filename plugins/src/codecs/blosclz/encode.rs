@@ -75,7 +75,9 @@ impl Encoder {
         let mut anchor = 0;
         let mut p = 4;
         while p < src.len() - MATCH_LIMIT {
-            let Some(Match { distance, len }) = finder.find(src, p, src.len() - 1, 4) else {
+            let found = finder.find(src, p, src.len() - 1);
+            // A far match is four bytes long and has to be longer to gain anything.
+            let Some(Match { distance, len }) = found.filter(|m| m.len > 5 || m.distance < FAR_DISTANCE) else {
                 p += 1;
                 continue;
             };
@@ -127,7 +129,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Looks for a match at `p` that ends before `bound`, and enters `p`.
-    fn find(&mut self, src: &[u8], p: usize, bound: usize, min_len: usize) -> Option<Match> {
+    fn find(&mut self, src: &[u8], p: usize, bound: usize) -> Option<Match> {
         let word = load4(src, p);
         let slot = self.slot(word);
         let candidate = *slot as usize;
@@ -140,11 +142,11 @@ impl<'a> Finder<'a> {
         while end < bound && src[end] == src[end - distance] {
             end += 1;
         }
-        // A match covers the first byte that differs, a run does not; the shift makes both too short in the end.
-        if distance > 1 && end < bound {
+        // C-Blosc2 steps over the first byte that differs; the shift makes the match too short in the end.
+        if end < bound {
             end += 1;
         }
-        let len = (end - SHIFT).checked_sub(p).filter(|&len| len >= min_len)?;
+        let len = (end - SHIFT).checked_sub(p).filter(|&len| len >= 4)?;
         Some(Match { distance: distance - 1, len })
     }
 
@@ -156,7 +158,7 @@ impl<'a> Finder<'a> {
         let mut pending = 4;
         let mut p = 0;
         while p + MATCH_LIMIT < src.len() {
-            let Some(Match { distance, len }) = self.find(src, p, src.len() - 1, 4) else {
+            let Some(Match { distance, len }) = self.find(src, p, src.len() - 1) else {
                 p += 1;
                 written += 1;
                 pending += 1;
