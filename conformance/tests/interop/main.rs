@@ -4,7 +4,10 @@
 //! tests are skipped and say so; with `CI=true` that is a failure.
 
 mod arrays;
+mod case;
+mod chunk_lengths;
 mod environment;
+mod matrix;
 mod worker;
 
 use serde_json::json;
