@@ -1,3 +1,44 @@
 //! Many chunks in one file: contiguous and sparse frames, of every age.
 //!
 //! Source: contiguous frame format document, early frame format document.
+//!
+//! ```text
+//! 0          header_len     header_len + cbytes     frame_len - trailer_len   frame_len
+//! | header   | chunks       | index                 | trailer                 |
+//! ```
+//!
+//! Nothing here does I/O: [`FrameWriter`] is handed chunks and says what to emit, [`FrameOpener`] says which bytes it
+//! needs and ends with a [`Frame`], which says where each chunk is.
+
+mod audit;
+mod early;
+mod error;
+mod fields;
+#[expect(clippy::module_inception, reason = "the noun of this file is the frame")]
+mod frame;
+mod header;
+mod index;
+mod layout;
+mod metalayers;
+mod opener;
+mod params;
+mod rules;
+mod sequential;
+mod stored;
+mod trailer;
+mod write_error;
+mod writer;
+
+pub use audit::FrameAudit;
+pub use error::{ExpectedIndex, FrameError, Section};
+pub use frame::Frame;
+pub use header::{ChunkSize, FrameHeader, FrameType};
+pub use index::ChunkEntry;
+pub use layout::{BitshuffleAge, Layout, MAGIC};
+pub use metalayers::{MAX_METALAYERS, MAX_NAME_LEN, Metalayers};
+pub use opener::{FrameOpener, OpenStep};
+pub use params::{FrameParams, SpecialPlacement};
+pub use sequential::Sequential;
+pub use trailer::{Fingerprint, Trailer};
+pub use write_error::FrameWriteError;
+pub use writer::{FrameWriter, Placement};

@@ -1,0 +1,167 @@
+//! Every frame of `data/vectors` opens and decodes to the bytes its manifest tells. One named test per frame.
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use libtest_mimic::{Arguments, Failed, Trial};
+use oxiblosc as _;
+use oxiblosc_core::chunk::{ChunkDecoder, ChunkHeader};
+use oxiblosc_core::frame::{ChunkEntry, Frame, FrameAudit, FrameOpener, Layout, OpenStep};
+use oxiblosc_core::{Limits, Registry};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    for folder in ["current", "early", "legacy", "samples"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/vectors").join(folder);
+        let manifest = std::fs::read(path.join("manifest.json")).expect("the manifest is in the repository");
+        let manifest: Value = serde_json::from_slice(&manifest).expect("the manifest is JSON");
+        for vector in manifest["vectors"].as_array().expect("the manifest lists vectors") {
+            if vector["kind"] != "chunk" {
+                let path = path.join(vector["file"].as_str().expect("every vector has a file"));
+                let vector = vector.clone();
+                let name = format!("{folder}::{}", vector["file"].as_str().unwrap_or_default());
+                trials.push(Trial::test(name, move || check(&path, &vector)));
+            }
+        }
+    }
+    assert_eq!(trials.len(), 63 + 17 + 3 + 4, "frame vectors");
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// A frame file, or the directory of a sparse frame.
+struct Source {
+    path: PathBuf,
+    frame: Frame,
+    bytes: Bytes,
+}
+
+impl Source {
+    fn open(path: &Path) -> Result<Self, Failed> {
+        let sparse = path.is_dir();
+        let bytes = Bytes::from(std::fs::read(if sparse { path.join("chunks.b2frame") } else { path.to_owned() })?);
+        let (registry, limits) = (Registry::linked()?, Limits::default());
+        let mut opener = if sparse {
+            FrameOpener::sparse(bytes.len() as u64, registry, limits)
+        } else {
+            FrameOpener::new(bytes.len() as u64, registry, limits)
+        };
+        let mut rounds = 0;
+        let frame = loop {
+            match opener.step()? {
+                OpenStep::Read(ranges) => {
+                    rounds += 1;
+                    for range in ranges {
+                        opener.feed(range.start, bytes.slice(range.start as usize..range.end as usize));
+                    }
+                }
+                OpenStep::Done(frame) => break *frame,
+                other => return Err(format!("unknown step {other:?}").into()),
+            }
+        };
+        if rounds > 2 {
+            return Err(format!("took {rounds} rounds of reading to open").into());
+        }
+        Ok(Self { path: path.to_owned(), frame, bytes })
+    }
+
+    fn chunk(&self, i: u64) -> Result<Vec<u8>, Failed> {
+        match self.frame.entry(i)? {
+            ChunkEntry::Stored { .. } => {
+                let span = self.frame.span(i)?.ok_or("no span")?;
+                let bytes = &self.bytes[span.start as usize..span.end as usize];
+                let exact = self.frame.exact_span(i, &ChunkHeader::parse(bytes)?)?.ok_or("no span")?;
+                if exact.end > span.end {
+                    return Err(format!("chunk {i} ends at {}, its span at {}", exact.end, span.end).into());
+                }
+                Ok(self.bytes[exact.start as usize..exact.end as usize].to_vec())
+            }
+            ChunkEntry::File { id } => {
+                let mut bytes = std::fs::read(self.path.join(format!("{id:08X}.chunk")))?;
+                let header = ChunkHeader::parse(&bytes)?;
+                self.frame.check_chunk_file(i, &header, bytes.len() as u64)?;
+                bytes.truncate(header.cbytes);
+                Ok(bytes)
+            }
+            ChunkEntry::Special(_) => Ok(self.frame.special_chunk(i)?.ok_or("no special chunk")?),
+        }
+    }
+}
+
+fn check(path: &Path, vector: &Value) -> Result<(), Failed> {
+    let source = Source::open(path)?;
+    let frame = &source.frame;
+    let name = vector["file"].as_str().unwrap_or_default();
+    check_metadata(frame, vector)?;
+    if name.starts_with("nd-plug") {
+        // Their codecs and filters need the geometry in the b2nd metalayer.
+        return Ok(());
+    }
+    let mut decoder = ChunkDecoder::new(Registry::linked()?);
+    let mut audit = FrameAudit::new(frame);
+    let mut digest = Sha256::new();
+    for i in 0..frame.nchunks() {
+        let chunk = source.chunk(i)?;
+        audit.chunk(i, &ChunkHeader::parse(&chunk)?)?;
+        digest.update(decoder.decode(&chunk, &frame.chunk_context(i))?);
+    }
+    audit.finish()?;
+    if vector["kind"] == "b2nd" {
+        // The manifest has the digest of the array, not that of the padded chunks.
+        return Ok(());
+    }
+    let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    if vector["sha256"] != digest {
+        return Err(format!("decodes to SHA-256 {digest}, expected {}", vector["sha256"]).into());
+    }
+    if vector["nbytes"] != frame.nbytes() {
+        return Err(format!("has {} bytes, expected {}", frame.nbytes(), vector["nbytes"]).into());
+    }
+    Ok(())
+}
+
+/// What the manifest says beside the data; keys that it lacks are not checked.
+fn check_metadata(frame: &Frame, vector: &Value) -> Result<(), Failed> {
+    let same = |what: &str, found: Value, expected: &Value| match expected {
+        Value::Null => Ok(()),
+        expected if *expected == found => Ok(()),
+        expected => Err(Failed::from(format!("{what} is {found}, expected {expected}"))),
+    };
+    same("nchunks", frame.nchunks().into(), &vector["nchunks"])?;
+    same("typesize", frame.typesize().into(), &vector["typesize"])?;
+    let names = |found: &oxiblosc_core::frame::Metalayers| {
+        let mut names: Vec<_> = found.names().map(|name| name.into_owned()).collect();
+        names.sort();
+        Value::from(names)
+    };
+    same("metalayers", names(frame.metalayers()), &vector["meta"])?;
+    same("vlmetalayers", names(&frame.trailer().vlmetalayers), &vector["vlmeta"])?;
+    let generation = match frame.header().layout {
+        Layout::Early => "early",
+        Layout::Beta => "beta82",
+        _ => "modern",
+    };
+    same("generation", generation.into(), &vector["generation"])?;
+    if let Some(metalayers) = vector["metalayers"].as_array() {
+        for (found, expected) in frame.metalayers().iter().zip(metalayers) {
+            same("metalayer name", found.0.into(), &expected["name"])?;
+            same("metalayer content", hex(found.1).into(), &expected["hex"])?;
+        }
+    }
+    let mut decoder = ChunkDecoder::new(Registry::linked()?);
+    let names: Vec<_> = frame.trailer().vlmetalayers.names().map(|name| name.into_owned()).collect();
+    let mut user = frame.user_metadata(&mut decoder)?;
+    for name in names {
+        let content = frame.vlmetalayer(&name, &mut decoder)?.ok_or("the metalayer is listed")?;
+        if name == "vlm" {
+            user = Some(content);
+        }
+    }
+    same("user metadata", user.map_or(Value::Null, |user| hex(&user).into()), &vector["user_meta"]["hex"])
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

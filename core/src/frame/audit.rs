@@ -1,0 +1,46 @@
+//! Checks that need all chunks of a frame.
+
+use super::{Frame, FrameError};
+use crate::chunk::ChunkHeader;
+
+/// Checks what only all chunks of a frame together can show: show it every chunk header in order.
+#[derive(Debug)]
+pub struct FrameAudit<'a> {
+    frame: &'a Frame,
+    nbytes: u64,
+    vl_blocks: Option<bool>,
+}
+
+impl<'a> FrameAudit<'a> {
+    /// Starts with chunk 0.
+    pub fn new(frame: &'a Frame) -> Self {
+        Self { frame, nbytes: 0, vl_blocks: None }
+    }
+
+    /// Takes note of chunk `i`.
+    ///
+    /// # Errors
+    /// Those of [`Frame::check_chunk`]; [`FrameError::MixedBlocks`] when it is the first that has (or lacks) blocks of
+    /// variable length.
+    pub fn chunk(&mut self, i: u64, chunk: &ChunkHeader) -> Result<(), FrameError> {
+        self.frame.check_chunk(i, chunk)?;
+        let variable = chunk.has_vl_blocks();
+        if *self.vl_blocks.get_or_insert(variable) != variable {
+            return Err(FrameError::MixedBlocks { chunk: i, variable });
+        }
+        self.nbytes = self.nbytes.saturating_add(chunk.nbytes as u64);
+        Ok(())
+    }
+
+    /// Ends the check after the last chunk.
+    ///
+    /// # Errors
+    /// [`FrameError::TotalLen`] when the chunks do not add up to what the header says.
+    pub fn finish(self) -> Result<(), FrameError> {
+        let expected = self.frame.nbytes();
+        if self.nbytes != expected {
+            return Err(FrameError::TotalLen { expected, found: self.nbytes });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,98 @@
+//! What a new frame is to look like.
+
+use super::header::{ChunkSize, FrameHeader, FrameType, full_len};
+use super::{FrameWriteError, Layout, Metalayers, Section};
+use crate::chunk::EncodeParams;
+use crate::id::CodecId;
+
+/// Where chunks go that consist of one special value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum SpecialPlacement {
+    /// Zeros, NaNs and uninitialised chunks become an entry of the index and take no other space. Where that is not
+    /// possible (chunks of variable size), they are stored as a repeated value.
+    #[default]
+    Index,
+    /// All become stored chunks of a repeated value, so that the chunks section holds every chunk of the frame in
+    /// order and can be decoded without the index.
+    Stored,
+}
+
+/// What a new frame is to look like.
+#[derive(Debug, Clone)]
+pub struct FrameParams {
+    /// How the chunks are encoded. The header records it for those who append; each chunk is encoded by the caller.
+    /// The type size of the frame is taken from here.
+    pub encode: EncodeParams,
+    /// Decoded bytes of every chunk but the last, which may have fewer; 0 when chunks differ in size (C-Blosc2 3.0 and
+    /// later read those, chunk by chunk).
+    pub chunk_size: usize,
+    /// Metalayers of the header; they cannot change in length later.
+    pub metalayers: Metalayers,
+    /// Where chunks of one special value go.
+    pub special: SpecialPlacement,
+    /// Age of the layout to write: [`Layout::Current`], or [`Layout::Early`] for the software of 2019.
+    pub layout: Layout,
+    /// Promise readers that see the frame only once, front to back, that its chunks lie in order without holes: adds
+    /// the header metalayer [`Sequential::NAME`](super::Sequential::NAME) and implies [`SpecialPlacement::Stored`].
+    pub sequential: bool,
+}
+
+impl FrameParams {
+    /// A frame of chunks of `chunk_size` bytes encoded as `encode` says, without metalayers.
+    pub fn new(encode: EncodeParams, chunk_size: usize) -> Self {
+        Self {
+            encode,
+            chunk_size,
+            metalayers: Metalayers::new(),
+            special: SpecialPlacement::default(),
+            layout: Layout::Current,
+            sequential: false,
+        }
+    }
+
+    /// The header of an empty frame with these parameters.
+    pub(super) fn header(&self, frame_type: FrameType) -> Result<FrameHeader, FrameWriteError> {
+        let early = match self.layout {
+            Layout::Current => false,
+            Layout::Early if frame_type == FrameType::Contiguous => true,
+            layout => return Err(FrameWriteError::Layout { layout }),
+        };
+        let fits = |what, value: usize, min: usize, max: usize| match u32::try_from(value) {
+            Ok(n) if (min..=max).contains(&value) => Ok(n),
+            _ => Err(FrameWriteError::Param { what, found: value, min, max }),
+        };
+        // A chunk with its header must fit a 32-bit length.
+        let max_chunk = crate::chunk::ChunkHeader::MAX_NBYTES;
+        let chunk_size = fits("chunk size", self.chunk_size, 0, max_chunk)?;
+        // Early chunks have one byte for the type size, and their frames no way to say more.
+        let max_typesize = if early { 255 } else { i32::MAX as usize };
+        let typesize = fits("type size", self.encode.typesize, 1, max_typesize)?;
+        let block_size = fits("block size", self.encode.block_size.unwrap_or(0), 0, max_chunk)?;
+        if early && self.encode.codec > CodecId::ZSTD {
+            return Err(FrameWriteError::EarlyCodec { codec: self.encode.codec });
+        }
+        let header_len = full_len(self.layout, &self.metalayers);
+        self.metalayers.check(Section::Header, self.layout.min_header_len())?;
+        Ok(FrameHeader {
+            layout: self.layout,
+            header_len: header_len as u32,
+            frame_len: 0,
+            version: 0,
+            vl_blocks: false,
+            frame_type,
+            codec: self.encode.codec,
+            codec_meta: self.encode.codec_meta,
+            level: self.encode.level.min(9),
+            split: Some(self.encode.split),
+            nbytes: 0,
+            cbytes: 0,
+            typesize,
+            block_size,
+            chunk_size: if chunk_size == 0 { ChunkSize::Variable } else { ChunkSize::Fixed(chunk_size) },
+            threads: (1, 1),
+            has_vlmetalayers: false,
+            filters: self.encode.filters,
+            use_dict: self.encode.use_dict,
+        })
+    }
+}

@@ -1,0 +1,180 @@
+//! Which chunks a frame may take, and in which form.
+
+use super::header::{ChunkSize, FrameHeader, FrameType};
+use super::index::special_entry;
+use super::stored::{EARLY_VERSION, repeated_value_chunk};
+use super::writer::{MAX_CHUNKS, MIN_CHUNK};
+use super::{FrameWriteError, Layout, SpecialPlacement};
+use crate::chunk::{ChunkError, ChunkHeader, SpecialKind};
+use crate::id::FilterId;
+
+/// A chunk that a frame may take.
+pub(super) struct Accepted {
+    /// Decoded bytes.
+    pub(super) nbytes: usize,
+    /// Blocks of variable length or not.
+    pub(super) vl_blocks: bool,
+    /// What to put into the frame.
+    pub(super) form: Form,
+}
+
+/// What to put into a frame for a chunk.
+pub(super) enum Form {
+    /// An index entry and nothing else.
+    Entry(u64),
+    /// The chunk that was offered; its length.
+    AsIs(usize),
+    /// This chunk in its place.
+    Bytes(Vec<u8>),
+}
+
+/// The rules of one frame, and what they need to remember.
+#[derive(Debug, Clone)]
+pub(super) struct ChunkRules {
+    /// The chunk size; `Unset` until the first chunk of a frame that was opened empty.
+    pub(super) chunk_size: ChunkSize,
+    /// Whether the chunks have blocks of variable length, once that is known.
+    pub(super) vl_blocks: Option<bool>,
+    typesize: u32,
+    special: SpecialPlacement,
+    layout: Layout,
+}
+
+impl ChunkRules {
+    pub(super) fn new(header: &FrameHeader, special: SpecialPlacement) -> Self {
+        Self {
+            chunk_size: header.chunk_size,
+            vl_blocks: None,
+            typesize: header.typesize,
+            special: if header.frame_type == FrameType::Contiguous { special } else { SpecialPlacement::Index },
+            layout: header.layout,
+        }
+    }
+
+    /// Remembers what an accepted chunk settles for the ones that follow.
+    pub(super) fn settle(&mut self, nbytes: usize, vl_blocks: bool) {
+        self.vl_blocks.get_or_insert(vl_blocks);
+        if self.chunk_size == ChunkSize::Unset {
+            // Lengths of chunks have been checked to fit.
+            self.chunk_size = u32::try_from(nbytes).map_or(ChunkSize::Unset, ChunkSize::Fixed);
+        }
+    }
+
+    /// Examines a chunk that is to become number `number`. Whether its length is right for its place is left to the
+    /// caller, who knows the places.
+    pub(super) fn accept(&self, number: u64, chunk: &[u8]) -> Result<Accepted, FrameWriteError> {
+        let invalid = |source: ChunkError| FrameWriteError::Chunk { chunk: number, source };
+        let header = ChunkHeader::parse(chunk).map_err(invalid)?;
+        if header.cbytes != chunk.len() {
+            let (expected, found) = (header.cbytes, chunk.len());
+            return Err(FrameWriteError::ChunkBytes { chunk: number, expected, found });
+        }
+        if header.is_lazy() {
+            return Err(FrameWriteError::LazyChunk { chunk: number });
+        }
+        if chunk.len() < MIN_CHUNK {
+            return Err(FrameWriteError::ChunkTooSmall { chunk: number, found: chunk.len(), min: MIN_CHUNK });
+        }
+        if header.nbytes == 0 {
+            return Err(FrameWriteError::EmptyChunk { chunk: number });
+        }
+        self.check_count(number)?;
+        let vl_blocks = header.has_vl_blocks();
+        if self.vl_blocks.is_some_and(|vl| vl != vl_blocks) {
+            return Err(FrameWriteError::MixedBlocks { chunk: number, variable: vl_blocks });
+        }
+        if self.layout == Layout::Early {
+            check_early(&header)?;
+        }
+        let form = match header.special() {
+            // A NaN of the chunk's items is one of the frame's items only when both have the same size.
+            Some(SpecialKind::Nan) if u32::from(header.typesize) != self.typesize => {
+                self.repeated(number, SpecialKind::Nan, header.nbytes, header.typesize.into())?
+            }
+            None | Some(SpecialKind::Value) if self.layout == Layout::Early => {
+                let mut bytes = chunk.to_vec();
+                bytes[0] = EARLY_VERSION;
+                Form::Bytes(bytes)
+            }
+            None | Some(SpecialKind::Value) => Form::AsIs(chunk.len()),
+            Some(kind) => self.special_form(number, kind, header.nbytes)?,
+        };
+        Ok(Accepted { nbytes: header.nbytes, vl_blocks, form })
+    }
+
+    /// As [`accept`](Self::accept), for a chunk of a special value that does not exist as bytes.
+    pub(super) fn accept_special(
+        &self,
+        number: u64,
+        kind: SpecialKind,
+        nbytes: usize,
+    ) -> Result<Accepted, FrameWriteError> {
+        if nbytes == 0 {
+            return Err(FrameWriteError::EmptyChunk { chunk: number });
+        }
+        self.check_count(number)?;
+        if self.vl_blocks == Some(true) {
+            return Err(FrameWriteError::MixedBlocks { chunk: number, variable: false });
+        }
+        if self.layout == Layout::Early {
+            return Err(FrameWriteError::EarlyFeature { what: "chunks of a special value" });
+        }
+        let typesize = self.typesize as usize;
+        let whole = match kind {
+            SpecialKind::Zero => true,
+            SpecialKind::Nan => matches!(typesize, 4 | 8) && nbytes.is_multiple_of(typesize),
+            SpecialKind::Uninit => nbytes.is_multiple_of(typesize),
+            SpecialKind::Value => false,
+        };
+        if !whole || nbytes > ChunkHeader::MAX_NBYTES {
+            return Err(FrameWriteError::Special { chunk: number, nbytes });
+        }
+        Ok(Accepted { nbytes, vl_blocks: false, form: self.special_form(number, kind, nbytes)? })
+    }
+
+    /// A chunk without a body is never stored as such: C-Blosc2 cannot open a file that starts with one.
+    fn special_form(&self, number: u64, kind: SpecialKind, nbytes: usize) -> Result<Form, FrameWriteError> {
+        // The length of an index entry is that of the place it has, which only chunks of fixed size determine.
+        let in_index = self.special == SpecialPlacement::Index && self.chunk_size != ChunkSize::Variable;
+        match special_entry(kind) {
+            Some(entry) if in_index => Ok(Form::Entry(entry)),
+            _ => self.repeated(number, kind, nbytes, self.typesize as usize),
+        }
+    }
+
+    fn repeated(&self, number: u64, kind: SpecialKind, nbytes: usize, item: usize) -> Result<Form, FrameWriteError> {
+        repeated_value_chunk(kind, nbytes, item)
+            .map(Form::Bytes)
+            .ok_or(FrameWriteError::Special { chunk: number, nbytes })
+    }
+
+    fn check_count(&self, number: u64) -> Result<(), FrameWriteError> {
+        if number >= MAX_CHUNKS { Err(FrameWriteError::TooManyChunks { max: MAX_CHUNKS }) } else { Ok(()) }
+    }
+
+    /// The length that a chunk must have to stand before others, if that is settled.
+    pub(super) fn full_len(&self) -> Option<u64> {
+        match self.chunk_size {
+            ChunkSize::Fixed(n) => Some(n.into()),
+            ChunkSize::Variable | ChunkSize::Unset => None,
+        }
+    }
+}
+
+/// What readers of 2019 do not know.
+fn check_early(header: &ChunkHeader) -> Result<(), FrameWriteError> {
+    let what = if header.special().is_some() {
+        "chunks of a special value"
+    } else if header.has_vl_blocks() {
+        "blocks of variable length"
+    } else if !header.is_extended() {
+        "chunks with a 16-byte header"
+    } else if header.filters.active().any(|(_, slot)| slot.id > FilterId::TRUNC_PREC) {
+        "filters above 4"
+    } else if header.flags >> 5 > 4 {
+        "codecs outside the Blosc-defined ones"
+    } else {
+        return Ok(());
+    };
+    Err(FrameWriteError::EarlyFeature { what })
+}

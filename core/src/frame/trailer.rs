@@ -1,0 +1,159 @@
+//! The end of a frame: variable-length metalayers, the length of the trailer, and the fingerprint.
+//!
+//! Source: contiguous frame format document, "trailer". Where the document has the variable-length metalayers in a
+//! bin32, C-Blosc2 writes the same three-element array as in the header.
+
+use bytes::Bytes;
+use rmp::Marker;
+
+use super::error::Section;
+use super::fields::{array, put, u8_at, u32_at};
+use super::{FrameError, FrameWriteError, Layout, Metalayers};
+
+/// Bytes from the length field's marker to the end: `CE len D8 kind fingerprint`.
+pub(super) const TRAILER_TAIL: usize = 23;
+/// The trailer without any metalayer: `94 01`, the empty section, and the tail.
+pub(super) const MIN_TRAILER: usize = 2 + 10 + TRAILER_TAIL;
+/// The least that has a version, a length and a fingerprint. C-Blosc2 accepts a trailer length from here on.
+const MIN_TRAILER_LEN: u64 = 2 + TRAILER_TAIL as u64;
+/// Trailer of a beta frame without user metadata: `94 01 C6 len`, and the tail.
+const MIN_BETA_TRAILER: u64 = MIN_TRAILER_LEN + 5;
+/// "trailer_version": the one that C-Blosc2 writes since beta 3.
+const VERSION: u8 = 1;
+
+/// What a writer may store at the end of a frame to vouch for its contents.
+///
+/// The format document gives the kinds 1, 2 and 3 for digests of 32, 64 and 128 bits and leaves open what they digest;
+/// C-Blosc2 writes kind 0 and never looks at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Fingerprint {
+    /// Kind: 0 none, 1 32 bits, 2 64 bits, 3 128 bits.
+    pub kind: u8,
+    /// The digest, left-justified.
+    pub digest: [u8; 16],
+}
+
+impl Fingerprint {
+    /// No fingerprint.
+    pub const NONE: Self = Self { kind: 0, digest: [0; 16] };
+    /// Bytes at the very end of a frame that a fingerprint occupies: `D8`, the kind, the digest.
+    pub const LEN: usize = 18;
+
+    /// The bytes at the very end of a frame.
+    pub fn to_bytes(self) -> [u8; Self::LEN] {
+        let mut out = [0; Self::LEN];
+        out[0] = Marker::FixExt16.to_u8();
+        out[1] = self.kind;
+        out[2..].copy_from_slice(&self.digest);
+        out
+    }
+}
+
+/// A parsed trailer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Trailer {
+    /// The first byte; 0x94, except 0x0D in frames of 2.0.0-beta.2.
+    pub marker: u8,
+    /// Version of the trailer; 1 today.
+    pub version: u8,
+    /// The variable-length metalayers, each value a chunk.
+    pub vlmetalayers: Metalayers,
+    /// What beta frames had in place of metalayers: one chunk.
+    pub user_metadata: Option<Bytes>,
+    /// The fingerprint.
+    pub fingerprint: Fingerprint,
+}
+
+impl Trailer {
+    /// An empty trailer, as new frames start with.
+    pub fn new() -> Self {
+        Self { marker: Marker::FixArray(4).to_u8(), version: VERSION, ..Self::default() }
+    }
+
+    /// Reads the length of the trailer from `tail`, the last 23 bytes (or more) of a frame that ends at `frame_len`.
+    ///
+    /// `room` is what header and chunks leave for it.
+    pub(super) fn len_from_tail(tail: &[u8], frame_len: u64, room: u64, layout: Layout) -> Result<u64, FrameError> {
+        let marker_at = frame_len.saturating_sub(TRAILER_TAIL as u64);
+        let end = tail.len().checked_sub(TRAILER_TAIL).map(|at| &tail[at..]).unwrap_or_default();
+        let found = u8_at(end, 0);
+        let len = match (found, u32_at(end, 1)) {
+            (Some(marker), Some(len)) if marker == Marker::U32.to_u8() => len,
+            _ => return Err(FrameError::TrailerMarker { offset: marker_at, found }),
+        };
+        let min = if layout == Layout::Beta { MIN_BETA_TRAILER } else { MIN_TRAILER_LEN };
+        if u64::from(len) < min || u64::from(len) > room {
+            return Err(FrameError::TrailerLen { offset: marker_at + 1, found: len.into(), min, max: room });
+        }
+        Ok(len.into())
+    }
+
+    /// Parses a whole trailer.
+    pub fn parse(trailer: &Bytes, layout: Layout) -> Result<Self, FrameError> {
+        let len = trailer.len() as u64;
+        let declared = Self::len_from_tail(trailer, len, len, layout)?;
+        if declared != len {
+            let offset = len - TRAILER_TAIL as u64 + 1;
+            return Err(FrameError::TrailerLen { offset, found: declared, min: len, max: len });
+        }
+        // `len_from_tail` has made sure of both ends.
+        let (Some(marker), Some(version)) = (u8_at(trailer, 0), u8_at(trailer, 1)) else {
+            return Err(FrameError::TrailerMarker { offset: 0, found: None });
+        };
+        let body = trailer.slice(..trailer.len() - TRAILER_TAIL);
+        let at = trailer.len() - Fingerprint::LEN;
+        let kind = u8_at(trailer, at + 1).unwrap_or_default();
+        let digest = array(trailer, at + 2).unwrap_or_default();
+        let mut parsed = Self { marker, version, fingerprint: Fingerprint { kind, digest }, ..Self::default() };
+        // Beta frames changed from one to the other while their layout stayed the same.
+        let is_user_metadata = layout == Layout::Beta && u8_at(&body, 2) == Some(Marker::Bin32.to_u8());
+        if is_user_metadata {
+            parsed.user_metadata = user_metadata(&body, len)?;
+        } else if layout == Layout::Beta && u8_at(&body, 2) != Some(Marker::FixArray(3).to_u8()) {
+            return Err(FrameError::TrailerKind { found: u8_at(&body, 2).unwrap_or_default() });
+        } else {
+            parsed.vlmetalayers = Metalayers::parse_trailer(&body)?;
+        }
+        Ok(parsed)
+    }
+
+    /// Bytes of the trailer when written.
+    pub(super) fn written_len(&self) -> usize {
+        MIN_TRAILER - 10 + self.vlmetalayers.section_len()
+    }
+
+    /// Serialises the trailer in the current layout.
+    ///
+    /// # Errors
+    /// [`FrameWriteError::MetalayersLen`] when the metalayers are too long to be addressed.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, FrameWriteError> {
+        let len = self.written_len();
+        self.vlmetalayers.check(Section::Trailer, len - self.vlmetalayers.section_len())?;
+        let mut out = Vec::with_capacity(len);
+        out.extend([Marker::FixArray(4).to_u8(), VERSION]);
+        self.vlmetalayers.write(Section::Trailer, 0, &mut out);
+        out.push(Marker::U32.to_u8());
+        out.extend((len as u32).to_be_bytes());
+        out.extend(self.fingerprint.to_bytes());
+        debug_assert_eq!(out.len(), len);
+        Ok(out)
+    }
+
+    /// Replaces the fingerprint in the last bytes of a serialised frame end.
+    pub fn set_fingerprint(tail: &mut [u8], fingerprint: Fingerprint) {
+        if let Some(at) = tail.len().checked_sub(Fingerprint::LEN) {
+            put(tail, at, &fingerprint.to_bytes());
+        }
+    }
+}
+
+/// The user metadata of a beta trailer: `C6 len` and one chunk, or nothing.
+fn user_metadata(body: &Bytes, trailer_len: u64) -> Result<Option<Bytes>, FrameError> {
+    let len = u32_at(body, 3).unwrap_or(u32::MAX);
+    match usize::try_from(len).ok().and_then(|len| len.checked_add(7)) {
+        Some(7) => Ok(None),
+        Some(end) if end <= body.len() => Ok(Some(body.slice(7..end))),
+        _ => Err(FrameError::UserMetadata { found: len.into(), trailer_len }),
+    }
+}

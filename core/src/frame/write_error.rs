@@ -1,0 +1,209 @@
+//! Why a frame could not be written or edited as asked.
+
+use thiserror::Error;
+
+use super::{FrameError, Layout, Section};
+use crate::chunk::ChunkError;
+use crate::id::CodecId;
+
+/// Why a frame could not be written or edited as asked. Nothing has been changed by the call that returns one.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FrameWriteError {
+    /// A parameter of the frame is out of range.
+    #[error("{what} is {found}, expected {min}..={max}")]
+    Param {
+        /// Which parameter.
+        what: &'static str,
+        /// Its value.
+        found: usize,
+        /// The smallest possible value.
+        min: usize,
+        /// The largest possible value.
+        max: usize,
+    },
+    /// Frames of this layout are only read, or do not have the form asked for.
+    #[error("frames of the layout {layout:?} cannot be written like this")]
+    Layout {
+        /// The layout.
+        layout: Layout,
+    },
+    /// The codec did not exist in 2019.
+    #[error("the early layout has the codecs 0 to 5, not {codec}")]
+    EarlyCodec {
+        /// The codec asked for.
+        codec: CodecId,
+    },
+    /// A feature that readers of the early layout do not know.
+    #[error("the early layout has no {what}")]
+    EarlyFeature {
+        /// What it does not have.
+        what: &'static str,
+    },
+    /// The name of a metalayer is too long.
+    #[error("metalayer name {name:?} has {} bytes, at most {max} are possible", name.len())]
+    MetalayerName {
+        /// The name.
+        name: String,
+        /// The longest possible.
+        max: usize,
+    },
+    /// The value of a metalayer is too long.
+    #[error("metalayer {name:?} has {len} bytes, more than a 31-bit length can say")]
+    MetalayerLen {
+        /// The name.
+        name: String,
+        /// Bytes of the value.
+        len: usize,
+    },
+    /// There is no room for another metalayer.
+    #[error("metalayer {name:?} would be one more than the {max} that C-Blosc2 can write and read back")]
+    TooManyMetalayers {
+        /// The name.
+        name: String,
+        /// The most there can be.
+        max: usize,
+    },
+    /// The metalayers together are too long.
+    #[error("{section}: {len} bytes with what precedes them, more than their offsets or their map size can say")]
+    MetalayersLen {
+        /// Header or trailer.
+        section: Section,
+        /// Bytes up to their end.
+        len: usize,
+    },
+    /// A variable-length metalayer could not be compressed.
+    #[error("variable-length metalayer {name:?}: {source}")]
+    Vlmetalayer {
+        /// The name.
+        name: String,
+        /// What the encoder says.
+        source: ChunkError,
+    },
+    /// What was pushed is no valid chunk.
+    #[error("chunk {chunk}: {source}")]
+    Chunk {
+        /// The number it would have had.
+        chunk: u64,
+        /// What is wrong with it.
+        source: ChunkError,
+    },
+    /// What was pushed is not exactly one chunk.
+    #[error("chunk {chunk} has {found} bytes, its header says {expected}")]
+    ChunkBytes {
+        /// The number it would have had.
+        chunk: u64,
+        /// Bytes according to its header.
+        expected: usize,
+        /// Bytes pushed.
+        found: usize,
+    },
+    /// A chunk is too small to be found again: C-Blosc2 expects the 32 bytes of an extended header.
+    #[error("chunk {chunk} has {found} bytes; a chunk in a frame needs at least {min}")]
+    ChunkTooSmall {
+        /// The number it would have had.
+        chunk: u64,
+        /// Bytes of the chunk.
+        found: usize,
+        /// Bytes it needs.
+        min: usize,
+    },
+    /// A chunk whose blocks are elsewhere.
+    #[error("chunk {chunk} is lazy: its blocks are in the frame it was read from")]
+    LazyChunk {
+        /// The number it would have had.
+        chunk: u64,
+    },
+    /// A chunk that decodes to nothing cannot be in a frame.
+    #[error("chunk {chunk} decodes to no bytes, which a frame cannot hold")]
+    EmptyChunk {
+        /// The number it would have had.
+        chunk: u64,
+    },
+    /// A chunk does not have the chunk size of the frame.
+    #[error(
+        "chunk {chunk} decodes to {found} bytes, the chunk size is {expected} (only the last chunk may have fewer)"
+    )]
+    ChunkSize {
+        /// The number it would have had.
+        chunk: u64,
+        /// The chunk size.
+        expected: usize,
+        /// Bytes it decodes to.
+        found: usize,
+    },
+    /// A chunk would follow one that is shorter than the chunk size.
+    #[error("chunk {chunk} would not be the last one any more, but has only {len} of {chunk_size} bytes")]
+    ShortChunk {
+        /// Number of the short chunk.
+        chunk: u64,
+        /// Bytes it decodes to.
+        len: u64,
+        /// The chunk size.
+        chunk_size: usize,
+    },
+    /// A chunk has blocks of variable length and others have not, or the reverse.
+    #[error("chunk {chunk} has {} while the others have not", if *.variable { "blocks of variable length" } else { "regular blocks" })]
+    MixedBlocks {
+        /// The number it would have had.
+        chunk: u64,
+        /// Whether it is the one with blocks of variable length.
+        variable: bool,
+    },
+    /// A special value cannot fill a chunk of this length.
+    #[error("chunk {chunk}: {nbytes} bytes cannot consist of whole items of that special value")]
+    Special {
+        /// The number it would have had.
+        chunk: u64,
+        /// Bytes it would decode to.
+        nbytes: usize,
+    },
+    /// More chunks than an index can hold.
+    #[error("a frame holds at most {max} chunks")]
+    TooManyChunks {
+        /// The most there can be.
+        max: u64,
+    },
+    /// The frame would decode to, or consist of, more bytes than a 63-bit length can say.
+    #[error("the frame would grow past 2^63 bytes")]
+    TooLong,
+    /// The index could not be encoded.
+    #[error("index: {0}")]
+    Index(ChunkError),
+    /// Something was to be added to a frame that is finished.
+    #[error("the frame is finished, nothing can be added")]
+    Finished,
+    /// There is no chunk of this number.
+    #[error("chunk {chunk} was to be changed, the frame has {nchunks}")]
+    NoSuchChunk {
+        /// The number.
+        chunk: u64,
+        /// Chunks in the frame.
+        nchunks: u64,
+    },
+    /// The new order names a chunk twice or not at all.
+    #[error("the new order is no permutation of the {nchunks} chunks: {reason}")]
+    Order {
+        /// Chunks in the frame.
+        nchunks: u64,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The chunks of the frame differ in size, and nobody has told yet how long this one is.
+    #[error("the decoded length of chunk {chunk} is not known; read its header first")]
+    UnknownLen {
+        /// The number.
+        chunk: u64,
+    },
+    /// A metalayer that was to be removed or replaced does not exist or has another length.
+    #[error("metalayer {name:?}: {reason}")]
+    Metalayer {
+        /// The name.
+        name: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The frame that was to be edited is damaged.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+}

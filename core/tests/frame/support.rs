@@ -1,0 +1,115 @@
+//! Frames in memory: a writer and a reader over byte buffers.
+
+use bytes::Bytes;
+use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader, EncodeParams};
+use oxiblosc_core::frame::{
+    ChunkEntry, Frame, FrameAudit, FrameError, FrameOpener, FrameParams, FrameWriteError, FrameWriter, OpenStep,
+};
+use oxiblosc_core::{Limits, Registry};
+use oxiblosc_plugins as _;
+
+pub(crate) fn registry() -> &'static Registry {
+    Registry::linked().expect("the plugins are linked")
+}
+
+/// `n` bytes that compress, but not to nothing.
+pub(crate) fn ramp(n: usize) -> Vec<u8> {
+    (0..n).map(|i| (i / 7) as u8 ^ (i >> 9) as u8).collect()
+}
+
+/// `n` bytes that do not compress.
+pub(crate) fn noise(n: usize) -> Vec<u8> {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+/// The frame of one writer run over chunks of these data.
+pub(crate) fn write<'a>(
+    params: &FrameParams,
+    data: impl IntoIterator<Item = &'a [u8]>,
+    vlmeta: &[(&str, &[u8])],
+) -> Result<Vec<u8>, FrameWriteError> {
+    let mut encoder = ChunkEncoder::new(&params.encode, registry()).expect("plain parameters");
+    let mut writer = FrameWriter::new(params, registry())?;
+    let mut out = writer.header();
+    for part in data {
+        let chunk = encoder.encode(part, &ChunkContext::numbered(writer.nchunks())).expect("plain data");
+        let placement = writer.push(&chunk)?;
+        out.extend_from_slice(placement.bytes(&chunk));
+    }
+    for (name, content) in vlmeta {
+        writer.set_vlmetalayer(name, content)?;
+    }
+    out.extend(writer.finish()?);
+    let header = writer.header();
+    out[..header.len()].copy_from_slice(&header);
+    assert_eq!(out.len() as u64, writer.frame_len());
+    Ok(out)
+}
+
+/// zstd-free parameters with this type size.
+pub(crate) fn encode(typesize: usize) -> EncodeParams {
+    EncodeParams { typesize, ..EncodeParams::default() }
+}
+
+/// Opens a frame and counts the rounds of reading that took.
+pub(crate) fn open_counting(file: &[u8], limits: Limits) -> Result<(Frame, usize), FrameError> {
+    let file = Bytes::copy_from_slice(file);
+    let mut opener = FrameOpener::new(file.len() as u64, registry(), limits);
+    let mut rounds = 0;
+    loop {
+        match opener.step()? {
+            OpenStep::Read(ranges) => {
+                rounds += 1;
+                assert!(rounds < 6, "the opener does not come to an end");
+                for range in ranges {
+                    assert!(range.start < range.end && range.end <= file.len() as u64, "{range:?}");
+                    opener.feed(range.start, file.slice(range.start as usize..range.end as usize));
+                }
+            }
+            OpenStep::Done(frame) => return Ok((*frame, rounds)),
+            other => panic!("unknown step {other:?}"),
+        }
+    }
+}
+
+pub(crate) fn open(file: &[u8]) -> Result<Frame, FrameError> {
+    open_counting(file, Limits::default()).map(|(frame, _)| frame)
+}
+
+/// The stored bytes of chunk `i`, or those of the chunk that stands for its special value.
+pub(crate) fn chunk_bytes(file: &[u8], frame: &Frame, i: u64) -> Result<Vec<u8>, FrameError> {
+    match frame.entry(i)? {
+        ChunkEntry::Special(_) => Ok(frame.special_chunk(i)?.expect("the entry is special")),
+        ChunkEntry::Stored { .. } => {
+            let span = frame.span(i)?.expect("the entry is stored");
+            let guess = &file[span.start as usize..span.end as usize];
+            let header = ChunkHeader::parse(guess).map_err(|source| FrameError::Chunk { chunk: i, source })?;
+            let exact = frame.exact_span(i, &header)?.expect("the entry is stored");
+            Ok(file[exact.start as usize..exact.end as usize].to_vec())
+        }
+        ChunkEntry::File { .. } => panic!("the frame is contiguous"),
+    }
+}
+
+/// All chunks of a frame, decoded and checked.
+pub(crate) fn decode(file: &[u8], frame: &Frame) -> Result<Vec<u8>, FrameError> {
+    let mut decoder = ChunkDecoder::new(registry());
+    let mut audit = FrameAudit::new(frame);
+    let mut out = Vec::new();
+    for i in 0..frame.nchunks() {
+        let chunk = chunk_bytes(file, frame, i)?;
+        let failed = |source| FrameError::Chunk { chunk: i, source };
+        let header = ChunkHeader::parse(&chunk).map_err(failed)?;
+        audit.chunk(i, &header)?;
+        out.extend(decoder.decode(&chunk, &frame.chunk_context(i)).map_err(failed)?);
+    }
+    audit.finish()?;
+    Ok(out)
+}
