@@ -1,6 +1,10 @@
 //! Which instructions the kernels may use.
 
 use std::fmt;
+use std::sync::OnceLock;
+
+#[cfg(target_arch = "x86_64")]
+use super::avx512::Avx512;
 
 /// A set of instructions that this machine has, and the kernels written for it.
 ///
@@ -9,9 +13,12 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Level(Kind);
 
+/// The levels, each with the proof that it may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+pub(super) enum Kind {
     Scalar,
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
 }
 
 impl Level {
@@ -20,19 +27,29 @@ impl Level {
 
     /// All levels of this machine, the slowest first.
     pub fn available() -> Vec<Self> {
-        vec![Self::SCALAR]
+        let mut levels = vec![Self::SCALAR];
+        #[cfg(target_arch = "x86_64")]
+        levels.extend(Avx512::detect().map(|proof| Self(Kind::Avx512(proof))));
+        levels
     }
 
     /// The fastest level of this machine.
     pub fn best() -> Self {
-        Self::SCALAR
+        static BEST: OnceLock<Level> = OnceLock::new();
+        *BEST.get_or_init(|| Self::available().pop().unwrap_or(Self::SCALAR))
     }
 
     /// Name in benchmarks and messages.
     pub const fn name(self) -> &'static str {
         match self.0 {
             Kind::Scalar => "scalar",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512(_) => "avx512",
         }
+    }
+
+    pub(super) const fn kind(self) -> Kind {
+        self.0
     }
 }
 

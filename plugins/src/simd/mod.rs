@@ -5,10 +5,25 @@
 //! The level is a value that every filter carries, not a global: tests and benchmarks force one by building a filter
 //! with it.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod level;
 mod scalar;
 
 pub use level::Level;
+
+use level::Kind;
+
+/// Calls the kernel of this name in the implementation for a level.
+macro_rules! dispatch {
+    ($level:expr, $kernel:ident($($arg:expr),*)) => {
+        match $level.kind() {
+            Kind::Scalar => scalar::$kernel($($arg),*),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512(avx512) => avx512.$kernel($($arg),*),
+        }
+    };
+}
 
 /// Byte transposition: byte `j` of item `i` moves to `j * n + i`, where `n = src.len() / width`. The tail that is no
 /// whole item is copied.
@@ -20,8 +35,7 @@ pub(crate) fn shuffle(level: Level, width: usize, src: &[u8], dst: &mut [u8]) {
     if width == 1 || src.len() < width {
         return dst.copy_from_slice(src);
     }
-    let _ = level;
-    scalar::shuffle(width, src, dst);
+    dispatch!(level, shuffle(width, src, dst));
 }
 
 /// Inverse of [`shuffle`].
@@ -30,8 +44,7 @@ pub(crate) fn unshuffle(level: Level, width: usize, src: &[u8], dst: &mut [u8]) 
     if width == 1 || src.len() < width {
         return dst.copy_from_slice(src);
     }
-    let _ = level;
-    scalar::unshuffle(width, src, dst);
+    dispatch!(level, unshuffle(width, src, dst));
 }
 
 /// Bit transposition of the leading `n` items, `n = src.len() / width` rounded down to a multiple of 8: bit `k` of
@@ -41,15 +54,13 @@ pub(crate) fn unshuffle(level: Level, width: usize, src: &[u8], dst: &mut [u8]) 
 /// When the slices differ in length or `width` is 0.
 pub(crate) fn bitshuffle(level: Level, width: usize, src: &[u8], dst: &mut [u8]) {
     assert_eq!(src.len(), dst.len(), "a filter maps a block to a block of the same length");
-    let _ = level;
-    scalar::bitshuffle(width, src, dst);
+    dispatch!(level, bitshuffle(width, src, dst));
 }
 
 /// Inverse of [`bitshuffle`].
 pub(crate) fn bitunshuffle(level: Level, width: usize, src: &[u8], dst: &mut [u8]) {
     assert_eq!(src.len(), dst.len(), "a filter maps a block to a block of the same length");
-    let _ = level;
-    scalar::bitunshuffle(width, src, dst);
+    dispatch!(level, bitunshuffle(width, src, dst));
 }
 
 /// `dst[i] = src[i] ^ other[i]`.
@@ -112,3 +123,14 @@ fn check_words(width: usize, src: &[u8], dst: &[u8]) {
     assert!(matches!(width, 1 | 2 | 4 | 8), "words have 1, 2, 4 or 8 bytes, not {width}");
     assert!(src.len() == dst.len() && src.len().is_multiple_of(width), "word kernels work on whole words");
 }
+
+/// Where the strips of `size` begin that cover `0..len` when the last one may overlap the one before it; nothing when
+/// not one fits.
+fn strips(len: usize, size: usize) -> impl Iterator<Item = usize> {
+    let whole = (0..(len + 1).saturating_sub(size)).step_by(size);
+    let rest = (len > size && !len.is_multiple_of(size)).then(|| len - size);
+    whole.chain(rest)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Bit transposition.
+//!
+//! In two steps over slabs of 512 items, so that each plane of bits receives a whole cache line at a time: the bytes of
+//! the slab are shuffled into rows of 512 bytes of equal significance in a scratch buffer that stays in the first-level
+//! cache, and each row becomes eight planes of bits.
+
+use std::arch::x86_64::*;
+
+use super::shuffle::{
+    COLUMN, STRIP, column_from_planes, column_to_planes, gather, scatter, strip_from_planes, strip_to_planes,
+};
+use super::transpose::transpose;
+use super::{load, load_part, store, store_part, vector};
+use crate::simd::{scalar, strips};
+
+/// Items that are transposed at a time.
+const SLAB: usize = 8 * STRIP;
+
+/// The bytes of equal significance of a slab, one row after the other.
+#[repr(align(64))]
+struct Rows([u8; COLUMN * SLAB]);
+
+/// See [`crate::simd::bitshuffle`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+pub(super) fn bitshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
+    let n = src.len() / width / 8 * 8;
+    if n < STRIP {
+        return scalar::bitshuffle(width, src, dst);
+    }
+    let (items, tail) = src.split_at(n * width);
+    let (planes, dst_tail) = dst.split_at_mut(n * width);
+    match width {
+        0..=2 => bitshuffle_narrow::<2>(width, items, planes, n),
+        3..=4 => bitshuffle_narrow::<4>(width, items, planes, n),
+        5..=8 => bitshuffle_narrow::<8>(width, items, planes, n),
+        9..=16 => bitshuffle_narrow::<16>(width, items, planes, n),
+        _ => {
+            let mut rows = Rows([0; COLUMN * SLAB]);
+            for (first, count) in slabs(n) {
+                for column in strips(width, COLUMN) {
+                    for at in strips(count, STRIP) {
+                        let items = &items[(first + at) * width + column..];
+                        column_to_planes(width, items, &mut rows.0, SLAB, at);
+                    }
+                    for j in 0..COLUMN {
+                        row_to_bits(&rows, j, &mut planes[(column + j) * n + first / 8..], n / 8, count);
+                    }
+                }
+            }
+        }
+    }
+    dst_tail.copy_from_slice(tail);
+}
+
+/// See [`crate::simd::bitunshuffle`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+pub(super) fn bitunshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
+    let n = src.len() / width / 8 * 8;
+    if n < STRIP {
+        return scalar::bitunshuffle(width, src, dst);
+    }
+    let (planes, tail) = src.split_at(n * width);
+    let (items, dst_tail) = dst.split_at_mut(n * width);
+    match width {
+        0..=2 => bitunshuffle_narrow::<2>(width, planes, items, n),
+        3..=4 => bitunshuffle_narrow::<4>(width, planes, items, n),
+        5..=8 => bitunshuffle_narrow::<8>(width, planes, items, n),
+        9..=16 => bitunshuffle_narrow::<16>(width, planes, items, n),
+        _ => {
+            let mut rows = Rows([0; COLUMN * SLAB]);
+            for (first, count) in slabs(n) {
+                for column in strips(width, COLUMN) {
+                    for j in 0..COLUMN {
+                        row_from_bits(&planes[(column + j) * n + first / 8..], n / 8, count, &mut rows, j);
+                    }
+                    for at in strips(count, STRIP) {
+                        let items = &mut items[(first + at) * width + column..];
+                        column_from_planes(width, &rows.0, SLAB, at, items);
+                    }
+                }
+            }
+        }
+    }
+    dst_tail.copy_from_slice(tail);
+}
+
+/// First item and number of items of the slabs of `n` items, which is a multiple of 8 and at least a strip. The last
+/// slab may be short, but it has at least a strip: it overlaps the one before it rather than be shorter.
+fn slabs(n: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..n).step_by(SLAB).map(move |first| {
+        let count = (n - first).clamp(STRIP, SLAB);
+        (n.min(first + count) - count, count)
+    })
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+fn bitshuffle_narrow<const P: usize>(width: usize, items: &[u8], planes: &mut [u8], n: usize) {
+    let index = gather::<P>(width);
+    let mut rows = Rows([0; COLUMN * SLAB]);
+    for (first, count) in slabs(n) {
+        for at in strips(count, STRIP) {
+            strip_to_planes::<P>(width, index, &items[(first + at) * width..], &mut rows.0, SLAB, at);
+        }
+        for j in 0..width {
+            row_to_bits(&rows, j, &mut planes[j * n + first / 8..], n / 8, count);
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+fn bitunshuffle_narrow<const P: usize>(width: usize, planes: &[u8], items: &mut [u8], n: usize) {
+    let index = scatter::<P>(width);
+    let mut rows = Rows([0; COLUMN * SLAB]);
+    for (first, count) in slabs(n) {
+        for j in 0..width {
+            row_from_bits(&planes[j * n + first / 8..], n / 8, count, &mut rows, j);
+        }
+        for at in strips(count, STRIP) {
+            strip_from_planes::<P>(width, index, &rows.0, SLAB, at, &mut items[(first + at) * width..]);
+        }
+    }
+}
+
+/// Bit `k` of the first `count` bytes of row `j` goes to plane `k`; the planes are `stride` bytes apart.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+#[inline]
+fn row_to_bits(rows: &Rows, j: usize, planes: &mut [u8], stride: usize, count: usize) {
+    let index = transposed_bytes::<false>();
+    let mut v = [_mm512_setzero_si512(); 8];
+    for (q, v) in v.iter_mut().enumerate() {
+        let bits = reverse_bits(transpose_bits(load(&rows.0, j * SLAB + q * STRIP)));
+        *v = _mm512_permutexvar_epi8(index, bits);
+    }
+    for (k, v) in transpose(v).into_iter().enumerate() {
+        if count == SLAB {
+            store(planes, k * stride, v)
+        } else {
+            store_part(planes, k * stride, count / 8, v)
+        };
+    }
+}
+
+/// Inverse of [`row_to_bits`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+#[inline]
+fn row_from_bits(planes: &[u8], stride: usize, count: usize, rows: &mut Rows, j: usize) {
+    let index = transposed_bytes::<true>();
+    let mut v = [_mm512_setzero_si512(); 8];
+    for (k, v) in v.iter_mut().enumerate() {
+        *v = if count == SLAB { load(planes, k * stride) } else { load_part(planes, k * stride, count / 8) };
+    }
+    for (q, v) in transpose(v).into_iter().enumerate() {
+        let bytes = transpose_bits(_mm512_permutexvar_epi8(index, v));
+        store(&mut rows.0, j * SLAB + q * STRIP, bytes);
+    }
+}
+
+/// Byte `b` of quad word `q` goes to byte `q` of quad word `b`, or of the byte opposite to it: see [`transpose_bits`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+#[inline]
+fn transposed_bytes<const REVERSED: bool>() -> __m512i {
+    const fn table(reversed: bool) -> [u8; 64] {
+        let mut table = [0; 64];
+        let mut i = 0;
+        while i < 64 {
+            let (q, b) = (i / 8, i % 8);
+            table[i] = (8 * (if reversed { 7 - b } else { b }) + q) as u8;
+            i += 1;
+        }
+        table
+    }
+    vector(const { table(REVERSED) })
+}
+
+/// Transposes the 8 x 8 bits of each quad word, in mirror writing: bit `k` of byte `t` becomes bit `7 - t` of byte `k`.
+///
+/// The instruction multiplies the bytes of its first operand, which are vectors of bits, by the matrix in the second.
+/// The unit vectors bring out the columns of the matrix, and they come out last row first.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+#[inline]
+fn transpose_bits(matrix: __m512i) -> __m512i {
+    let units = _mm512_set1_epi64(0x8040_2010_0804_0201_u64 as i64);
+    _mm512_gf2p8affine_epi64_epi8::<0>(units, matrix)
+}
+
+/// Reverses the bits of every byte.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+#[inline]
+fn reverse_bits(bytes: __m512i) -> __m512i {
+    let mirror = _mm512_set1_epi64(0x8040_2010_0804_0201_u64 as i64);
+    _mm512_gf2p8affine_epi64_epi8::<0>(bytes, mirror)
+}

@@ -1,0 +1,128 @@
+//! Every kernel of every level of this machine against its scalar twin.
+
+use super::*;
+
+/// Bytes around the block that no kernel may touch.
+const GUARD: usize = 65;
+
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    (0..len)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 32) as u8
+        })
+        .collect()
+}
+
+/// All small lengths, and larger ones around the strips and slabs of the kernels: multiples of large powers of two, one
+/// less, one more, and primes.
+fn lengths() -> impl Iterator<Item = usize> {
+    (0..=300).chain([511, 512, 513, 1000, 1021, 2048, 4003, 8191, 8192, 8193, 12_289, 40_961])
+}
+
+fn widths() -> impl Iterator<Item = usize> {
+    (1..=40).chain([47, 48, 63, 64, 65, 100, 127, 128, 200, 255])
+}
+
+/// Runs `kernel` on unaligned memory between guards, and returns what it wrote.
+fn run(len: usize, mut kernel: impl FnMut(&mut [u8])) -> Vec<u8> {
+    let mut memory = vec![0xA5; len + 2 * GUARD];
+    kernel(&mut memory[GUARD..GUARD + len]);
+    let (before, rest) = memory.split_at(GUARD);
+    let (written, after) = rest.split_at(len);
+    assert!(before.iter().chain(after).all(|b| *b == 0xA5), "a kernel wrote outside of its block");
+    written.to_vec()
+}
+
+type Kernel = fn(Level, usize, &[u8], &mut [u8]);
+
+/// Compares `kernel` on all levels with the scalar one, and checks that `inverse` takes it back.
+fn compare(name: &str, widths: impl Iterator<Item = usize>, whole_words: bool, kernel: Kernel, inverse: Kernel) {
+    let noise = noise(50_000);
+    for width in widths {
+        for len in lengths() {
+            let src = &noise[width..][..if whole_words { len - len % width } else { len }];
+            let expected = run(src.len(), |dst| kernel(Level::SCALAR, width, src, dst));
+            let restored = run(src.len(), |dst| inverse(Level::SCALAR, width, &expected, dst));
+            assert!(restored == src, "{name}: scalar, width {width}, {len} bytes");
+            for level in Level::available() {
+                let there = run(src.len(), |dst| kernel(level, width, src, dst));
+                assert!(there == expected, "{name}: {level}, width {width}, {len} bytes");
+                let back = run(src.len(), |dst| inverse(level, width, &expected, dst));
+                assert!(back == src, "inverse of {name}: {level}, width {width}, {len} bytes");
+            }
+        }
+    }
+}
+
+#[test]
+fn shuffle_twins() {
+    compare("shuffle", widths(), false, shuffle, unshuffle);
+}
+
+#[test]
+fn bitshuffle_twins() {
+    compare("bitshuffle", widths(), false, bitshuffle, bitunshuffle);
+}
+
+#[test]
+fn running_xor_twins() {
+    compare("xor with previous", [1, 2, 4, 8].into_iter(), true, xor_previous, xor_running);
+}
+
+#[test]
+fn running_sum_twins() {
+    let sub: Kernel = |level, _, src, dst| sub_previous(level, src, dst);
+    let add: Kernel = |level, _, src, dst| add_running(level, src, dst);
+    compare("difference to previous", [1, 7].into_iter(), false, sub, add);
+}
+
+#[test]
+fn xor_twins() {
+    let noise = noise(100_000);
+    for len in lengths() {
+        let (src, other) = (&noise[3..][..len], &noise[50_001..][..len]);
+        let expected: Vec<u8> = src.iter().zip(other).map(|(a, b)| a ^ b).collect();
+        for level in Level::available() {
+            assert!(run(len, |dst| xor(level, src, other, dst)) == expected, "xor: {level}, {len} bytes");
+        }
+    }
+}
+
+#[test]
+fn mask_twins() {
+    let noise = noise(50_000);
+    for width in [1, 2, 4, 8] {
+        for len in lengths() {
+            let src = &noise[5..][..len - len % width];
+            for bits in [0, 1, 7, 8, 8 * width as u32 - 1] {
+                let expected = run(src.len(), |dst| mask(Level::SCALAR, width, u64::MAX << bits, src, dst));
+                for level in Level::available() {
+                    let out = run(src.len(), |dst| mask(level, width, u64::MAX << bits, src, dst));
+                    assert!(out == expected, "mask: {level}, width {width}, {bits} bits, {len} bytes");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_best_level_is_the_last_one() {
+    assert_eq!(Level::available().first(), Some(&Level::SCALAR));
+    assert_eq!(Level::available().last(), Some(&Level::best()));
+    assert_eq!(Level::best().to_string(), Level::best().name());
+}
+
+#[test]
+fn strips_cover_everything_once_or_twice() {
+    for len in 0..200 {
+        let mut covered = vec![false; len];
+        for first in strips(len, 16) {
+            covered[first..first + 16].fill(true);
+        }
+        assert!(covered.iter().all(|c| *c == (len >= 16)), "{len}");
+    }
+}
