@@ -1,7 +1,10 @@
 //! Chunks that C-Blosc2 3.3.5 and C-Blosc 1.21 wrote, byte by byte, and what they decode to; and the same chunks
 //! written here, wherever the bytes do not depend on the version of a compression library.
 
-use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkFormat, EncodeParams};
+use oxiblosc_core::chunk::{
+    ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, ChunkFormat, EncodeParams, LazyChunk, SpecialValue,
+    special_chunk,
+};
 use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_core::{CodecId, FilterId, Registry};
 use oxiblosc_plugins as _;
@@ -96,6 +99,7 @@ fn special_zero() {
     let chunk = bytes("05010504e8030000e80300002000000000000000000000000000000000000010");
     let data = vec![0; 1000];
     assert_eq!(decode(&chunk), data);
+    assert_eq!(special_chunk(SpecialValue::Zero, 1000, 4, 1000).unwrap(), chunk);
 }
 
 /// constructor NAN f32, 1000 B (each item 00 00 c0 7f)
@@ -104,6 +108,7 @@ fn special_nan() {
     let chunk = bytes("05010504e8030000e80300002000000000000000000000000000000000000020");
     let data = [0, 0, 0xc0, 0x7f].repeat(250);
     assert_eq!(decode(&chunk), data);
+    assert_eq!(special_chunk(SpecialValue::Nan, 1000, 4, 1000).unwrap(), chunk);
 }
 
 /// constructor VALUE 'xyz', ts3, 999 B
@@ -112,6 +117,7 @@ fn special_value() {
     let chunk = bytes("05010503e7030000e7030000230000000000000000000000000000000000003078797a");
     let data = b"xyz".repeat(333);
     assert_eq!(decode(&chunk), data);
+    assert_eq!(special_chunk(SpecialValue::Value(b"xyz"), 999, 3, 999).unwrap(), chunk);
 }
 
 /// constructor UNINIT ts8 1000 B (contents undefined)
@@ -120,6 +126,7 @@ fn special_uninit() {
     let chunk = bytes("05010508e8030000e80300002000000000000000000000000000000000000040");
     let data = vec![0; 1000];
     assert_eq!(decode(&chunk), data);
+    assert_eq!(special_chunk(SpecialValue::Uninit, 1000, 8, 1000).unwrap(), chunk);
 }
 
 /// u32 0..39 (160 B), lz4 cl5 ts4 shuffle: split into 4 streams: raw 40 B + three csize=0
@@ -243,6 +250,15 @@ fn variable_length_blocks() {
     );
     let data = [&b"abc".repeat(10)[..], b"xy", &[0; 20]].concat();
     assert_eq!(decode(&chunk), data);
+    let mut decoder = ChunkDecoder::new(Registry::linked().unwrap());
+    let blocks = decoder.decode_blocks(&chunk, &ChunkContext::default()).unwrap();
+    assert_eq!(blocks, [b"abc".repeat(10), b"xy".to_vec(), vec![0; 20]]);
+    let params = EncodeParams { filters: FilterSlots::NONE, ..lz4(1) };
+    let mut encoder = ChunkEncoder::new(&params, Registry::linked().unwrap()).unwrap();
+    let ours = encoder.encode_blocks(&blocks, &ChunkContext::default()).unwrap();
+    assert_eq!(ours[..12], chunk[..12]);
+    assert_eq!(ours[16..32], chunk[16..32]);
+    assert_eq!(decoder.decode_blocks(&ours, &ChunkContext::default()).unwrap(), blocks);
 }
 
 /// u16 1000+i for i<24 (48 B), zlib cl5 ts2 shuffle slot4 + bytedelta(35, meta 2) slot5
@@ -345,4 +361,21 @@ fn dictionary() {
     );
     let data = b"0123456789abcdef".repeat(375);
     assert_eq!(decode(&chunk), data);
+}
+
+/// lazy form of a 4-block lz4 chunk (u32, blocksize 2000) read from an on-disk frame
+#[test]
+fn lazy() {
+    let bytes = bytes(
+        "
+            05012504401f0000d00700005d0f00000100000000000100000000000000000830000000cd0300008a070000660b0000
+            01000000fe0d0000000000009d030000bd030000dc030000f7030000",
+    );
+    let chunk = LazyChunk::parse(&bytes).unwrap();
+    assert_eq!((chunk.number(), chunk.offset()), (1, 3582));
+    let lens: Vec<usize> = (0..4).map(|block| chunk.span(block).unwrap().len()).collect();
+    assert_eq!(lens, [925, 957, 988, 1015]);
+    assert_eq!(chunk.to_bytes(), bytes);
+    let mut decoder = ChunkDecoder::new(Registry::linked().unwrap());
+    assert!(matches!(decoder.decode(&bytes, &ChunkContext::default()), Err(ChunkError::Lazy)));
 }

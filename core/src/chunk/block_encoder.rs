@@ -2,10 +2,11 @@
 
 use super::map::WORD;
 use super::plan::Plan;
-use super::{ChunkContext, ChunkError, EncodeParams};
+use super::{ChunkContext, ChunkError, ChunkFormat, EncodeParams};
 use crate::codec::{Codec, CodecContext};
 use crate::filter::{BitshuffleRule, BlockContext};
-use crate::pipeline::Pipeline;
+use crate::pipeline::{FilterSlots, Pipeline, PipelineError};
+use crate::registry::Registry;
 
 /// Encodes blocks; one per thread. The codec, the filters and the buffers stay from chunk to chunk.
 pub(crate) struct BlockEncoder {
@@ -25,35 +26,55 @@ pub(crate) struct BlockEncoder {
 #[derive(Clone, Copy)]
 pub(crate) struct Job<'a> {
     pub(crate) params: &'a EncodeParams,
+    pub(crate) registry: &'a Registry,
     pub(crate) plan: &'a Plan,
+    /// The filters that the header is going to name; not always those of the parameters.
+    pub(crate) slots: &'a FilterSlots,
     pub(crate) ctx: &'a ChunkContext<'a>,
     pub(crate) bitshuffle: BitshuffleRule,
     /// What a decoder will have as the first block, for the pipelines that use it.
     pub(crate) reference: Option<&'a [u8]>,
     pub(crate) dict: Option<&'a [u8]>,
-    /// Streams of one repeated byte become runs (Blosc2); otherwise the codec sees them (Blosc 1).
-    pub(crate) runs: bool,
     /// The filters have been applied already.
     pub(crate) filtered: bool,
 }
 
 impl<'a> Job<'a> {
+    /// Without reference and dictionary, and with the filters still to be applied.
+    pub(crate) fn new(
+        params: &'a EncodeParams,
+        registry: &'a Registry,
+        plan: &'a Plan,
+        slots: &'a FilterSlots,
+        ctx: &'a ChunkContext<'a>,
+    ) -> Self {
+        let rule = match params.format {
+            ChunkFormat::Blosc2 => BitshuffleRule::LeadingEights,
+            ChunkFormat::Blosc1 => BitshuffleRule::WholeBlockOrNothing,
+        };
+        let bitshuffle = ctx.bitshuffle.unwrap_or(rule);
+        Self { params, registry, plan, slots, ctx, bitshuffle, reference: None, dict: None, filtered: false }
+    }
+
     fn block(&self, block: usize, len: usize) -> BlockContext<'a> {
         let mut context = BlockContext::new(usize::from(self.plan.typesize));
         context.item_size = self.ctx.item_size.unwrap_or(self.params.typesize);
         context.chunk = self.ctx.number;
         context.block = block;
-        context.offset = block * self.plan.blocksize;
-        context.last_short = len < self.plan.blocksize;
+        if !self.plan.vl {
+            context.offset = block * self.plan.blocksize;
+            context.last_short = len < self.plan.blocksize;
+            context.reference = self.reference.filter(|_| block > 0);
+        }
         context.nd = self.ctx.nd;
-        context.reference = self.reference.filter(|_| block > 0);
         context.bitshuffle = self.bitshuffle;
         context
     }
 }
 
 impl BlockEncoder {
-    pub(crate) fn new(codec: Box<dyn Codec>, pipeline: Pipeline) -> Self {
+    pub(crate) fn new(codec: Box<dyn Codec>) -> Self {
+        let pipeline = Pipeline::default();
         Self { codec, pipeline, filtered: Vec::new(), coded: Vec::new(), out: Vec::new(), done: Vec::new() }
     }
 
@@ -66,35 +87,48 @@ impl BlockEncoder {
         out: &mut Vec<u8>,
     ) -> Result<bool, ChunkError> {
         let Self { codec, pipeline, filtered, coded, .. } = self;
+        let mut coder = Coder { codec: &mut **codec, coded, job, block };
+        pipeline.set(job.slots, job.registry).map_err(|e| failed(block, e))?;
         if job.filtered || pipeline.is_empty() {
-            return Coder { codec: &mut **codec, coded, job, block }.encode(src, out);
+            return coder.encode(src, out);
         }
         let filtered = grown(filtered, src.len());
         pipeline.forward(&job.block(block, src.len()), src, filtered).map_err(|e| failed(block, e))?;
-        Coder { codec: &mut **codec, coded, job, block }.encode(filtered, out)
+        coder.encode(filtered, out)
     }
 
-    /// What a decoder will make of `block`: the bytes with everything lost that the filters discard.
-    pub(crate) fn decoded(
+    /// Applies the filters alone.
+    pub(crate) fn filter(&mut self, job: &Job<'_>, block: usize, src: &[u8], dst: &mut [u8]) -> Result<(), ChunkError> {
+        self.pipeline.set(job.slots, job.registry).map_err(|e| failed(block, e))?;
+        self.pipeline.forward(&job.block(block, src.len()), src, dst).map_err(|e| failed(block, e))
+    }
+
+    pub(crate) fn codec(&mut self) -> &mut dyn Codec {
+        &mut *self.codec
+    }
+
+    /// What a decoder will have as `block`: `src` with everything lost that the filters discard.
+    pub(crate) fn decoded<'b>(
         &mut self,
         job: &Job<'_>,
         block: usize,
-        src: &[u8],
-        dst: &mut [u8],
-    ) -> Result<(), ChunkError> {
+        src: &'b [u8],
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], ChunkError> {
+        self.pipeline.set(job.slots, job.registry).map_err(|e| failed(block, e))?;
+        if !self.pipeline.is_lossy() {
+            return Ok(src);
+        }
         let context = job.block(block, src.len());
         let filtered = grown(&mut self.filtered, src.len());
+        let decoded = grown(buffer, src.len());
         self.pipeline.forward(&context, src, filtered).map_err(|e| failed(block, e))?;
-        self.pipeline.backward(&context, filtered, dst).map_err(|e| failed(block, e))
-    }
-
-    /// Whether any filter discards information.
-    pub(crate) fn is_lossy(&self) -> bool {
-        self.pipeline.is_lossy()
+        self.pipeline.backward(&context, filtered, decoded).map_err(|e| failed(block, e))?;
+        Ok(decoded)
     }
 }
 
-fn failed(block: usize, source: crate::pipeline::PipelineError) -> ChunkError {
+fn failed(block: usize, source: PipelineError) -> ChunkError {
     ChunkError::Pipeline { block, source }
 }
 
@@ -115,15 +149,16 @@ struct Coder<'a> {
 }
 
 impl Coder<'_> {
+    /// Appends the streams; returns whether all of them are runs of zeros.
     fn encode(&mut self, filtered: &[u8], out: &mut Vec<u8>) -> Result<bool, ChunkError> {
+        // Blosc 1 and blocks of variable length have no runs: there, the codec sees them.
+        let runs = self.job.params.format == ChunkFormat::Blosc2 && !self.job.plan.vl;
         let streams = self.job.plan.streams(filtered.len());
         let len = filtered.len() / streams;
         let context = self.job.block(self.block, filtered.len());
         let mut zero = true;
         for (stream, src) in filtered.chunks_exact(len).enumerate() {
-            if self.job.runs
-                && let Some(byte) = repeated(src)
-            {
+            if runs && let Some(byte) = repeated(src) {
                 // "csize is 0 for a run of zeros; for a run of another byte it is the negated byte, and a token
                 // with bit 0 set follows."
                 out.extend_from_slice(&(-i32::from(byte)).to_le_bytes());
@@ -148,7 +183,8 @@ impl Coder<'_> {
     }
 
     /// One stream: its length, then what the codec made of it, or the bytes themselves when that is not shorter. A
-    /// length equal to the decoded one means raw bytes.
+    /// length equal to the decoded one means raw bytes. (A block of variable length has its decoded length in front,
+    /// and its place in the chunk tells the other.)
     fn code(&mut self, context: &CodecContext<'_>, src: &[u8], out: &mut Vec<u8>) -> Result<(), ChunkError> {
         let coded = grown(self.coded, src.len());
         let len = self.codec.compress(context, src, coded).map_err(|source| ChunkError::Encode {
@@ -161,16 +197,17 @@ impl Coder<'_> {
             Some(len) if (1..src.len()).contains(&len) => &coded[..len],
             _ => src,
         };
-        // Streams are shorter than a chunk, whose length fits 31 bits.
+        let word = if self.job.plan.vl { src.len() } else { payload.len() };
         out.reserve(WORD + payload.len());
-        out.extend_from_slice(&(payload.len() as i32).to_le_bytes());
+        // Streams are shorter than a chunk, whose length fits 31 bits.
+        out.extend_from_slice(&(word as u32).to_le_bytes());
         out.extend_from_slice(payload);
         Ok(())
     }
 }
 
 /// The byte that all of `bytes` are equal to.
-fn repeated(bytes: &[u8]) -> Option<u8> {
+pub(crate) fn repeated(bytes: &[u8]) -> Option<u8> {
     let (&first, rest) = bytes.split_first()?;
     // All are equal when each equals its neighbour: one comparison of overlapping slices, which stops early.
     (bytes[..rest.len()] == *rest).then_some(first)

@@ -16,12 +16,25 @@ pub struct ChunkDecoder {
     registry: Registry,
     limits: Limits,
     workers: PerWorker<BlockDecoder>,
+    parts: Parts,
+}
+
+/// Blocks that are decoded for a part of them only, or for others to refer to.
+#[derive(Default)]
+pub(super) struct Parts {
+    pub(super) block: Vec<u8>,
+    pub(super) reference: Vec<u8>,
 }
 
 impl ChunkDecoder {
     /// A decoder that finds codecs and filters in `registry`, with the default [`Limits`].
     pub fn new(registry: &Registry) -> Self {
-        Self { registry: registry.clone(), limits: Limits::default(), workers: PerWorker::new() }
+        Self {
+            registry: registry.clone(),
+            limits: Limits::default(),
+            workers: PerWorker::new(),
+            parts: Parts::default(),
+        }
     }
 
     /// Replaces the limits.
@@ -104,10 +117,18 @@ impl ChunkDecoder {
         Ok(dst)
     }
 
-    fn map(&self, chunk: &[u8]) -> Result<BlockMap, ChunkError> {
+    pub(super) fn map(&self, chunk: &[u8]) -> Result<BlockMap, ChunkError> {
         let map = BlockMap::of_chunk(chunk)?;
         self.check_limit(&map)?;
         Ok(map)
+    }
+
+    pub(super) fn take_parts(&mut self) -> Parts {
+        std::mem::take(&mut self.parts)
+    }
+
+    pub(super) fn give_back_parts(&mut self, parts: Parts) {
+        self.parts = parts;
     }
 
     fn check_limit(&self, map: &BlockMap) -> Result<(), ChunkError> {
@@ -140,7 +161,7 @@ impl ChunkDecoder {
             Body::Stored => dst.copy_from_slice(&chunk[header.header_len()..header.cbytes]),
             Body::Blocks { .. } if header.has_vl_blocks() => {
                 let blocks = split_vl(map, chunk, dst)?;
-                self.decode_blocks(map, chunk, ctx, None, blocks.into_iter(), executor)?;
+                self.decode_each(map, chunk, ctx, None, blocks.into_iter(), executor)?;
             }
             Body::Blocks { .. } => {
                 let mut blocks = dst.chunks_mut(header.blocksize).enumerate();
@@ -153,13 +174,13 @@ impl ChunkDecoder {
                         reference = Some(&*dst);
                     }
                 }
-                self.decode_blocks(map, chunk, ctx, reference, blocks, executor)?;
+                self.decode_each(map, chunk, ctx, reference, blocks, executor)?;
             }
         }
         Ok(())
     }
 
-    fn decode_blocks<'d>(
+    fn decode_each<'d>(
         &mut self,
         map: &BlockMap,
         chunk: &[u8],
@@ -177,23 +198,17 @@ impl ChunkDecoder {
     }
 }
 
-/// Divides the decoded chunk into its blocks, whose lengths are written in front of each.
-fn split_vl<'d>(map: &BlockMap, chunk: &[u8], mut dst: &'d mut [u8]) -> Result<Vec<(usize, &'d mut [u8])>, ChunkError> {
-    let nbytes = dst.len();
-    let mut blocks = Vec::with_capacity(map.block_count());
-    for block in 0..map.block_count() {
-        let span = map.span(block);
-        let len = map.decoded_len(block, &chunk[span.clone()])?;
-        if len > dst.len() {
-            let expected = format!("at most {} (what nbytes leaves)", dst.len());
-            return Err(ChunkError::invalid("length of a variable-length block", span.start, expected, len));
-        }
-        let (head, tail) = dst.split_at_mut(len);
-        blocks.push((block, head));
-        dst = tail;
-    }
-    if !dst.is_empty() {
-        return Err(ChunkError::invalid("nbytes", 4, format!("{} (sum of the blocks)", nbytes - dst.len()), nbytes));
-    }
-    Ok(blocks)
+/// Divides the decoded chunk into its blocks of variable length.
+fn split_vl<'d>(map: &BlockMap, chunk: &[u8], dst: &'d mut [u8]) -> Result<Vec<(usize, &'d mut [u8])>, ChunkError> {
+    let mut rest = dst;
+    let lens = map.decoded_lens(chunk)?;
+    Ok(lens
+        .into_iter()
+        .enumerate()
+        .map(|(block, len)| {
+            let (head, tail) = std::mem::take(&mut rest).split_at_mut(len);
+            rest = tail;
+            (block, head)
+        })
+        .collect())
 }

@@ -1,18 +1,20 @@
 //! From a buffer to a chunk.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::assemble::{Outcome, Output, assemble};
 use super::block_encoder::{BlockEncoder, Job, grown};
-use super::header::{MAX_BLOCKSIZE, VERSION_BLOSC1, VERSION_BLOSC2, flag, flag2};
+use super::dict;
+use super::header::{MAX_BLOCKSIZE, VERSION_BLOSC1, VERSION_BLOSC2, VERSION_VL_BLOCKS, VL_BLOCKS, flag, flag2};
 use super::map::WORD;
 use super::plan::Plan;
-use super::{ChunkContext, ChunkError, ChunkFormat, ChunkHeader, EncodeParams, SpecialKind};
+use super::{
+    ChunkContext, ChunkError, ChunkFormat, ChunkHeader, EncodeParams, SpecialKind, SpecialValue, special_chunk,
+};
 use crate::codec::CodecTraits;
 use crate::executor::{Executor, Inline, PerWorker, locked, try_for_each, unlocked};
-use crate::filter::BitshuffleRule;
 use crate::id::{CodecId, FilterId, IdRange};
-use crate::pipeline::{FilterSlot, Pipeline};
+use crate::pipeline::{FilterSlot, FilterSlots, Pipeline};
 use crate::registry::Registry;
 
 /// Blosc2 stores anything shorter than this.
@@ -28,21 +30,10 @@ pub struct ChunkEncoder {
     workers: PerWorker<BlockEncoder>,
     /// Chunks are built here and copied out, so that what callers get takes no more memory than it needs.
     scratch: Vec<u8>,
+    /// The filtered blocks, when they are needed together to train a dictionary.
+    filtered: Vec<u8>,
+    /// The first block as decoders will have it, when it differs from the source.
     reference: Vec<u8>,
-}
-
-/// What became of the blocks.
-enum Outcome {
-    /// They are in the output.
-    Done { zero: bool },
-    /// Together they are longer than the data itself.
-    TooLong,
-}
-
-/// Why workers stop before the last block.
-enum Stop {
-    TooLong,
-    Failed(ChunkError),
 }
 
 impl ChunkEncoder {
@@ -70,10 +61,12 @@ impl ChunkEncoder {
             traits,
             workers: PerWorker::new(),
             scratch: Vec::new(),
+            filtered: Vec::new(),
             reference: Vec::new(),
         };
         if params.level > 0 {
-            // Fails now rather than at the first chunk.
+            // Both fail now rather than at the first chunk.
+            Pipeline::new(&params.filters, registry).map_err(ChunkError::Filters)?;
             encoder.workers.first(1, || new_worker(params, registry))?;
         }
         Ok(encoder)
@@ -103,10 +96,9 @@ impl ChunkEncoder {
             self.store(&plan, None, src, &mut out);
             return Ok(out);
         }
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
+        let mut scratch = self.take_scratch();
         let chunk = self.append(&plan, src, ctx, executor, &mut scratch).map(|()| scratch.as_slice().to_vec());
-        self.scratch = scratch;
+        self.give_back_scratch(scratch);
         chunk
     }
 
@@ -122,6 +114,21 @@ impl ChunkEncoder {
             return Err(error);
         }
         Ok(out.len() - base)
+    }
+
+    /// A chunk of `nbytes` bytes that are all one value; see [`special_chunk`] for the errors.
+    pub fn encode_special(&self, value: SpecialValue<'_>, nbytes: usize) -> Result<Vec<u8>, ChunkError> {
+        special_chunk(value, nbytes, self.params.typesize, self.plan(nbytes)?.blocksize)
+    }
+
+    pub(super) fn take_scratch(&mut self) -> Vec<u8> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        scratch
+    }
+
+    pub(super) fn give_back_scratch(&mut self, scratch: Vec<u8>) {
+        self.scratch = scratch;
     }
 
     fn plan(&self, nbytes: usize) -> Result<Plan, ChunkError> {
@@ -154,29 +161,29 @@ impl ChunkEncoder {
     }
 
     /// The header, with `cbytes` still zero.
-    fn header(&self, plan: &Plan) -> ChunkHeader {
+    pub(super) fn header(&self, plan: &Plan, filters: FilterSlots) -> ChunkHeader {
         let params = &self.params;
-        let split = if plan.split { 0 } else { flag::DONT_SPLIT };
-        let codec = params.codec.format_code() << flag::CODEC_SHIFT;
-        let has = |id, bit| if params.filters.contains(id) { bit } else { 0 };
+        let has = |id, bit| if filters.contains(id) { bit } else { 0 };
         let (version, filter_flags) = match params.format {
+            ChunkFormat::Blosc2 if plan.vl => (VERSION_VL_BLOCKS, flag::EXTENDED | has(FilterId::DELTA, flag::DELTA)),
             ChunkFormat::Blosc2 => (VERSION_BLOSC2, flag::EXTENDED | has(FilterId::DELTA, flag::DELTA)),
             ChunkFormat::Blosc1 => {
                 (VERSION_BLOSC1, has(FilterId::SHUFFLE, flag::SHUFFLE) | has(FilterId::BITSHUFFLE, flag::BITSHUFFLE))
             }
         };
+        let split = if plan.split { 0 } else { flag::DONT_SPLIT };
         ChunkHeader {
             version,
             codec_version: self.traits.version,
-            flags: filter_flags | split | codec,
+            flags: filter_flags | split | params.codec.format_code() << flag::CODEC_SHIFT,
             typesize: plan.typesize,
             nbytes: plan.nbytes,
             blocksize: plan.blocksize,
             cbytes: 0,
-            filters: params.filters,
+            filters,
             udcodec: params.codec.0,
             codec_meta: params.codec_meta,
-            blosc2_flags2: 0,
+            blosc2_flags2: if plan.vl { VL_BLOCKS } else { 0 },
             blosc2_flags: 0,
         }
     }
@@ -185,7 +192,7 @@ impl ChunkEncoder {
     /// one: C-Blosc2 keeps its flags then and clears them otherwise, and Blosc 1 always keeps them.
     fn store(&self, plan: &Plan, tried: Option<ChunkHeader>, src: &[u8], out: &mut Vec<u8>) {
         let mut header = tried.unwrap_or_else(|| {
-            let mut header = self.header(plan);
+            let mut header = self.header(plan, self.params.filters);
             if self.params.format == ChunkFormat::Blosc2 {
                 header.flags = flag::EXTENDED;
             }
@@ -210,14 +217,20 @@ impl ChunkEncoder {
         out: &mut Vec<u8>,
     ) -> Result<(), ChunkError> {
         let base = out.len();
-        let mut header = self.header(plan);
-        out.resize(base + header.header_len() + WORD * plan.block_count(), 0);
-        match self.encode_blocks(plan, src, ctx, executor, base, out)? {
+        let mut header = self.header(plan, self.slots(plan));
+        let most = self.most(src.len());
+        out.resize(base + header.block_starts_end(), 0);
+        let outcome = {
+            let header_len = header.header_len();
+            let mut out = Output { bytes: &mut *out, base, header_len, most };
+            self.append_blocks(plan, src.chunks(plan.blocksize).enumerate(), ctx, executor, &mut header, &mut out)?
+        };
+        match outcome {
             Outcome::TooLong => {
                 out.truncate(base);
                 self.store(plan, Some(header), src, out);
             }
-            Outcome::Done { zero } if zero && self.zeros_decode_to_zeros(src) => {
+            Outcome::Done { zero } if zero && header.is_extended() && self.zeros_decode_to_zeros(src) => {
                 // Only the header remains; its flags still tell how the chunk was made.
                 header.blosc2_flags |= SpecialKind::Zero.bits();
                 header.cbytes = header.header_len();
@@ -232,47 +245,62 @@ impl ChunkEncoder {
         Ok(())
     }
 
-    /// Appends the blocks to `out`, which holds room for header and block starts from `base` on, and fills in the
-    /// latter.
-    fn encode_blocks(
+    /// Appends the dictionary, if there is to be one, and the blocks; notes the dictionary in `header`.
+    pub(super) fn append_blocks<'s>(
         &mut self,
         plan: &Plan,
-        src: &[u8],
+        blocks: impl ExactSizeIterator<Item = (usize, &'s [u8])> + Clone + Send,
         ctx: &ChunkContext<'_>,
         executor: &dyn Executor,
-        base: usize,
-        out: &mut Vec<u8>,
+        header: &mut ChunkHeader,
+        out: &mut Output<'_>,
     ) -> Result<Outcome, ChunkError> {
-        let most = self.most(src.len());
-        let Self { params, registry, workers, reference, .. } = self;
+        let slots = header.filters;
+        let Self { params, registry, workers, reference, filtered, .. } = self;
         let count = executor.workers().min(plan.block_count()).max(1);
         let workers = workers.first(count, || new_worker(params, registry))?;
-        let blosc2 = params.format == ChunkFormat::Blosc2;
-        let rule = if blosc2 { BitshuffleRule::LeadingEights } else { BitshuffleRule::WholeBlockOrNothing };
-        let mut job = Job {
-            params,
-            plan,
-            ctx,
-            bitshuffle: ctx.bitshuffle.unwrap_or(rule),
-            reference: None,
-            dict: None,
-            runs: blosc2,
-            filtered: false,
-        };
-        if params.filters.contains(FilterId::DELTA) && plan.block_count() > 1 {
-            let first = &src[..plan.blocksize];
-            let worker = unlocked(&mut workers[0]);
-            job.reference = Some(if worker.is_lossy() {
-                let decoded = grown(reference, first.len());
-                worker.decoded(&job, 0, first, decoded)?;
-                decoded
-            } else {
-                first
-            });
+        let mut job = Job::new(params, registry, plan, &slots, ctx);
+        if let Some((_, first)) = blocks.clone().next()
+            && slots.contains(FilterId::DELTA)
+            && plan.block_count() > 1
+        {
+            job.reference = Some(unlocked(&mut workers[0]).decoded(&job, 0, first, reference)?);
         }
-        match workers {
-            [worker] => encode_here(unlocked(worker), &job, src, base, most, out),
-            _ => encode_apart(workers, executor, &job, src, base, most, out),
+        if !params.use_dict {
+            return assemble(workers, executor, &job, blocks, out);
+        }
+        let filtered = filter_all(workers, executor, &job, blocks.clone(), filtered)?;
+        job.filtered = true;
+        let dict = dict::train(plan, unlocked(&mut workers[0]).codec(), filtered)?;
+        if let Some(dict) = &dict {
+            header.blosc2_flags |= flag2::DICT;
+            // "int32 size, then the dictionary"; at most 32 KiB.
+            out.bytes.extend_from_slice(&(dict.len() as u32).to_le_bytes());
+            out.bytes.extend_from_slice(dict);
+            job.dict = Some(dict);
+        }
+        let mut rest = filtered;
+        let filtered: Vec<_> = blocks.map(|(block, src)| (block, split_off(&mut rest, src.len()))).collect();
+        assemble(workers, executor, &job, filtered.into_iter(), out)
+    }
+
+    /// The filters of a regular chunk: those of the parameters, with one exception.
+    ///
+    /// Bit shuffle of a Blosc 1 chunk whose last block ends in part of an item, after a multiple of eight whole ones,
+    /// and of one whose last block is shorter than an item: Blosc 1 copies that rest, C-Blosc2 forgets it when it
+    /// reads such chunks. Byte shuffle, or no filter, is read by both.
+    fn slots(&self, plan: &Plan) -> FilterSlots {
+        let slots = self.params.filters;
+        if self.params.format == ChunkFormat::Blosc2 || !slots.contains(FilterId::BITSHUFFLE) {
+            return slots;
+        }
+        let typesize = usize::from(plan.typesize);
+        let last = plan.nbytes % plan.blocksize;
+        let forgotten = !last.is_multiple_of(typesize) && (last < typesize || (last / typesize).is_multiple_of(8));
+        match self.registry.filter(FilterId::SHUFFLE) {
+            _ if !forgotten => slots,
+            Ok(_) => FilterSlots::SHUFFLE,
+            Err(_) => FilterSlots::NONE,
         }
     }
 
@@ -283,96 +311,36 @@ impl ChunkEncoder {
     }
 }
 
-/// Encodes the blocks one after the other, straight into `out`.
-fn encode_here(
-    worker: &mut BlockEncoder,
-    job: &Job<'_>,
-    src: &[u8],
-    base: usize,
-    most: usize,
-    out: &mut Vec<u8>,
-) -> Result<Outcome, ChunkError> {
-    let mut zero = true;
-    for (block, src) in src.chunks(job.plan.blocksize).enumerate() {
-        set_start(job, block, base, out);
-        zero &= worker.encode(job, block, src, out)?;
-        if out.len() - base > most {
-            return Ok(Outcome::TooLong);
-        }
-    }
-    Ok(Outcome::Done { zero: zero && job.runs && job.dict.is_none() })
-}
-
-/// Encodes the blocks on several workers, each into a buffer of its own, and puts them together in order.
-fn encode_apart(
-    workers: &mut [Mutex<BlockEncoder>],
+/// Applies the filters to all blocks; returns the results one after the other.
+fn filter_all<'s, 'b>(
+    workers: &[Mutex<BlockEncoder>],
     executor: &dyn Executor,
     job: &Job<'_>,
-    src: &[u8],
-    base: usize,
-    most: usize,
-    out: &mut Vec<u8>,
-) -> Result<Outcome, ChunkError> {
-    for worker in &mut *workers {
-        let worker = unlocked(worker);
-        worker.out.clear();
-        worker.done.clear();
+    blocks: impl Iterator<Item = (usize, &'s [u8])>,
+    buffer: &'b mut Vec<u8>,
+) -> Result<&'b [u8], ChunkError> {
+    let buffer = grown(buffer, job.plan.nbytes);
+    let mut rest = &mut *buffer;
+    let mut pairs = Vec::with_capacity(job.plan.block_count());
+    for (block, src) in blocks {
+        let (dst, tail) = std::mem::take(&mut rest).split_at_mut(src.len());
+        pairs.push((block, src, dst));
+        rest = tail;
     }
-    let zero = AtomicBool::new(true);
-    let total = AtomicUsize::new(out.len() - base);
-    let result = try_for_each(
-        executor,
-        job.plan.block_count(),
-        src.chunks(job.plan.blocksize).enumerate(),
-        |worker, (block, src)| {
-            let mut worker = locked(&workers[worker]);
-            let mut coded = std::mem::take(&mut worker.out);
-            let start = coded.len();
-            let result = worker.encode(job, block, src, &mut coded);
-            worker.done.push((block, coded.len()));
-            let len = coded.len() - start;
-            worker.out = coded;
-            // Relaxed: the values are only read together after the workers have been joined, and stopping a little
-            // late does no harm.
-            zero.fetch_and(result.map_err(Stop::Failed)?, Ordering::Relaxed);
-            if total.fetch_add(len, Ordering::Relaxed) + len > most { Err(Stop::TooLong) } else { Ok(()) }
-        },
-    );
-    match result {
-        Ok(()) => {}
-        Err(Stop::TooLong) => return Ok(Outcome::TooLong),
-        Err(Stop::Failed(error)) => return Err(error),
-    }
-    let mut places = vec![(0, 0..0); job.plan.block_count()];
-    for (worker, blocks) in workers.iter_mut().enumerate() {
-        let mut start = 0;
-        for &(block, end) in &unlocked(blocks).done {
-            places[block] = (worker, start..end);
-            start = end;
-        }
-    }
-    out.reserve(total.into_inner());
-    for (block, (worker, range)) in places.into_iter().enumerate() {
-        set_start(job, block, base, out);
-        out.extend_from_slice(&unlocked(&mut workers[worker]).out[range]);
-    }
-    Ok(Outcome::Done { zero: zero.into_inner() && job.runs && job.dict.is_none() })
+    try_for_each(executor, pairs.len(), pairs.into_iter(), |worker, (block, src, dst)| {
+        locked(&workers[worker]).filter(job, block, src, dst)
+    })?;
+    Ok(buffer)
 }
 
-/// Writes into the room left for it that `block` starts where `out` ends now.
-fn set_start(job: &Job<'_>, block: usize, base: usize, out: &mut [u8]) {
-    let header_len =
-        if job.params.format == ChunkFormat::Blosc2 { ChunkHeader::EXTENDED_LEN } else { ChunkHeader::MIN_LEN };
-    let at = base + header_len + WORD * block;
-    // Never longer than the data and a header, whose length fits 31 bits.
-    let start = (out.len() - base) as u32;
-    out[at..at + WORD].copy_from_slice(&start.to_le_bytes());
+fn split_off<'b>(rest: &mut &'b [u8], len: usize) -> &'b [u8] {
+    let (head, tail) = rest.split_at(len);
+    *rest = tail;
+    head
 }
 
-fn new_worker(params: &EncodeParams, registry: &Registry) -> Result<BlockEncoder, ChunkError> {
-    let codec = registry.codec(params.codec)?.instance();
-    let pipeline = Pipeline::new(&params.filters, registry).map_err(ChunkError::Filters)?;
-    Ok(BlockEncoder::new(codec, pipeline))
+pub(super) fn new_worker(params: &EncodeParams, registry: &Registry) -> Result<BlockEncoder, ChunkError> {
+    Ok(BlockEncoder::new(registry.codec(params.codec)?.instance()))
 }
 
 /// What is assumed of a codec that stores only and has no provider.

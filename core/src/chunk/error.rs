@@ -61,6 +61,9 @@ pub enum ChunkError {
         /// What it says.
         source: CodecError,
     },
+    /// The codec failed to train a dictionary.
+    #[error("training a dictionary: {0}")]
+    Dictionary(CodecError),
     /// A filter failed, or one that the block needs has no provider.
     #[error("block {block}: {source}")]
     Pipeline {

@@ -129,6 +129,17 @@ impl BlockMap {
         if header.is_stored() {
             return Ok(MapProgress::Ready(Self { header, body: Body::Stored }));
         }
+        if let Some(rounded) = rounded(&header) {
+            match Self::with_blocks(rounded, prefix) {
+                Ok(MapProgress::Ready(map)) if !map.begins_at_first_block() => {}
+                Ok(progress) => return Ok(progress),
+                Err(_) => {}
+            }
+        }
+        Self::with_blocks(header, prefix)
+    }
+
+    fn with_blocks(header: ChunkHeader, prefix: &[u8]) -> Result<MapProgress, ChunkError> {
         let starts_end = header.block_starts_end();
         let (dict, body_start) = match dict(&header, starts_end, prefix)? {
             Ok(found) => found,
@@ -139,6 +150,32 @@ impl BlockMap {
         };
         let spans = spans(&header, starts, body_start)?;
         Ok(MapProgress::Ready(Self { header, body: Body::Blocks { spans, dict } }))
+    }
+
+    /// Whether the first block in the chunk follows what precedes the blocks, as every writer has it.
+    fn begins_at_first_block(&self) -> bool {
+        let Body::Blocks { spans, dict } = &self.body else { return false };
+        let dict_len = dict.as_ref().map_or(0, |dict| WORD + dict.len());
+        let first = spans.iter().map(|&(start, _)| start as usize).min();
+        first.is_none_or(|first| first == self.header.block_starts_end() + dict_len)
+    }
+
+    /// A map from spans that are known already.
+    pub(crate) fn from_parts(
+        header: ChunkHeader,
+        spans: Vec<(u32, u32)>,
+        dict: Option<Vec<u8>>,
+    ) -> Result<Self, ChunkError> {
+        if header.is_instrumented() {
+            return Err(ChunkError::Instrumented);
+        }
+        if header.has_dict() != dict.is_some() {
+            let expected =
+                if dict.is_some() { "bit 0 set with a dictionary" } else { "bit 0 clear without dictionary" };
+            return Err(ChunkError::invalid("blosc2_flags", 31, expected, header.blosc2_flags));
+        }
+        let body = if header.is_stored() { Body::Stored } else { Body::Blocks { spans, dict } };
+        Ok(Self { header, body })
     }
 
     /// The header of the chunk.
@@ -206,6 +243,35 @@ impl BlockMap {
         })
     }
 
+    /// How many bytes each block of variable length decodes to; together they make up the decoded chunk. `chunk` is
+    /// the whole chunk.
+    ///
+    /// # Errors
+    /// [`ChunkError::BlockKind`] when the blocks are of equal length; [`ChunkError::Truncated`] and
+    /// [`ChunkError::Invalid`] when a length cannot be read, or their sum is not that of the header.
+    pub fn decoded_lens(&self, chunk: &[u8]) -> Result<Vec<usize>, ChunkError> {
+        if !self.header.has_vl_blocks() {
+            return Err(ChunkError::BlockKind { operation: "access to blocks of their own length", found: "of equal" });
+        }
+        let mut lens = Vec::with_capacity(self.block_count());
+        let mut left = self.header.nbytes;
+        for block in 0..self.block_count() {
+            let span = self.span(block);
+            let len = self.decoded_len(block, chunk.get(span.clone()).unwrap_or_default())?;
+            if len > left {
+                let expected = format!("at most {left} (what nbytes leaves)");
+                return Err(ChunkError::invalid("length of a variable-length block", span.start, expected, len));
+            }
+            left -= len;
+            lens.push(len);
+        }
+        if left > 0 {
+            let expected = format!("{} (sum of the blocks)", self.header.nbytes - left);
+            return Err(ChunkError::invalid("nbytes", 4, expected, self.header.nbytes));
+        }
+        Ok(lens)
+    }
+
     /// The blocks that hold the decoded bytes `bytes`.
     ///
     /// # Errors
@@ -260,6 +326,22 @@ impl BlockMap {
             available: self.block_count(),
         }
     }
+}
+
+/// The header with its block size rounded down to whole items, when it is not.
+///
+/// C-Blosc2 3.x cuts blocks at a multiple of the item but writes the block size that its caller asked for, and then
+/// fails to read its own chunk or reads other bytes than it was given. No other writer has a block size that is
+/// larger than an item and no multiple of it, so the rounded one is right wherever the block starts agree with it.
+fn rounded(header: &ChunkHeader) -> Option<ChunkHeader> {
+    let typesize = usize::from(header.typesize);
+    let rest = header.blocksize % typesize;
+    if rest == 0 || header.blocksize < typesize || header.has_vl_blocks() || !header.is_extended() {
+        return None;
+    }
+    let mut rounded = header.clone();
+    rounded.blocksize -= rest;
+    (rounded.block_starts_end() <= rounded.cbytes).then_some(rounded)
 }
 
 /// The dictionary, if there is one, and where the blocks may begin; `Err` holds the number of bytes needed first.

@@ -20,20 +20,20 @@ pub(crate) const BLOSC1_MIN_STREAM: usize = 128;
 /// The first-level cache that block sizes are multiples and fractions of.
 const L1: usize = 32 << 10;
 
-/// Type sizes above this do not fit the header and are written as 1.
-const MAX_TYPESIZE: usize = 255;
-
 /// How one chunk is going to be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// Type size as the header has it.
     pub(crate) typesize: u8,
-    /// Bytes of a block, except that the last one may be shorter. At least 1.
+    /// Bytes of a block, except that the last one may be shorter; how many there are when their lengths vary. At
+    /// least 1.
     pub(crate) blocksize: usize,
     /// Decoded bytes.
     pub(crate) nbytes: usize,
     /// Whole blocks have one stream per byte of the type.
     pub(crate) split: bool,
+    /// The lengths of the blocks vary.
+    pub(crate) vl: bool,
 }
 
 impl Plan {
@@ -43,25 +43,35 @@ impl Plan {
             ChunkFormat::Blosc2 => blosc2_blocksize(params, traits, nbytes),
             ChunkFormat::Blosc1 => blosc1_blocksize(params, traits, nbytes),
         };
-        let typesize = if params.typesize > MAX_TYPESIZE { 1 } else { params.typesize };
+        let typesize = header_typesize(params.typesize);
         let split = match params.format {
-            ChunkFormat::Blosc2 => blosc2_splits(params, traits, typesize, blocksize),
-            ChunkFormat::Blosc1 => blosc1_splits(params, typesize, blocksize),
+            ChunkFormat::Blosc2 => blosc2_splits(params, traits, usize::from(typesize), blocksize),
+            ChunkFormat::Blosc1 => blosc1_splits(params, usize::from(typesize), blocksize),
         };
         // A block that does not divide into its streams cannot be read by anyone. The automatic rules never ask for
         // one, because blocks above the type size are rounded to it; "always" can.
-        let split = split && blocksize.is_multiple_of(typesize);
-        Self { typesize: typesize as u8, blocksize, nbytes, split }
+        let split = split && blocksize.is_multiple_of(usize::from(typesize));
+        Self { typesize, blocksize, nbytes, split, vl: false }
+    }
+
+    /// The plan for `count` blocks that the caller cut, of `nbytes` bytes in all. They are never split.
+    pub(crate) fn variable(params: &EncodeParams, count: usize, nbytes: usize) -> Self {
+        Self { typesize: header_typesize(params.typesize), blocksize: count, nbytes, split: false, vl: true }
     }
 
     pub(crate) fn block_count(&self) -> usize {
-        self.nbytes.div_ceil(self.blocksize)
+        if self.vl { self.blocksize } else { self.nbytes.div_ceil(self.blocksize) }
     }
 
     /// How many streams a block of `len` bytes has: a short last block is never split.
     pub(crate) fn streams(&self, len: usize) -> usize {
         if self.split && len == self.blocksize { usize::from(self.typesize) } else { 1 }
     }
+}
+
+/// Type sizes that do not fit their byte are written as 1, as C-Blosc2 does.
+pub(crate) fn header_typesize(typesize: usize) -> u8 {
+    u8::try_from(typesize).unwrap_or(1)
 }
 
 fn blosc2_splits(params: &EncodeParams, traits: &CodecTraits, typesize: usize, blocksize: usize) -> bool {

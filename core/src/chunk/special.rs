@@ -1,6 +1,9 @@
 //! Chunks that stand for one repeated value and store no blocks.
 
-use super::{ChunkHeader, SpecialKind};
+use super::header::{MAX_BLOCKSIZE, VERSION_BLOSC2, flag};
+use super::plan::header_typesize;
+use super::{ChunkError, ChunkHeader, SpecialKind};
+use crate::pipeline::FilterSlots;
 
 /// What fills a special chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,4 +54,83 @@ impl Fill {
             filled += more;
         }
     }
+}
+
+/// What a special chunk is to stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpecialValue<'a> {
+    /// All bytes zero.
+    Zero,
+    /// All items a quiet NaN; the type size must be 4 or 8.
+    Nan,
+    /// All items equal to this one, whose length is the type size.
+    Value(&'a [u8]),
+    /// No particular bytes; they read as zeros here, and as whatever the memory held elsewhere.
+    Uninit,
+}
+
+/// Writes a chunk of `nbytes` bytes that are all one value: a header, and the value when it is not a common one.
+///
+/// `typesize` is the true size of an item; `blocksize` is only told to readers that want to know how the chunk would
+/// have been cut.
+///
+/// # Errors
+/// [`ChunkError::Parameter`] when `nbytes` is no multiple of the item (zeros are exempt), a value has another length
+/// than the type size or repeats zero times, or NaNs are asked for with a type size other than 4 or 8;
+/// [`ChunkError::Limit`] when the chunk would be longer than the format allows.
+pub fn special_chunk(
+    value: SpecialValue<'_>,
+    nbytes: usize,
+    typesize: usize,
+    blocksize: usize,
+) -> Result<Vec<u8>, ChunkError> {
+    let kind = match value {
+        SpecialValue::Zero => SpecialKind::Zero,
+        SpecialValue::Nan => SpecialKind::Nan,
+        SpecialValue::Value(_) => SpecialKind::Value,
+        SpecialValue::Uninit => SpecialKind::Uninit,
+    };
+    if nbytes > ChunkHeader::MAX_NBYTES {
+        return Err(ChunkError::Limit { what: "special chunk", limit: ChunkHeader::MAX_NBYTES, found: nbytes });
+    }
+    if !(1..=MAX_BLOCKSIZE).contains(&typesize) {
+        return Err(ChunkError::parameter("typesize", typesize, format!("1..={MAX_BLOCKSIZE}")));
+    }
+    if kind != SpecialKind::Zero && !nbytes.is_multiple_of(typesize) {
+        return Err(ChunkError::parameter("nbytes", nbytes, format!("a multiple of the {typesize}-byte item")));
+    }
+    if kind == SpecialKind::Nan && !matches!(typesize, 4 | 8) {
+        return Err(ChunkError::parameter("typesize", typesize, "4 or 8 for NaNs"));
+    }
+    let mut blocksize = blocksize.clamp(1, MAX_BLOCKSIZE.min(nbytes).max(1));
+    let mut item: &[u8] = &[];
+    if let SpecialValue::Value(value) = value {
+        if value.len() != typesize {
+            return Err(ChunkError::parameter("length of the value", value.len(), format!("{typesize} (typesize)")));
+        }
+        if nbytes == 0 {
+            return Err(ChunkError::parameter("nbytes", nbytes, "at least one item"));
+        }
+        // C-Blosc2 fills block by block and wants whole items in each.
+        blocksize = (blocksize - blocksize % typesize).max(typesize);
+        item = value;
+    }
+    let header = ChunkHeader {
+        version: VERSION_BLOSC2,
+        codec_version: 1,
+        flags: flag::EXTENDED,
+        typesize: header_typesize(typesize),
+        nbytes,
+        blocksize,
+        cbytes: ChunkHeader::EXTENDED_LEN + item.len(),
+        filters: FilterSlots::NONE,
+        udcodec: 0,
+        codec_meta: 0,
+        blosc2_flags2: 0,
+        blosc2_flags: kind.bits(),
+    };
+    let mut out = Vec::with_capacity(header.cbytes);
+    header.write_to(&mut out);
+    out.extend_from_slice(item);
+    Ok(out)
 }

@@ -1,0 +1,39 @@
+//! What a dictionary for one chunk is trained on.
+//!
+//! Source: chunk format document, dictionary section; the sizes are those of C-Blosc2. Readers take any dictionary.
+
+use super::ChunkError;
+use super::block_encoder::repeated;
+use super::plan::Plan;
+use crate::codec::Codec;
+
+/// The largest dictionary that C-Blosc2 reads.
+const MAX_LEN: usize = 32 << 10;
+/// A dictionary smaller than this is not worth its bytes.
+const MIN_LEN: usize = 256;
+/// A dictionary takes at most this fraction of the chunk.
+const FRACTION: usize = 20;
+/// Zstandard's trainer wants several samples.
+const MIN_SAMPLES: usize = 8;
+
+/// Trains a dictionary on the filtered bytes of a chunk; `None` when the chunk is too small for one, or the codec
+/// finds nothing that the streams have in common.
+pub(crate) fn train(plan: &Plan, codec: &mut dyn Codec, filtered: &[u8]) -> Result<Option<Vec<u8>>, ChunkError> {
+    let nbytes = filtered.len();
+    let max_len = MAX_LEN.min(nbytes / FRACTION);
+    let (count, sample_len) = if plan.vl {
+        // Samples of the mean length stand for blocks of any length.
+        let count = plan.block_count();
+        let mean = nbytes / count;
+        (count, if count < MIN_SAMPLES || mean < 16 { 0 } else { mean })
+    } else {
+        let count = MIN_SAMPLES.max(plan.block_count() * plan.streams(plan.blocksize));
+        (count, nbytes / count / 16)
+    };
+    if max_len < MIN_LEN || sample_len == 0 || repeated(filtered).is_some() {
+        return Ok(None);
+    }
+    let dict = codec.train_dict(filtered, sample_len, count, max_len).map_err(ChunkError::Dictionary)?;
+    // A plugin that ignores `max_len` must not make a chunk that nobody reads.
+    Ok(dict.filter(|dict| (1..=max_len).contains(&dict.len())))
+}

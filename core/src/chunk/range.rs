@@ -1,0 +1,162 @@
+//! Part of a chunk: only the blocks that hold it are decoded.
+
+use std::ops::Range;
+
+use super::block_encoder::grown;
+use super::map::Body;
+use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError};
+
+impl BlockMap {
+    /// The blocks whose bytes are needed to decode `bytes`: those that hold them, and the first one when it is their
+    /// reference (delta). None when nothing is stored per block.
+    ///
+    /// # Errors
+    /// As for [`BlockMap::blocks_of_bytes`].
+    pub fn blocks_needed(
+        &self,
+        bytes: Range<usize>,
+    ) -> Result<impl Iterator<Item = usize> + Clone + use<>, ChunkError> {
+        let mut blocks = self.blocks_of_bytes(bytes)?;
+        if let Body::Special(_) = self.body() {
+            blocks = 0..0;
+        }
+        let reference = (blocks.start > 0 && self.needs_reference(blocks.start)).then_some(0);
+        Ok(reference.into_iter().chain(blocks))
+    }
+
+    /// Which bytes of the chunk are the decoded bytes `bytes` as they are; `None` unless the chunk is a stored one
+    /// that has them. Such a chunk can be read without its decoder.
+    pub fn stored_bytes(&self, bytes: Range<usize>) -> Option<Range<usize>> {
+        let header = self.header();
+        let base = header.header_len();
+        (header.is_stored() && bytes.start <= bytes.end && bytes.end <= header.nbytes)
+            .then(|| base + bytes.start..base + bytes.end)
+    }
+
+    /// The bytes that `items` cover in the decoded chunk. An item is as long as `ctx` says, or else the type size in
+    /// the header, which is 1 for items longer than 255 bytes.
+    ///
+    /// # Errors
+    /// [`ChunkError::OutOfRange`] when the chunk has no such items; a rest shorter than an item is none.
+    pub fn bytes_of_items(&self, items: Range<usize>, ctx: &ChunkContext<'_>) -> Result<Range<usize>, ChunkError> {
+        let item = ctx.item_size.unwrap_or(usize::from(self.header().typesize)).max(1);
+        let available = self.header().nbytes / item;
+        if items.start > items.end || items.end > available {
+            return Err(ChunkError::OutOfRange { what: "items", start: items.start, end: items.end, available });
+        }
+        // Both products are at most `nbytes`.
+        Ok(items.start * item..items.end * item)
+    }
+}
+
+impl ChunkDecoder {
+    /// Decodes the items `items` of a chunk; see [`BlockMap::bytes_of_items`] for what an item is.
+    ///
+    /// # Errors
+    /// [`ChunkError::OutOfRange`] when the chunk has no such items, [`ChunkError::BlockKind`] when its blocks are of
+    /// variable length, and whatever decoding the blocks meets.
+    pub fn decode_items(
+        &mut self,
+        chunk: &[u8],
+        items: Range<usize>,
+        ctx: &ChunkContext<'_>,
+    ) -> Result<Vec<u8>, ChunkError> {
+        let map = self.map(chunk)?;
+        let bytes = map.bytes_of_items(items, ctx)?;
+        let mut dst = vec![0; bytes.len()];
+        self.decode_spans_into(&map, bytes, |block| chunk.get(map.span(block)), ctx, &mut dst)?;
+        Ok(dst)
+    }
+
+    /// Decodes the bytes `bytes` of the decoded chunk into `dst`, which must be as long.
+    ///
+    /// # Errors
+    /// As for [`ChunkDecoder::decode_items`], and [`ChunkError::Destination`].
+    pub fn decode_bytes_into(
+        &mut self,
+        chunk: &[u8],
+        bytes: Range<usize>,
+        ctx: &ChunkContext<'_>,
+        dst: &mut [u8],
+    ) -> Result<(), ChunkError> {
+        let map = self.map(chunk)?;
+        self.decode_spans_into(&map, bytes, |block| chunk.get(map.span(block)), ctx, dst)
+    }
+
+    /// As [`ChunkDecoder::decode_bytes_into`], with a map and those spans only that [`BlockMap::blocks_needed`] lists:
+    /// `span_of` is asked for each of them, once.
+    ///
+    /// # Errors
+    /// As above, and [`ChunkError::Truncated`] when `span_of` does not have a span.
+    pub fn decode_spans_into<'s>(
+        &mut self,
+        map: &BlockMap,
+        bytes: Range<usize>,
+        span_of: impl Fn(usize) -> Option<&'s [u8]>,
+        ctx: &ChunkContext<'_>,
+        dst: &mut [u8],
+    ) -> Result<(), ChunkError> {
+        let blocks = map.blocks_of_bytes(bytes.clone())?;
+        if dst.len() != bytes.len() {
+            return Err(ChunkError::Destination { expected: bytes.len(), found: dst.len() });
+        }
+        if let Body::Special(fill) = map.body() {
+            fill.write(bytes.start, dst);
+            return Ok(());
+        }
+        let span = |block| {
+            span_of(block).ok_or_else(|| {
+                let span = map.span(block);
+                ChunkError::Truncated { what: "block", offset: span.start, expected: span.len(), found: 0 }
+            })
+        };
+        let mut parts = self.take_parts();
+        let result = (|| {
+            let mut rest = dst;
+            // The first block is decoded apart when others are coded against it.
+            let last_needs_it = blocks.end > blocks.start && map.needs_reference(blocks.end - 1);
+            let reference = match map.block_bytes(0) {
+                Some(first) if last_needs_it => {
+                    let reference = grown(&mut parts.reference, first.len());
+                    self.decode_block_into(map, 0, span(0)?, None, ctx, reference)?;
+                    Some(&*reference)
+                }
+                _ => None,
+            };
+            for block in blocks {
+                let block_bytes = map.block_bytes(block).unwrap_or(0..0);
+                let wanted = bytes.start.max(block_bytes.start)..bytes.end.min(block_bytes.end);
+                let (part, tail) = std::mem::take(&mut rest).split_at_mut(wanted.len());
+                rest = tail;
+                let inside = wanted.start - block_bytes.start..wanted.end - block_bytes.start;
+                if let (0, Some(first)) = (block, reference) {
+                    part.copy_from_slice(&first[inside]);
+                } else if inside.len() == block_bytes.len() {
+                    self.decode_block_into(map, block, span(block)?, reference, ctx, part)?;
+                } else {
+                    let whole = grown(&mut parts.block, block_bytes.len());
+                    self.decode_block_into(map, block, span(block)?, reference, ctx, whole)?;
+                    part.copy_from_slice(&whole[inside]);
+                }
+            }
+            Ok(())
+        })();
+        self.give_back_parts(parts);
+        result
+    }
+
+    /// Decodes a chunk of blocks of variable length into those blocks.
+    ///
+    /// # Errors
+    /// [`ChunkError::BlockKind`] when the blocks are of equal length, and whatever decoding them meets.
+    pub fn decode_blocks(&mut self, chunk: &[u8], ctx: &ChunkContext<'_>) -> Result<Vec<Vec<u8>>, ChunkError> {
+        let map = self.map(chunk)?;
+        let lens = map.decoded_lens(chunk)?;
+        let decode = |(block, len)| {
+            let mut decoded = vec![0; len];
+            self.decode_block_into(&map, block, &chunk[map.span(block)], None, ctx, &mut decoded)?;
+            Ok(decoded)
+        };
+        lens.into_iter().enumerate().map(decode).collect()
+    }
+}

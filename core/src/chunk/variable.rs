@@ -1,0 +1,110 @@
+//! Chunks whose blocks the caller cuts, each of its own length (C-Blosc2 3.0: "VL-block chunks").
+//!
+//! Source: C-Blosc2 3.0. The header's block size holds the number of blocks, the starts rise, and each block is its
+//! decoded length followed by what the codec made of it, or by the bytes themselves when that is not shorter.
+
+use super::assemble::{Outcome, Output};
+use super::map::WORD;
+use super::plan::Plan;
+use super::{ChunkContext, ChunkEncoder, ChunkError, ChunkFormat, ChunkHeader};
+use crate::executor::{Executor, Inline};
+use crate::pipeline::FilterSlots;
+
+impl ChunkEncoder {
+    /// Encodes each of `blocks` as a block of its own. Such a chunk is read block by block
+    /// ([`ChunkDecoder::decode_blocks`](super::ChunkDecoder::decode_blocks)) or as the concatenation of its blocks.
+    ///
+    /// Every block is filtered and compressed alone, delta included. Such chunks are never split and have no runs, no
+    /// special values and no stored form: they take up to 32 bytes and 8 bytes per block more than the data. At level
+    /// 0 the blocks are kept as they are, without filters.
+    ///
+    /// # Errors
+    /// [`ChunkError::Parameter`] when there are no blocks, one is empty, or the format is that of Blosc 1;
+    /// [`ChunkError::Limit`] when the chunk would be too long.
+    pub fn encode_blocks<B: AsRef<[u8]>>(
+        &mut self,
+        blocks: &[B],
+        ctx: &ChunkContext<'_>,
+    ) -> Result<Vec<u8>, ChunkError> {
+        self.encode_blocks_on(blocks, ctx, &Inline)
+    }
+
+    /// As [`ChunkEncoder::encode_blocks`], the blocks spread over the workers of `executor`.
+    pub fn encode_blocks_on<B: AsRef<[u8]>>(
+        &mut self,
+        blocks: &[B],
+        ctx: &ChunkContext<'_>,
+        executor: &dyn Executor,
+    ) -> Result<Vec<u8>, ChunkError> {
+        if self.params().format == ChunkFormat::Blosc1 {
+            return Err(ChunkError::parameter("format", "Blosc1", "Blosc2 for blocks of variable length"));
+        }
+        if blocks.is_empty() {
+            return Err(ChunkError::parameter("number of blocks", 0, "at least 1"));
+        }
+        let blocks: Vec<&[u8]> = blocks.iter().map(AsRef::as_ref).collect();
+        if let Some(block) = blocks.iter().position(|block| block.is_empty()) {
+            return Err(ChunkError::parameter("length of a block", format!("0 (block {block})"), "at least 1"));
+        }
+        // Sums of lengths in memory cannot overflow, except of aliases; the limit is far below that.
+        let nbytes = blocks.iter().fold(0, |sum: usize, block| sum.saturating_add(block.len()));
+        let most =
+            blocks.len().saturating_mul(2 * WORD).saturating_add(nbytes).saturating_add(ChunkHeader::EXTENDED_LEN);
+        if most > i32::MAX as usize {
+            let (what, limit) = ("chunk of variable-length blocks", i32::MAX as usize);
+            return Err(ChunkError::Limit { what, limit, found: most });
+        }
+        let plan = Plan::variable(self.params(), blocks.len(), nbytes);
+        if self.params().level == 0 {
+            return Ok(self.keep_blocks(&plan, &blocks, most));
+        }
+        let mut bytes = self.take_scratch();
+        let result = self.fill_blocks(&plan, &blocks, ctx, executor, &mut bytes);
+        let chunk = result.map(|()| bytes.as_slice().to_vec());
+        self.give_back_scratch(bytes);
+        chunk
+    }
+
+    fn fill_blocks(
+        &mut self,
+        plan: &Plan,
+        blocks: &[&[u8]],
+        ctx: &ChunkContext<'_>,
+        executor: &dyn Executor,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), ChunkError> {
+        let mut header = self.header(plan, self.params().filters);
+        let header_len = header.header_len();
+        bytes.resize(header.block_starts_end(), 0);
+        let most = i32::MAX as usize;
+        let mut out = Output { bytes, base: 0, header_len, most };
+        let outcome =
+            self.append_blocks(plan, blocks.iter().copied().enumerate(), ctx, executor, &mut header, &mut out)?;
+        if let Outcome::TooLong = outcome {
+            let (what, limit) = ("chunk of variable-length blocks", most);
+            return Err(ChunkError::Limit { what, limit, found: bytes.len() });
+        }
+        header.cbytes = bytes.len();
+        bytes[..header_len].copy_from_slice(&header.to_bytes());
+        Ok(())
+    }
+
+    /// A chunk of blocks that are neither filtered nor compressed, which needs no plugin.
+    fn keep_blocks(&self, plan: &Plan, blocks: &[&[u8]], len: usize) -> Vec<u8> {
+        let mut header = self.header(plan, FilterSlots::NONE);
+        header.cbytes = len;
+        let mut out = Vec::with_capacity(len);
+        header.write_to(&mut out);
+        let mut start = header.block_starts_end();
+        for block in blocks {
+            // All of these are below `len`, which fits 31 bits.
+            out.extend_from_slice(&(start as u32).to_le_bytes());
+            start += WORD + block.len();
+        }
+        for block in blocks {
+            out.extend_from_slice(&(block.len() as u32).to_le_bytes());
+            out.extend_from_slice(block);
+        }
+        out
+    }
+}
