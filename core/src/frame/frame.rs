@@ -286,6 +286,10 @@ impl Frame {
         decoder.decode(chunk, &ChunkContext::default()).map_err(failed)
     }
 
+    pub(super) fn entries(&self) -> &Index {
+        &self.index
+    }
+
     fn header_len(&self) -> u64 {
         self.header.header_len.into()
     }

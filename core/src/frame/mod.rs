@@ -12,6 +12,7 @@
 
 mod audit;
 mod early;
+mod editor;
 mod error;
 mod fields;
 #[expect(clippy::module_inception, reason = "the noun of this file is the frame")]
@@ -24,12 +25,15 @@ mod opener;
 mod params;
 mod rules;
 mod sequential;
+mod sparse;
 mod stored;
+mod table;
 mod trailer;
 mod write_error;
 mod writer;
 
 pub use audit::FrameAudit;
+pub use editor::{Commit, FrameEditor};
 pub use error::{ExpectedIndex, FrameError, Section};
 pub use frame::Frame;
 pub use header::{ChunkSize, FrameHeader, FrameType};
@@ -39,6 +43,7 @@ pub use metalayers::{MAX_METALAYERS, MAX_NAME_LEN, Metalayers};
 pub use opener::{FrameOpener, OpenStep};
 pub use params::{FrameParams, SpecialPlacement};
 pub use sequential::Sequential;
+pub use sparse::{ChunkWrite, INDEX_FILE, SparseWriter, Target, chunk_file_id, chunk_file_name};
 pub use trailer::{Fingerprint, Trailer};
 pub use write_error::FrameWriteError;
 pub use writer::{FrameWriter, Placement};

@@ -1,18 +1,19 @@
 //! What a new frame is to look like.
 
 use super::header::{ChunkSize, FrameHeader, FrameType, full_len};
-use super::{FrameWriteError, Layout, Metalayers, Section};
+use super::{Frame, FrameWriteError, Layout, Metalayers, Section, Sequential};
 use crate::chunk::EncodeParams;
 use crate::id::CodecId;
+use crate::pipeline::FilterSlots;
 
 /// Where chunks go that consist of one special value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SpecialPlacement {
-    /// Zeros, NaNs and uninitialised chunks become an entry of the index and take no other space. Where that is not
-    /// possible (chunks of variable size), they are stored as a repeated value.
+    /// Zeros, NaNs and uninitialised chunks become an entry of the index and take no other space. Where C-Blosc2 could
+    /// not read that (chunks of variable size, or of no whole number of items), they are stored in a few bytes.
     #[default]
     Index,
-    /// All become stored chunks of a repeated value, so that the chunks section holds every chunk of the frame in
+    /// All are stored in a few bytes, so that the chunks section holds every chunk of the frame in
     /// order and can be decoded without the index.
     Stored,
 }
@@ -47,6 +48,36 @@ impl FrameParams {
             special: SpecialPlacement::default(),
             layout: Layout::Current,
             sequential: false,
+        }
+    }
+
+    /// Parameters for a copy of `frame`: with its metalayers, and with the promise if it carries one. (The
+    /// variable-length metalayers are copied by [`FrameWriter::copy_vlmetalayers`](super::FrameWriter::copy_vlmetalayers).)
+    ///
+    /// Chunks can be copied as they are when the frame's [`bitshuffle_age`](super::Frame::bitshuffle_age) is
+    /// [`ByChunk`](super::BitshuffleAge::ByChunk); otherwise those that are bit-shuffled must be encoded again.
+    pub fn like(frame: &Frame) -> Self {
+        let header = frame.header();
+        let mut metalayers = frame.metalayers().clone();
+        let sequential = metalayers.remove(Sequential::NAME).is_some() && !frame.is_sparse();
+        let early_filters = header.layout == Layout::Early;
+        Self {
+            encode: EncodeParams {
+                codec: header.codec,
+                codec_meta: header.codec_meta,
+                level: header.level.min(9),
+                typesize: header.typesize as usize,
+                filters: if early_filters { FilterSlots::SHUFFLE } else { header.filters },
+                block_size: (header.block_size > 0).then_some(header.block_size as usize),
+                split: header.split.unwrap_or_default(),
+                use_dict: header.use_dict,
+                ..EncodeParams::default()
+            },
+            chunk_size: frame.chunk_size().unwrap_or(0),
+            metalayers,
+            special: SpecialPlacement::Index,
+            layout: Layout::Current,
+            sequential,
         }
     }
 

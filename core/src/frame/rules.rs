@@ -1,12 +1,24 @@
 //! Which chunks a frame may take, and in which form.
 
-use super::header::{ChunkSize, FrameHeader, FrameType};
+use super::header::{ChunkSize, FrameHeader};
 use super::index::special_entry;
-use super::stored::{EARLY_VERSION, repeated_value_chunk};
-use super::writer::{MAX_CHUNKS, MIN_CHUNK};
+use super::stored::{set_early, special_body};
+
 use super::{FrameWriteError, Layout, SpecialPlacement};
 use crate::chunk::{ChunkError, ChunkHeader, SpecialKind};
 use crate::id::FilterId;
+
+/// C-Blosc2 checks that an extended header fits at every offset.
+const MIN_CHUNK: usize = ChunkHeader::EXTENDED_LEN;
+
+/// A chunk that is offered to a frame.
+#[derive(Clone, Copy)]
+pub(super) enum Offered<'a> {
+    /// As bytes.
+    Chunk(&'a [u8]),
+    /// As this many bytes of a special value.
+    Special(SpecialKind, usize),
+}
 
 /// A chunk that a frame may take.
 pub(super) struct Accepted {
@@ -46,13 +58,13 @@ impl ChunkRules {
             chunk_size: header.chunk_size,
             vl_blocks: None,
             typesize: header.typesize,
-            special: if header.frame_type == FrameType::Contiguous { special } else { SpecialPlacement::Index },
+            special,
             layout: header.layout,
         }
     }
 
     /// Remembers what an accepted chunk settles for the ones that follow.
-    pub(super) fn settle(&mut self, nbytes: usize, vl_blocks: bool) {
+    pub(super) fn settle(&mut self, nbytes: u64, vl_blocks: bool) {
         self.vl_blocks.get_or_insert(vl_blocks);
         if self.chunk_size == ChunkSize::Unset {
             // Lengths of chunks have been checked to fit.
@@ -60,9 +72,16 @@ impl ChunkRules {
         }
     }
 
-    /// Examines a chunk that is to become number `number`. Whether its length is right for its place is left to the
-    /// caller, who knows the places.
-    pub(super) fn accept(&self, number: u64, chunk: &[u8]) -> Result<Accepted, FrameWriteError> {
+    /// Examines what is to become chunk `number`. Whether its length is right for its place is left to the caller, who
+    /// knows the places.
+    pub(super) fn accept(&self, number: u64, offered: Offered<'_>) -> Result<Accepted, FrameWriteError> {
+        match offered {
+            Offered::Chunk(chunk) => self.accept_chunk(number, chunk),
+            Offered::Special(kind, nbytes) => self.accept_special(number, kind, nbytes),
+        }
+    }
+
+    fn accept_chunk(&self, number: u64, chunk: &[u8]) -> Result<Accepted, FrameWriteError> {
         let invalid = |source: ChunkError| FrameWriteError::Chunk { chunk: number, source };
         let header = ChunkHeader::parse(chunk).map_err(invalid)?;
         if header.cbytes != chunk.len() {
@@ -78,7 +97,6 @@ impl ChunkRules {
         if header.nbytes == 0 {
             return Err(FrameWriteError::EmptyChunk { chunk: number });
         }
-        self.check_count(number)?;
         let vl_blocks = header.has_vl_blocks();
         if self.vl_blocks.is_some_and(|vl| vl != vl_blocks) {
             return Err(FrameWriteError::MixedBlocks { chunk: number, variable: vl_blocks });
@@ -93,7 +111,7 @@ impl ChunkRules {
             }
             None | Some(SpecialKind::Value) if self.layout == Layout::Early => {
                 let mut bytes = chunk.to_vec();
-                bytes[0] = EARLY_VERSION;
+                set_early(&mut bytes);
                 Form::Bytes(bytes)
             }
             None | Some(SpecialKind::Value) => Form::AsIs(chunk.len()),
@@ -102,17 +120,10 @@ impl ChunkRules {
         Ok(Accepted { nbytes: header.nbytes, vl_blocks, form })
     }
 
-    /// As [`accept`](Self::accept), for a chunk of a special value that does not exist as bytes.
-    pub(super) fn accept_special(
-        &self,
-        number: u64,
-        kind: SpecialKind,
-        nbytes: usize,
-    ) -> Result<Accepted, FrameWriteError> {
+    fn accept_special(&self, number: u64, kind: SpecialKind, nbytes: usize) -> Result<Accepted, FrameWriteError> {
         if nbytes == 0 {
             return Err(FrameWriteError::EmptyChunk { chunk: number });
         }
-        self.check_count(number)?;
         if self.vl_blocks == Some(true) {
             return Err(FrameWriteError::MixedBlocks { chunk: number, variable: false });
         }
@@ -134,8 +145,11 @@ impl ChunkRules {
 
     /// A chunk without a body is never stored as such: C-Blosc2 cannot open a file that starts with one.
     fn special_form(&self, number: u64, kind: SpecialKind, nbytes: usize) -> Result<Form, FrameWriteError> {
-        // The length of an index entry is that of the place it has, which only chunks of fixed size determine.
-        let in_index = self.special == SpecialPlacement::Index && self.chunk_size != ChunkSize::Variable;
+        // The length of an index entry is that of the place it has, which only chunks of fixed size determine, and
+        // C-Blosc2 takes it for a whole number of items.
+        let in_index = self.special == SpecialPlacement::Index
+            && self.chunk_size != ChunkSize::Variable
+            && nbytes.is_multiple_of(self.typesize as usize);
         match special_entry(kind) {
             Some(entry) if in_index => Ok(Form::Entry(entry)),
             _ => self.repeated(number, kind, nbytes, self.typesize as usize),
@@ -143,13 +157,7 @@ impl ChunkRules {
     }
 
     fn repeated(&self, number: u64, kind: SpecialKind, nbytes: usize, item: usize) -> Result<Form, FrameWriteError> {
-        repeated_value_chunk(kind, nbytes, item)
-            .map(Form::Bytes)
-            .ok_or(FrameWriteError::Special { chunk: number, nbytes })
-    }
-
-    fn check_count(&self, number: u64) -> Result<(), FrameWriteError> {
-        if number >= MAX_CHUNKS { Err(FrameWriteError::TooManyChunks { max: MAX_CHUNKS }) } else { Ok(()) }
+        special_body(kind, nbytes, item).map(Form::Bytes).ok_or(FrameWriteError::Special { chunk: number, nbytes })
     }
 
     /// The length that a chunk must have to stand before others, if that is settled.

@@ -114,6 +114,12 @@ pub enum FrameWriteError {
         /// The number it would have had.
         chunk: u64,
     },
+    /// A chunk that is in a file already would have to be stored in another form.
+    #[error("chunk {chunk} is a special value without a body and cannot stay in a file of its own")]
+    Adopted {
+        /// The number it would have had.
+        chunk: u64,
+    },
     /// A chunk that decodes to nothing cannot be in a frame.
     #[error("chunk {chunk} decodes to no bytes, which a frame cannot hold")]
     EmptyChunk {

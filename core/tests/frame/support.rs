@@ -1,9 +1,12 @@
 //! Frames in memory: a writer and a reader over byte buffers.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader, EncodeParams};
 use oxiblosc_core::frame::{
-    ChunkEntry, Frame, FrameAudit, FrameError, FrameOpener, FrameParams, FrameWriteError, FrameWriter, OpenStep,
+    ChunkEntry, Frame, FrameAudit, FrameError, FrameOpener, FrameParams, FrameWriteError, FrameWriter, INDEX_FILE,
+    OpenStep, SparseWriter, Target, chunk_file_name,
 };
 use oxiblosc_core::{Limits, Registry};
 use oxiblosc_plugins as _;
@@ -60,8 +63,12 @@ pub(crate) fn encode(typesize: usize) -> EncodeParams {
 
 /// Opens a frame and counts the rounds of reading that took.
 pub(crate) fn open_counting(file: &[u8], limits: Limits) -> Result<(Frame, usize), FrameError> {
+    let opener = FrameOpener::new(file.len() as u64, registry(), limits);
+    drive(opener, file)
+}
+
+fn drive(mut opener: FrameOpener, file: &[u8]) -> Result<(Frame, usize), FrameError> {
     let file = Bytes::copy_from_slice(file);
-    let mut opener = FrameOpener::new(file.len() as u64, registry(), limits);
     let mut rounds = 0;
     loop {
         match opener.step()? {
@@ -111,5 +118,61 @@ pub(crate) fn decode(file: &[u8], frame: &Frame) -> Result<Vec<u8>, FrameError> 
         out.extend(decoder.decode(&chunk, &frame.chunk_context(i)).map_err(failed)?);
     }
     audit.finish()?;
+    Ok(out)
+}
+
+/// The files of a sparse frame, by name.
+pub(crate) type Directory = BTreeMap<String, Vec<u8>>;
+
+/// A chunk of 4-byte items.
+pub(crate) fn encode_chunk(data: &[u8]) -> Vec<u8> {
+    let mut encoder = ChunkEncoder::new(&encode(4), registry()).expect("plain parameters");
+    encoder.encode(data, &ChunkContext::default()).expect("plain data")
+}
+
+pub(crate) fn write_sparse<'a>(
+    params: &FrameParams,
+    data: impl IntoIterator<Item = &'a [u8]>,
+) -> Result<Directory, FrameWriteError> {
+    let mut encoder = ChunkEncoder::new(&params.encode, registry()).expect("plain parameters");
+    let mut writer = SparseWriter::new(params, registry())?;
+    let mut files = Directory::new();
+    for part in data {
+        let chunk = encoder.encode(part, &ChunkContext::numbered(writer.nchunks())).expect("plain data");
+        if let Some(write) = writer.push(&chunk)? {
+            let Target::File(id) = write.target else { panic!("a sparse frame has files") };
+            files.insert(chunk_file_name(id), write.bytes(&chunk).to_vec());
+        }
+    }
+    files.insert(INDEX_FILE.to_owned(), writer.finish()?);
+    Ok(files)
+}
+
+pub(crate) fn open_sparse(files: &Directory) -> Result<Frame, FrameError> {
+    let index = &files[INDEX_FILE];
+    drive(FrameOpener::sparse(index.len() as u64, registry(), Limits::default()), index).map(|(frame, _)| frame)
+}
+
+pub(crate) fn sparse_chunk(files: &Directory, frame: &Frame, i: u64) -> Result<Vec<u8>, FrameError> {
+    match frame.entry(i)? {
+        ChunkEntry::Special(_) => Ok(frame.special_chunk(i)?.expect("the entry is special")),
+        ChunkEntry::File { id } => {
+            let file = &files[&chunk_file_name(id)];
+            let header = ChunkHeader::parse(file).map_err(|source| FrameError::Chunk { chunk: i, source })?;
+            frame.check_chunk_file(i, &header, file.len() as u64)?;
+            Ok(file[..header.cbytes].to_vec())
+        }
+        ChunkEntry::Stored { .. } => panic!("the frame is sparse"),
+    }
+}
+
+pub(crate) fn decode_sparse(files: &Directory, frame: &Frame) -> Result<Vec<u8>, FrameError> {
+    let mut decoder = ChunkDecoder::new(registry());
+    let mut out = Vec::new();
+    for i in 0..frame.nchunks() {
+        let chunk = sparse_chunk(files, frame, i)?;
+        let decoded = decoder.decode(&chunk, &frame.chunk_context(i));
+        out.extend(decoded.map_err(|source| FrameError::Chunk { chunk: i, source })?);
+    }
     Ok(out)
 }

@@ -101,9 +101,14 @@ fn special_values_need_no_chunk() {
     let params = FrameParams::new(encode(8), 80);
     let mut writer = FrameWriter::new(&params, registry()).unwrap();
     let mut file = writer.header();
-    for (kind, nbytes) in [(SpecialKind::Nan, 80), (SpecialKind::Uninit, 80), (SpecialKind::Zero, 13)] {
-        assert_eq!(writer.push_special(kind, nbytes).unwrap(), Placement::IndexOnly);
+    for kind in [SpecialKind::Nan, SpecialKind::Uninit] {
+        assert_eq!(writer.push_special(kind, 80).unwrap(), Placement::IndexOnly);
     }
+    assert!(matches!(writer.push_special(SpecialKind::Nan, 12), Err(FrameWriteError::Special { nbytes: 12, .. })));
+    // C-Blosc2 takes an entry for whole items, so these zeros need a chunk; it has two empty streams.
+    let placement = writer.push_special(SpecialKind::Zero, 13).unwrap();
+    assert_eq!(placement.bytes(&[]).len(), 32 + 2 * 4 + 2 * 4);
+    file.extend_from_slice(placement.bytes(&[]));
     file.extend(writer.finish().unwrap());
     let header = writer.header();
     file[..header.len()].copy_from_slice(&header);

@@ -1,0 +1,448 @@
+//! Changing a frame that exists, without ever overwriting what it consists of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::header::FrameType;
+use super::index::{is_special, special_of};
+use super::rules::{Accepted, Form, Offered};
+use super::sparse::{ChunkWrite, Target, index_file};
+use super::table::{Place, Table, check_len};
+use super::{Fingerprint, Frame, FrameError, FrameWriteError, Layout, SpecialPlacement};
+use crate::chunk::{ChunkHeader, SpecialKind};
+use crate::registry::Registry;
+
+/// How the changes of an editor become the frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "nothing has changed until a commit is carried out"]
+pub enum Commit {
+    /// A contiguous frame: write `tail` (behind the chunks written so far), make sure that it and the chunks are on
+    /// stable storage, then write `patch`, the one write that makes the new frame the valid one. After that the file
+    /// may be cut to `frame_len`.
+    ///
+    /// Until `patch` is written the old frame is intact. The exception is a frame that loses its last chunk: readers
+    /// expect the trailer of an empty frame right behind the header, so `patch` contains it and reaches into the old
+    /// chunks.
+    Patch {
+        /// Index and trailer, with their offset; nothing when neither changed.
+        tail: Option<(u64, Vec<u8>)>,
+        /// The part of the header that changed, with its offset; nothing when nothing changed at all.
+        patch: Option<(u64, Vec<u8>)>,
+        /// Bytes of the new frame.
+        frame_len: u64,
+    },
+    /// A sparse frame: make sure that the chunk files are on stable storage, replace the index file as a whole (write
+    /// a new one and rename it; in an object store, put it), then remove the chunk files that no chunk needs any more.
+    Replace {
+        /// The new index file.
+        index: Vec<u8>,
+        /// Numbers of the chunk files to remove.
+        remove: Vec<u32>,
+    },
+}
+
+/// Changes a frame: a state machine that is told what to do and says what to write.
+///
+/// Chunks are written where nothing is: behind the end of a contiguous frame (what lies between is a hole, which the
+/// format allows), into new files of a sparse one. [`commit`](Self::commit) says how all changes since the last commit
+/// take effect together; a program that dies before leaves the old frame. A copy made with
+/// [`FrameWriter`](super::FrameWriter) has no holes.
+///
+/// A contiguous frame must be the last thing in its file: what follows it is overwritten.
+#[derive(Debug, Clone)]
+pub struct FrameEditor {
+    table: Table,
+    /// Where the next chunk goes, from the start of a contiguous frame.
+    end: u64,
+    /// What is in the file.
+    committed: Committed,
+    /// Lengths of the stored chunks that are known, by entry; only to keep the total right for sparse frames.
+    stored: BTreeMap<u64, u64>,
+    /// Files of a sparse frame written since the last commit.
+    written: BTreeSet<u32>,
+    /// All smaller numbers are in use.
+    next_id: u32,
+    index_changed: bool,
+    trailer_changed: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Committed {
+    header: Vec<u8>,
+    /// Files of a sparse frame that the index in the directory refers to.
+    files: BTreeSet<u32>,
+}
+
+impl FrameEditor {
+    /// Starts with what `frame` is.
+    ///
+    /// # Errors
+    /// [`FrameWriteError::Layout`] for frames before 2.0.0-rc1: copy those into a new frame.
+    pub fn new(frame: &Frame, registry: &Registry) -> Result<Self, FrameWriteError> {
+        Self::with_placement(frame, SpecialPlacement::Index, registry)
+    }
+
+    /// As [`new`](Self::new), and says where new chunks of a special value go.
+    pub fn with_placement(
+        frame: &Frame,
+        special: SpecialPlacement,
+        registry: &Registry,
+    ) -> Result<Self, FrameWriteError> {
+        let layout = frame.header().layout;
+        if layout != Layout::Current {
+            return Err(FrameWriteError::Layout { layout });
+        }
+        let table = Table::of(frame, special, registry);
+        let files = files_of(&table);
+        Ok(Self {
+            end: frame.frame_len(),
+            committed: Committed { header: frame.header_bytes().to_vec(), files },
+            table,
+            stored: BTreeMap::new(),
+            written: BTreeSet::new(),
+            next_id: 0,
+            index_changed: false,
+            trailer_changed: false,
+        })
+    }
+
+    /// Number of chunks, with all changes.
+    pub fn nchunks(&self) -> u64 {
+        self.table.len()
+    }
+
+    /// Decoded bytes, with all changes.
+    pub fn nbytes(&self) -> u64 {
+        self.table.header.nbytes
+    }
+
+    /// Decoded bytes of every chunk but the last; `None` when chunks differ in size, or an empty frame has not settled
+    /// it yet.
+    pub fn chunk_size(&self) -> Option<usize> {
+        self.table.header.chunk_size.fixed()
+    }
+
+    /// Decoded bytes of chunk `i`.
+    ///
+    /// # Errors
+    /// [`FrameWriteError::UnknownLen`] when chunks differ in size and nobody has called [`learn`](Self::learn).
+    pub fn chunk_len(&self, i: u64) -> Result<u64, FrameWriteError> {
+        self.table.chunk_len(i)
+    }
+
+    /// Tells the editor what the header of chunk `i` says. Needed before a chunk is replaced or removed whose length
+    /// the frame does not tell; in a sparse frame it also keeps the total of the chunk files right.
+    ///
+    /// # Errors
+    /// [`FrameWriteError::NoSuchChunk`].
+    pub fn learn(&mut self, i: u64, chunk: &ChunkHeader) -> Result<(), FrameWriteError> {
+        self.table.learn(i, chunk)?;
+        self.stored.insert(self.table.entry(i)?, chunk.cbytes as u64);
+        Ok(())
+    }
+
+    /// Settles the chunk size of an empty frame; otherwise its first chunk does.
+    ///
+    /// # Errors
+    /// [`FrameWriteError::Param`] when there are chunks, or the size is 0 or too large.
+    pub fn set_chunk_size(&mut self, chunk_size: usize) -> Result<(), FrameWriteError> {
+        let max = if self.nchunks() > 0 { 0 } else { ChunkHeader::MAX_NBYTES };
+        match u32::try_from(chunk_size) {
+            Ok(n) if n > 0 && chunk_size <= max => self.table.set_chunk_size(n),
+            _ => return Err(FrameWriteError::Param { what: "new chunk size", found: chunk_size, min: 1, max }),
+        }
+        Ok(())
+    }
+
+    /// Adds a chunk at the end. `None` means that nothing has to be written for it.
+    ///
+    /// # Errors
+    /// The chunk is damaged, or its length is not right for its place: see [`FrameWriter::push`](super::FrameWriter::push).
+    pub fn append(&mut self, chunk: &[u8]) -> Result<Option<ChunkWrite>, FrameWriteError> {
+        self.place(self.nchunks(), Offered::Chunk(chunk), Place::Insert)
+    }
+
+    /// Adds `nbytes` bytes of a special value at the end, as one chunk.
+    ///
+    /// # Errors
+    /// Those of [`append`](Self::append).
+    pub fn append_special(&mut self, kind: SpecialKind, nbytes: usize) -> Result<Option<ChunkWrite>, FrameWriteError> {
+        self.place(self.nchunks(), Offered::Special(kind, nbytes), Place::Insert)
+    }
+
+    /// Adds a chunk before chunk `i`, or at the end when that is `nchunks()`.
+    ///
+    /// # Errors
+    /// Those of [`append`](Self::append).
+    pub fn insert(&mut self, i: u64, chunk: &[u8]) -> Result<Option<ChunkWrite>, FrameWriteError> {
+        self.place(i, Offered::Chunk(chunk), Place::Insert)
+    }
+
+    /// Adds `nbytes` bytes of a special value before chunk `i`, as one chunk.
+    ///
+    /// # Errors
+    /// Those of [`append`](Self::append).
+    pub fn insert_special(
+        &mut self,
+        i: u64,
+        kind: SpecialKind,
+        nbytes: usize,
+    ) -> Result<Option<ChunkWrite>, FrameWriteError> {
+        self.place(i, Offered::Special(kind, nbytes), Place::Insert)
+    }
+
+    /// Replaces chunk `i`.
+    ///
+    /// # Errors
+    /// Those of [`append`](Self::append), and [`FrameWriteError::UnknownLen`].
+    pub fn update(&mut self, i: u64, chunk: &[u8]) -> Result<Option<ChunkWrite>, FrameWriteError> {
+        self.place(i, Offered::Chunk(chunk), Place::Replace)
+    }
+
+    /// Replaces chunk `i` by `nbytes` bytes of a special value.
+    ///
+    /// # Errors
+    /// Those of [`update`](Self::update).
+    pub fn update_special(
+        &mut self,
+        i: u64,
+        kind: SpecialKind,
+        nbytes: usize,
+    ) -> Result<Option<ChunkWrite>, FrameWriteError> {
+        self.place(i, Offered::Special(kind, nbytes), Place::Replace)
+    }
+
+    /// Removes chunk `i`.
+    ///
+    /// # Errors
+    /// [`FrameWriteError::NoSuchChunk`], [`FrameWriteError::UnknownLen`].
+    pub fn delete(&mut self, i: u64) -> Result<(), FrameWriteError> {
+        let entry = self.table.remove(i)?;
+        self.forget(entry);
+        self.index_changed = true;
+        Ok(())
+    }
+
+    /// Puts chunk `order[i]` at `i`, for every `i`.
+    ///
+    /// # Errors
+    /// [`FrameWriteError::Order`] when `order` is no permutation, or would move a short last chunk.
+    pub fn reorder(&mut self, order: &[u64]) -> Result<(), FrameWriteError> {
+        self.table.reorder(order)?;
+        self.index_changed = true;
+        Ok(())
+    }
+
+    /// Lets the chunks differ in size from now on. There is no way back, and less software that reads such frames.
+    ///
+    /// Special values in the index have no length in such a frame; the returned chunks are to be written in their
+    /// place.
+    ///
+    /// # Errors
+    /// [`FrameWriteError::Special`] when a special value cannot be stored as a repeated value. The frame stays as it
+    /// was.
+    pub fn make_variable(&mut self) -> Result<Vec<ChunkWrite>, FrameWriteError> {
+        let mut edited = self.clone();
+        edited.table.set_variable();
+        let mut writes = Vec::new();
+        for i in 0..edited.nchunks() {
+            let entry = edited.table.entry(i)?;
+            if !is_special(entry) {
+                continue;
+            }
+            let kind = special_of(entry).ok_or(FrameError::SpecialEntry { chunk: i, found: entry })?;
+            let nbytes = edited.chunk_len(i)? as usize;
+            writes.extend(edited.place(i, Offered::Special(kind, nbytes), Place::Replace)?);
+        }
+        edited.index_changed = true;
+        *self = edited;
+        Ok(writes)
+    }
+
+    /// Adds or replaces a variable-length metalayer.
+    ///
+    /// # Errors
+    /// The name is too long, or it would be the 17th.
+    pub fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
+        self.table.set_vlmetalayer(name, content)?;
+        self.trailer_changed = true;
+        Ok(())
+    }
+
+    /// Removes a variable-length metalayer.
+    ///
+    /// # Errors
+    /// [`FrameWriteError::Metalayer`] when there is none of that name.
+    pub fn delete_vlmetalayer(&mut self, name: &str) -> Result<(), FrameWriteError> {
+        if self.table.trailer.vlmetalayers.remove(name).is_none() {
+            return Err(FrameWriteError::Metalayer { name: name.to_owned(), reason: "there is none of that name" });
+        }
+        self.trailer_changed = true;
+        Ok(())
+    }
+
+    /// Replaces the content of a metalayer by one of the same length, as the header cannot grow.
+    ///
+    /// # Errors
+    /// [`FrameWriteError::Metalayer`] when there is none of that name or the length differs.
+    pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
+        let reason = match self.table.metalayers.get(name) {
+            None => "there is none of that name",
+            Some(old) if old.len() != content.len() => "its length is fixed once the frame exists",
+            Some(_) => {
+                // A fingerprint covers the header.
+                self.trailer_changed |= self.table.trailer.fingerprint != Fingerprint::NONE;
+                return self.table.metalayers.insert(name, content.to_vec());
+            }
+        };
+        Err(FrameWriteError::Metalayer { name: name.to_owned(), reason })
+    }
+
+    /// Says how all changes take effect together, and takes for granted that they will. Should carrying it out fail,
+    /// the same commit can be carried out again; until it has been, nothing else of this editor may be.
+    ///
+    /// # Errors
+    /// Index or trailer cannot be encoded. Nothing is committed then.
+    pub fn commit(&mut self) -> Result<Commit, FrameWriteError> {
+        match self.table.header.frame_type {
+            FrameType::Contiguous => self.commit_contiguous(),
+            FrameType::Sparse => self.commit_sparse(),
+        }
+    }
+
+    fn commit_contiguous(&mut self) -> Result<Commit, FrameWriteError> {
+        let header_len = u64::from(self.table.header.header_len);
+        let emptied = self.nchunks() == 0 && self.index_changed;
+        let mut tail = Vec::new();
+        let mut tail_at = self.end;
+        if emptied {
+            tail = self.table.trailer_bytes()?;
+            tail_at = header_len;
+            self.table.header.cbytes = 0;
+        } else if self.index_changed {
+            tail = self.table.index_bytes()?;
+            tail.extend(self.table.trailer_bytes()?);
+            // The index is found behind the chunks section, so that has to reach up to here.
+            self.table.header.cbytes = check_len(self.end - header_len)?;
+        } else if self.trailer_changed && self.nchunks() == 0 {
+            tail = self.table.trailer_bytes()?;
+            tail_at = header_len;
+        } else if self.trailer_changed {
+            // Between index and trailer there may be anything, so only the trailer has to be written again.
+            tail = self.table.trailer_bytes()?;
+        }
+        if !tail.is_empty() {
+            self.table.header.frame_len = tail_at + tail.len() as u64;
+        }
+        let header = self.table.header_bytes();
+        let mut patch = changed_part(&self.committed.header, &header);
+        let mut tail = (!tail.is_empty()).then_some((tail_at, tail));
+        if tail_at == header_len
+            && let Some((_, trailer)) = tail.take()
+        {
+            let start = patch.map_or(header_len, |(start, _)| start);
+            let mut bytes = header[start as usize..].to_vec();
+            bytes.extend(trailer);
+            patch = Some((start, bytes));
+        }
+        let frame_len = self.table.header.frame_len;
+        self.settle(header, frame_len);
+        Ok(Commit::Patch { tail, patch, frame_len })
+    }
+
+    fn commit_sparse(&mut self) -> Result<Commit, FrameWriteError> {
+        let index = index_file(&mut self.table)?;
+        let files = files_of(&self.table);
+        let before = self.committed.files.union(&self.written);
+        let remove = before.filter(|id| !files.contains(id)).copied().collect();
+        self.committed.files = files;
+        self.written.clear();
+        self.next_id = 0;
+        let header = index[..self.table.header.header_len as usize].to_vec();
+        self.settle(header, index.len() as u64);
+        Ok(Commit::Replace { index, remove })
+    }
+
+    fn settle(&mut self, header: Vec<u8>, frame_len: u64) {
+        self.committed.header = header;
+        self.end = frame_len;
+        self.index_changed = false;
+        self.trailer_changed = false;
+    }
+
+    fn place(&mut self, i: u64, offered: Offered<'_>, place: Place) -> Result<Option<ChunkWrite>, FrameWriteError> {
+        let accepted = self.table.admit(i, offered, place)?;
+        let old = if place == Place::Replace { Some(self.table.entry(i)?) } else { None };
+        let Accepted { nbytes, vl_blocks, form } = accepted;
+        let (entry, write) = match form {
+            Form::Entry(special) => (special, None),
+            Form::AsIs(len) => self.allocate(len as u64, None)?,
+            Form::Bytes(bytes) => self.allocate(bytes.len() as u64, Some(bytes))?,
+        };
+        self.table.put(i, entry, nbytes, vl_blocks, place);
+        if let Some(old) = old {
+            self.forget(old);
+        }
+        self.index_changed = true;
+        Ok(write)
+    }
+
+    /// Finds a place for a chunk of `len` bytes where nothing is that the committed frame needs.
+    fn allocate(
+        &mut self,
+        len: u64,
+        replacement: Option<Vec<u8>>,
+    ) -> Result<(u64, Option<ChunkWrite>), FrameWriteError> {
+        let (entry, target) = match self.table.header.frame_type {
+            FrameType::Contiguous => {
+                let offset = self.end;
+                self.end = check_len(offset + len)?;
+                (offset - u64::from(self.table.header.header_len), Target::Offset(offset))
+            }
+            FrameType::Sparse => {
+                let id = self.free_id()?;
+                self.table.header.cbytes = check_len(self.table.header.cbytes + len)?;
+                self.stored.insert(id.into(), len);
+                (id.into(), Target::File(id))
+            }
+        };
+        Ok((entry, Some(ChunkWrite { target, replacement })))
+    }
+
+    /// The smallest number that neither the committed index nor a chunk of this session uses: C-Blosc2 cannot open
+    /// frames with large numbers and little data.
+    fn free_id(&mut self) -> Result<u32, FrameWriteError> {
+        let used = |id| self.committed.files.contains(&id) || self.written.contains(&id);
+        while used(self.next_id) {
+            self.next_id =
+                self.next_id.checked_add(1).ok_or(FrameWriteError::TooManyChunks { max: u32::MAX.into() })?;
+        }
+        self.written.insert(self.next_id);
+        Ok(self.next_id)
+    }
+
+    /// A stored chunk is not needed any more.
+    fn forget(&mut self, entry: u64) {
+        if self.table.header.frame_type == FrameType::Sparse
+            && let Some(len) = self.stored.remove(&entry)
+        {
+            self.table.header.cbytes = self.table.header.cbytes.saturating_sub(len);
+        }
+    }
+}
+
+/// The files that a sparse frame refers to.
+fn files_of(table: &Table) -> BTreeSet<u32> {
+    if table.header.frame_type == FrameType::Contiguous {
+        return BTreeSet::new();
+    }
+    let stored = table.entries().iter().filter(|&&entry| !is_special(entry));
+    stored.filter_map(|&entry| u32::try_from(entry).ok()).collect()
+}
+
+/// The part from the first to the last byte in which two headers of one length differ.
+fn changed_part(old: &[u8], new: &[u8]) -> Option<(u64, Vec<u8>)> {
+    let differs = |(a, b): (&u8, &u8)| a != b;
+    let first = old.iter().zip(new).position(differs)?;
+    let last = old.iter().zip(new).rposition(differs)?;
+    Some((first as u64, new[first..=last].to_vec()))
+}

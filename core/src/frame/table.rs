@@ -1,0 +1,337 @@
+//! A frame in the making: its header, its entries, and what goes into index and trailer.
+
+use bytes::Bytes;
+
+use super::header::{ChunkSize, FrameHeader, FrameType};
+use super::index::{self, ENTRY_LEN, Index};
+use super::metalayers::MAX_NAME_LEN;
+use super::rules::{Accepted, ChunkRules, Offered};
+use super::stored::{set_early, stored_chunk};
+use super::{Fingerprint, Frame, FrameParams, FrameWriteError, Metalayers, Section, SpecialPlacement, Trailer};
+use crate::chunk::{ChunkContext, ChunkEncoder, ChunkHeader, EncodeParams};
+use crate::id::CodecId;
+use crate::registry::Registry;
+
+/// The most chunks a frame can have: the index is a chunk of 8-byte entries.
+const MAX_CHUNKS: u64 = (ChunkHeader::MAX_NBYTES / ENTRY_LEN) as u64;
+/// Lengths stay below this, so that what follows the chunks never pushes one past 2^63.
+const MAX_LEN: u64 = i64::MAX as u64 / 2;
+
+/// Whether a chunk comes between others or takes the place of one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Insert,
+    Replace,
+}
+
+/// A frame in the making. Where the chunks are stored is the business of its owner, who keeps `header.cbytes`.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    pub(super) header: FrameHeader,
+    pub(super) metalayers: Metalayers,
+    pub(super) trailer: Trailer,
+    pub(super) registry: Registry,
+    entries: Vec<u64>,
+    rules: ChunkRules,
+    /// Decoded length of the last chunk, when all others have the chunk size.
+    last_len: u64,
+    /// Decoded length of each chunk that is known, for chunks that differ in size; `None` for a new frame, in which no
+    /// chunk is ever replaced.
+    lens: Option<Vec<Option<u64>>>,
+}
+
+impl Table {
+    /// An empty frame.
+    pub(super) fn new(
+        params: &FrameParams,
+        frame_type: FrameType,
+        registry: &Registry,
+    ) -> Result<Self, FrameWriteError> {
+        let header = params.header(frame_type)?;
+        Ok(Self {
+            rules: ChunkRules::new(&header, params.special),
+            header,
+            metalayers: params.metalayers.clone(),
+            trailer: Trailer::new(),
+            registry: registry.clone(),
+            entries: Vec::new(),
+            last_len: 0,
+            lens: None,
+        })
+    }
+
+    /// The contents of an open frame.
+    pub(super) fn of(frame: &Frame, special: SpecialPlacement, registry: &Registry) -> Self {
+        let header = frame.header().clone();
+        let mut rules = ChunkRules::new(&header, special);
+        // Writers that know of variable-length blocks set the flag; some set it without need, which a chunk header
+        // will show.
+        rules.vl_blocks = (frame.nchunks() > 0).then_some(header.vl_blocks);
+        let entries = match frame.entries() {
+            Index::Uniform(entry, count) => vec![*entry; *count as usize],
+            Index::Table(entries) => entries.clone(),
+        };
+        let last = frame.nchunks().checked_sub(1).and_then(|last| frame.chunk_len(last));
+        Self {
+            lens: Some(if header.chunk_size == ChunkSize::Variable { vec![None; entries.len()] } else { Vec::new() }),
+            last_len: last.unwrap_or_default() as u64,
+            header,
+            metalayers: frame.metalayers().clone(),
+            trailer: frame.trailer().clone(),
+            registry: registry.clone(),
+            entries,
+            rules,
+        }
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.entries.len() as u64
+    }
+
+    pub(super) fn entries(&self) -> &[u64] {
+        &self.entries
+    }
+
+    pub(super) fn entry(&self, i: u64) -> Result<u64, FrameWriteError> {
+        self.at(i).map(|i| self.entries[i])
+    }
+
+    fn at(&self, i: u64) -> Result<usize, FrameWriteError> {
+        match usize::try_from(i) {
+            Ok(at) if at < self.entries.len() => Ok(at),
+            _ => Err(FrameWriteError::NoSuchChunk { chunk: i, nchunks: self.len() }),
+        }
+    }
+
+    /// Decoded length of chunk `i`.
+    pub(super) fn chunk_len(&self, i: u64) -> Result<u64, FrameWriteError> {
+        let at = self.at(i)?;
+        match self.rules.full_len() {
+            Some(_) if i + 1 == self.len() => Ok(self.last_len),
+            Some(len) => Ok(len),
+            None => {
+                let lens = self.lens.as_deref().unwrap_or_default();
+                lens.get(at).copied().flatten().ok_or(FrameWriteError::UnknownLen { chunk: i })
+            }
+        }
+    }
+
+    /// Takes note of what the header of chunk `i` says.
+    pub(super) fn learn(&mut self, i: u64, chunk: &ChunkHeader) -> Result<(), FrameWriteError> {
+        let at = self.at(i)?;
+        self.rules.vl_blocks = Some(chunk.has_vl_blocks());
+        if let Some(len) = self.lens.as_mut().and_then(|lens| lens.get_mut(at)) {
+            *len = Some(chunk.nbytes as u64);
+        }
+        Ok(())
+    }
+
+    /// Whether a chunk may be put at `i`; nothing is changed yet.
+    pub(super) fn admit(&self, i: u64, offered: Offered<'_>, place: Place) -> Result<Accepted, FrameWriteError> {
+        let last = match place {
+            Place::Insert if i > self.len() => {
+                return Err(FrameWriteError::NoSuchChunk { chunk: i, nchunks: self.len() });
+            }
+            Place::Insert => i == self.len(),
+            Place::Replace => i + 1 == self.at(i).map(|_| self.len())?,
+        };
+        if place == Place::Insert && self.len() >= MAX_CHUNKS {
+            return Err(FrameWriteError::TooManyChunks { max: MAX_CHUNKS });
+        }
+        let accepted = self.rules.accept(i, offered)?;
+        let nbytes = accepted.nbytes as u64;
+        if let Some(full) = self.rules.full_len() {
+            if place == Place::Insert && last && !self.entries.is_empty() && self.last_len < full {
+                let (chunk, len, chunk_size) = (i - 1, self.last_len, full as usize);
+                return Err(FrameWriteError::ShortChunk { chunk, len, chunk_size });
+            }
+            if nbytes > full || (nbytes < full && !last) {
+                let (expected, found) = (full as usize, accepted.nbytes);
+                return Err(FrameWriteError::ChunkSize { chunk: i, expected, found });
+            }
+        }
+        let old = if place == Place::Replace { self.chunk_len(i)? } else { 0 };
+        if self.header.nbytes - old.min(self.header.nbytes) + nbytes > MAX_LEN {
+            return Err(FrameWriteError::TooLong);
+        }
+        Ok(accepted)
+    }
+
+    /// Puts an admitted chunk at `i`.
+    pub(super) fn put(&mut self, i: u64, entry: u64, nbytes: usize, vl_blocks: bool, place: Place) {
+        let at = (i as usize).min(self.entries.len());
+        let old = if place == Place::Replace { self.chunk_len(i).unwrap_or_default() } else { 0 };
+        let nbytes = nbytes as u64;
+        self.rules.settle(nbytes, vl_blocks);
+        self.header.chunk_size = self.rules.chunk_size;
+        self.header.vl_blocks = self.rules.vl_blocks == Some(true);
+        let variable = self.rules.full_len().is_none();
+        match place {
+            Place::Insert => self.entries.insert(at, entry),
+            Place::Replace => self.entries[at] = entry,
+        }
+        if at + 1 == self.entries.len() {
+            self.last_len = nbytes;
+        }
+        if let Some(lens) = self.lens.as_mut().filter(|_| variable) {
+            match place {
+                Place::Insert => lens.insert(at, Some(nbytes)),
+                Place::Replace => lens[at] = Some(nbytes),
+            }
+        }
+        self.header.nbytes = self.header.nbytes.saturating_sub(old) + nbytes;
+    }
+
+    /// Takes chunk `i` out and returns its entry.
+    pub(super) fn remove(&mut self, i: u64) -> Result<u64, FrameWriteError> {
+        let len = self.chunk_len(i)?;
+        let at = self.at(i)?;
+        let entry = self.entries.remove(at);
+        match self.rules.full_len() {
+            // What was before the last chunk is whole.
+            Some(full) if at == self.entries.len() => self.last_len = full,
+            Some(_) => {}
+            None => {
+                if let Some(lens) = &mut self.lens {
+                    lens.remove(at);
+                }
+            }
+        }
+        self.header.nbytes = self.header.nbytes.saturating_sub(len);
+        if self.entries.is_empty() {
+            self.header.nbytes = 0;
+            self.last_len = 0;
+        }
+        Ok(entry)
+    }
+
+    /// Puts chunk `order[i]` at `i`, for every `i`.
+    pub(super) fn reorder(&mut self, order: &[u64]) -> Result<(), FrameWriteError> {
+        let nchunks = self.len();
+        let wrong = |reason| FrameWriteError::Order { nchunks, reason };
+        if order.len() as u64 != nchunks {
+            return Err(wrong("it has another length"));
+        }
+        let mut seen = vec![false; order.len()];
+        for &from in order {
+            match seen.get_mut(usize::try_from(from).unwrap_or(usize::MAX)) {
+                Some(seen) if !*seen => *seen = true,
+                Some(_) => return Err(wrong("a chunk is named twice")),
+                None => return Err(wrong("it names a chunk that does not exist")),
+            }
+        }
+        if let (Some(full), Some(&last)) = (self.rules.full_len(), order.last())
+            && self.last_len < full
+            && last + 1 != nchunks
+        {
+            return Err(wrong("the last chunk is shorter than the others and must stay the last"));
+        }
+        self.entries = order.iter().map(|&from| self.entries[from as usize]).collect();
+        if let Some(lens) = self.lens.as_mut().filter(|lens| lens.len() == order.len()) {
+            *lens = order.iter().map(|&from| lens[from as usize]).collect();
+        }
+        Ok(())
+    }
+
+    /// Gives up the common size of the chunks.
+    pub(super) fn set_variable(&mut self) {
+        if let Some(full) = self.rules.full_len() {
+            let mut lens = vec![Some(full); self.entries.len()];
+            if let Some(last) = lens.last_mut() {
+                *last = Some(self.last_len);
+            }
+            self.lens = Some(lens);
+        }
+        self.rules.chunk_size = ChunkSize::Variable;
+        self.header.chunk_size = ChunkSize::Variable;
+    }
+
+    /// Settles the chunk size of an empty frame.
+    pub(super) fn set_chunk_size(&mut self, chunk_size: u32) {
+        self.rules.chunk_size = ChunkSize::Fixed(chunk_size);
+        self.header.chunk_size = self.rules.chunk_size;
+        self.lens = self.lens.take().map(|_| Vec::new());
+    }
+
+    /// Adds or replaces a variable-length metalayer.
+    pub(super) fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
+        if !self.header.layout.has_trailer() {
+            return Err(FrameWriteError::EarlyFeature { what: "variable-length metalayers" });
+        }
+        let chunk = encode_vlmetalayer(name, content, &self.registry)?;
+        self.trailer.vlmetalayers.insert(name, chunk)
+    }
+
+    /// Takes over the variable-length metalayers of another frame, without decoding them.
+    pub(super) fn copy_vlmetalayers(&mut self, frame: &Frame) -> Result<(), FrameWriteError> {
+        let theirs = &frame.trailer().vlmetalayers;
+        if !self.header.layout.has_trailer() && !theirs.is_empty() {
+            return Err(FrameWriteError::EarlyFeature { what: "variable-length metalayers" });
+        }
+        let mut ours = self.trailer.vlmetalayers.clone();
+        for (name, chunk) in theirs.iter() {
+            ours.insert(&name, chunk.clone())?;
+        }
+        self.trailer.vlmetalayers = ours;
+        Ok(())
+    }
+
+    /// The index chunk; nothing for an empty frame.
+    pub(super) fn index_bytes(&self) -> Result<Vec<u8>, FrameWriteError> {
+        if self.entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut bytes = index::encode(&self.entries, &self.registry)?;
+        if !self.header.layout.has_trailer() {
+            set_early(&mut bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// The trailer, if the layout has one. Whatever the old fingerprint vouched for is not what is written now.
+    pub(super) fn trailer_bytes(&mut self) -> Result<Vec<u8>, FrameWriteError> {
+        if !self.header.layout.has_trailer() {
+            return Ok(Vec::new());
+        }
+        self.trailer.fingerprint = Fingerprint::NONE;
+        self.header.has_vlmetalayers = !self.trailer.vlmetalayers.is_empty();
+        self.trailer.to_bytes()
+    }
+
+    /// The header with its metalayers; an empty frame does not say its chunk size, as C-Blosc2 expects.
+    pub(super) fn header_bytes(&self) -> Vec<u8> {
+        let mut header = self.header.clone();
+        if header.nbytes == 0 && header.chunk_size != ChunkSize::Variable {
+            header.chunk_size = ChunkSize::Unset;
+        }
+        let mut out = header.to_bytes();
+        if header.layout.always_has_metalayers() || !self.metalayers.is_empty() {
+            self.metalayers.write(Section::Header, 0, &mut out);
+        }
+        out
+    }
+}
+
+/// Whether the chunks section may grow to this many bytes.
+pub(super) fn check_len(cbytes: u64) -> Result<u64, FrameWriteError> {
+    if cbytes > MAX_LEN { Err(FrameWriteError::TooLong) } else { Ok(cbytes) }
+}
+
+/// Compresses the content of a variable-length metalayer as python-blosc2 does, with what the registry has.
+fn encode_vlmetalayer(name: &str, content: &[u8], registry: &Registry) -> Result<Bytes, FrameWriteError> {
+    if name.len() > MAX_NAME_LEN {
+        return Err(FrameWriteError::MetalayerName { name: name.to_owned(), max: MAX_NAME_LEN });
+    }
+    if content.len() > ChunkHeader::MAX_NBYTES {
+        return Err(FrameWriteError::MetalayerLen { name: name.to_owned(), len: content.len() });
+    }
+    let codec = [CodecId::ZSTD, CodecId::BLOSCLZ].into_iter().find(|&id| registry.codec(id).is_ok());
+    let params = EncodeParams { codec: codec.unwrap_or_default(), typesize: 1, ..EncodeParams::default() };
+    match (codec, ChunkEncoder::new(&params, registry)) {
+        (Some(_), Ok(mut encoder)) => {
+            let encoded = encoder.encode(content, &ChunkContext::default());
+            encoded.map(Bytes::from).map_err(|source| FrameWriteError::Vlmetalayer { name: name.to_owned(), source })
+        }
+        _ => Ok(stored_chunk(content, 1).into()),
+    }
+}
