@@ -90,31 +90,54 @@ impl<'a> Nest<'a> {
     }
 
     /// Copies. Both buffers must hold everything the loops reach.
+    ///
+    /// A `memcpy` whose length is known to the compiler is a load and a store; one that is not is a call. Runs are
+    /// mostly items of the usual sizes.
     pub(super) fn copy(&self, src: &[u8], dst: &mut [u8]) {
-        let loops = &self.loops[..self.depth];
-        let Some((inner, outer)) = loops.split_first() else {
-            return copy_run(src, self.src, dst, self.dst, self.run);
+        match self.run {
+            1 => self.copy_runs(Fixed::<1>, src, dst),
+            2 => self.copy_runs(Fixed::<2>, src, dst),
+            3 => self.copy_runs(Fixed::<3>, src, dst),
+            4 => self.copy_runs(Fixed::<4>, src, dst),
+            6 => self.copy_runs(Fixed::<6>, src, dst),
+            8 => self.copy_runs(Fixed::<8>, src, dst),
+            12 => self.copy_runs(Fixed::<12>, src, dst),
+            16 => self.copy_runs(Fixed::<16>, src, dst),
+            24 => self.copy_runs(Fixed::<24>, src, dst),
+            32 => self.copy_runs(Fixed::<32>, src, dst),
+            64 => self.copy_runs(Fixed::<64>, src, dst),
+            run => self.copy_runs(Any(run), src, dst),
+        }
+    }
+
+    /// Turns the loops like the wheels of an odometer, and lets the innermost run by itself.
+    fn copy_runs<R: Run>(&self, run: R, src: &[u8], dst: &mut [u8]) {
+        let Some((inner, outer)) = self.loops[..self.depth].split_first() else {
+            return run.copy(src, self.src, dst, self.dst);
         };
-        let mut at = [0_usize; MAX_DIMS];
+        let mut wheels = [0_usize; MAX_DIMS];
         let (mut s, mut d) = (self.src, self.dst);
         loop {
             match *inner {
                 Loop::Even { count, src: src_step, dst: dst_step } => {
-                    let steps = Steps { run: self.run, count, src: src_step, dst: dst_step };
-                    steps.copy(src, s, dst, d);
+                    let (mut s, mut d) = (s, d);
+                    for _ in 0..count {
+                        run.copy(src, s, dst, d);
+                        advance(&mut s, &mut d, (src_step, dst_step));
+                    }
                 }
                 Loop::Listed { picks, .. } => {
                     let (mut s, mut d) = (s, d);
-                    copy_run(src, s, dst, d, self.run);
+                    run.copy(src, s, dst, d);
                     for i in 1..picks.len() {
                         advance(&mut s, &mut d, inner.travel(i - 1, i));
-                        copy_run(src, s, dst, d, self.run);
+                        run.copy(src, s, dst, d);
                     }
                 }
             }
-            // The odometer: step the innermost of the outer loops that is not at its end, rewind those inside it.
+            // Turn the innermost wheel that is not at its end, and turn back those inside of it.
             let mut turned = false;
-            for (around, at) in outer.iter().zip(&mut at) {
+            for (around, at) in outer.iter().zip(&mut wheels) {
                 if *at + 1 < around.count() {
                     advance(&mut s, &mut d, around.travel(*at, *at + 1));
                     *at += 1;
@@ -131,75 +154,38 @@ impl<'a> Nest<'a> {
     }
 }
 
+#[inline(always)]
 fn advance(s: &mut usize, d: &mut usize, (src, dst): (isize, isize)) {
     *s = s.wrapping_add_signed(src);
     *d = d.wrapping_add_signed(dst);
 }
 
-#[inline(always)] // so that a run of constant length is copied without a call
-fn copy_run(src: &[u8], s: usize, dst: &mut [u8], d: usize, run: usize) {
-    dst[d..d + run].copy_from_slice(&src[s..s + run]);
+/// A run of contiguous bytes, of a length that the compiler may know.
+trait Run: Copy {
+    fn len(self) -> usize;
+
+    #[inline(always)]
+    fn copy(self, src: &[u8], s: usize, dst: &mut [u8], d: usize) {
+        dst[d..d + self.len()].copy_from_slice(&src[s..s + self.len()]);
+    }
 }
 
-/// The innermost loop, of even steps.
-struct Steps {
-    run: usize,
-    count: usize,
-    src: isize,
-    dst: isize,
+#[derive(Clone, Copy)]
+struct Fixed<const N: usize>;
+
+impl<const N: usize> Run for Fixed<N> {
+    #[inline(always)]
+    fn len(self) -> usize {
+        N
+    }
 }
 
-impl Steps {
-    /// A `memcpy` whose length is known to the compiler is a load and a store; one that is not is a call. Runs are
-    /// mostly items of the usual sizes.
-    fn copy(&self, src: &[u8], s: usize, dst: &mut [u8], d: usize) {
-        match self.run {
-            1 => self.copy_fixed::<1>(src, s, dst, d),
-            2 => self.copy_fixed::<2>(src, s, dst, d),
-            3 => self.copy_fixed::<3>(src, s, dst, d),
-            4 => self.copy_fixed::<4>(src, s, dst, d),
-            8 => self.copy_fixed::<8>(src, s, dst, d),
-            12 => self.copy_fixed::<12>(src, s, dst, d),
-            16 => self.copy_fixed::<16>(src, s, dst, d),
-            24 => self.copy_fixed::<24>(src, s, dst, d),
-            32 => self.copy_fixed::<32>(src, s, dst, d),
-            _ => self.copy_any(src, s, dst, d),
-        }
-    }
+#[derive(Clone, Copy)]
+struct Any(usize);
 
-    fn copy_fixed<const N: usize>(&self, src: &[u8], s: usize, dst: &mut [u8], d: usize) {
-        let (Ok(src_step), Ok(dst_step)) = (usize::try_from(self.src), usize::try_from(self.dst)) else {
-            let (mut s, mut d) = (s, d);
-            for _ in 0..self.count {
-                copy_run(src, s, dst, d, N);
-                advance(&mut s, &mut d, (self.src, self.dst));
-            }
-            return;
-        };
-        // Steps are never narrower than the run, or items would overlap; `max` spares the compiler the doubt.
-        let (src_step, dst_step) = (src_step.max(N), dst_step.max(N));
-        let src = &src[s..s + (self.count - 1) * src_step + N];
-        let dst = &mut dst[d..d + (self.count - 1) * dst_step + N];
-        if dst_step == N {
-            for (to, from) in dst.as_chunks_mut::<N>().0.iter_mut().zip(src.chunks(src_step)) {
-                to.copy_from_slice(&from[..N]);
-            }
-        } else if src_step == N {
-            for (to, from) in dst.chunks_mut(dst_step).zip(src.as_chunks::<N>().0) {
-                to[..N].copy_from_slice(from);
-            }
-        } else {
-            for (to, from) in dst.chunks_mut(dst_step).zip(src.chunks(src_step)) {
-                to[..N].copy_from_slice(&from[..N]);
-            }
-        }
-    }
-
-    fn copy_any(&self, src: &[u8], s: usize, dst: &mut [u8], d: usize) {
-        let (mut s, mut d) = (s, d);
-        for _ in 0..self.count {
-            copy_run(src, s, dst, d, self.run);
-            advance(&mut s, &mut d, (self.src, self.dst));
-        }
+impl Run for Any {
+    #[inline(always)]
+    fn len(self) -> usize {
+        self.0
     }
 }
