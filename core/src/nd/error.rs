@@ -84,7 +84,7 @@ pub enum NdError {
         /// What follows from the metalayer.
         expected: u64,
         /// What the frame header says.
-        found: i64,
+        found: u64,
     },
     /// An item size of 0.
     #[error("the item size is 0, at least 1 byte is needed")]

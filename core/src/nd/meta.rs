@@ -1,7 +1,7 @@
 //! The b2nd metalayer.
 
-use super::dtype;
-use super::{Geometry, MAX_DIMS, NdError, Tiling};
+use super::{Geometry, MAX_DIMS, NdError, Tiling, dtype};
+use crate::frame::{Frame, Metalayers};
 
 /// The content of the metalayer that makes a frame an array.
 ///
@@ -31,13 +31,26 @@ pub struct ArrayMeta {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameSizes {
     /// Size of an item.
-    pub typesize: i32,
-    /// Decoded bytes of a chunk.
-    pub chunksize: i32,
+    pub typesize: u64,
+    /// Decoded bytes of a chunk; 0 when they differ, or when the frame has no chunk yet that would settle it.
+    pub chunksize: u64,
     /// Decoded bytes of a block; 0 when the frame does not tell.
-    pub blocksize: i32,
+    pub blocksize: u64,
     /// Number of chunks.
     pub nchunks: u64,
+}
+
+impl FrameSizes {
+    /// What the header of `frame` says.
+    pub fn of(frame: &Frame) -> Self {
+        let header = frame.header();
+        Self {
+            typesize: header.typesize.into(),
+            chunksize: frame.chunk_size().unwrap_or(0) as u64,
+            blocksize: header.block_size.into(),
+            nchunks: frame.nchunks(),
+        }
+    }
 }
 
 /// A msgpack array of up to 15 elements: the number is in the low four bits.
@@ -61,6 +74,15 @@ impl ArrayMeta {
     /// `[('a', '<i4'), ('b', '<f8')]`.
     pub fn new(geometry: Geometry, dtype: impl Into<String>) -> Self {
         Self { version: 0, geometry, dtype_format: Self::NUMPY, dtype: Some(dtype.into()) }
+    }
+
+    /// Reads the metalayer of an array; `None` when `metalayers` has none and the frame is not an array.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn find(metalayers: &Metalayers) -> Option<Result<Self, NdError>> {
+        let content = metalayers.get(Self::NAME).or_else(|| metalayers.get(Self::LEGACY_NAME));
+        content.map(|content| Self::parse(content))
     }
 
     /// Reads the content of the metalayer.
@@ -159,32 +181,29 @@ impl ArrayMeta {
     /// The shapes are impossible ([`Geometry::tile`]), or the frame has other sizes than follow from them.
     pub fn tiling(&self, frame: &FrameSizes) -> Result<Tiling, NdError> {
         let differ = |what, expected, found| Err(NdError::Frame { what, expected, found });
-        let typesize = usize::try_from(frame.typesize).unwrap_or(0);
-        let item_size = match self.dtype_item_size() {
+        let typesize = frame.typesize;
+        let item_size = match self.dtype_item_size().map(|size| size as u64) {
             Some(size) if size != typesize && !(size > 255 && typesize == 1) => {
-                return differ("the item size", size as u64, frame.typesize.into());
+                return differ("the item size", size, typesize);
             }
             Some(size) => size,
             None => {
                 let items = self.geometry.stored_chunk_items().unwrap_or(0);
-                let wide = u64::try_from(frame.chunksize).ok().filter(|n| items > 0 && n % items == 0);
-                wide.map(|n| n / items).filter(|&n| n > 255 && typesize == 1).map_or(typesize, |n| n as usize)
+                let wide = frame.chunksize.checked_div(items).filter(|size| size * items == frame.chunksize);
+                wide.filter(|&size| size > 255 && typesize == 1).unwrap_or(typesize)
             }
         };
-        let tiling = self.geometry.clone().tile(item_size)?;
+        // What does not fit is too large in any case.
+        let tiling = self.geometry.clone().tile(usize::try_from(item_size).unwrap_or(usize::MAX))?;
         if frame.nchunks != tiling.chunk_count() {
-            let found = i64::try_from(frame.nchunks).unwrap_or(i64::MAX);
-            return differ("the number of chunks", tiling.chunk_count(), found);
+            return differ("the number of chunks", tiling.chunk_count(), frame.nchunks);
         }
-        // The frame of an empty array may not have had a chunk yet that would settle the sizes.
-        let empty = tiling.chunk_count() == 0;
-        let chunksize = i64::from(frame.chunksize);
-        if chunksize != tiling.chunk_bytes() as i64 && !(empty && chunksize <= 0) {
-            return differ("the chunk size", tiling.chunk_bytes() as u64, chunksize);
+        let unsettled = tiling.chunk_count() == 0 && frame.chunksize == 0;
+        if frame.chunksize != tiling.chunk_bytes() as u64 && !unsettled {
+            return differ("the chunk size", tiling.chunk_bytes() as u64, frame.chunksize);
         }
-        let blocksize = i64::from(frame.blocksize);
-        if blocksize != tiling.block_bytes() as i64 && blocksize != 0 {
-            return differ("the block size", tiling.block_bytes() as u64, blocksize);
+        if frame.blocksize != tiling.block_bytes() as u64 && frame.blocksize != 0 {
+            return differ("the block size", tiling.block_bytes() as u64, frame.blocksize);
         }
         Ok(tiling)
     }

@@ -125,10 +125,10 @@ fn the_frame_must_agree() {
         FrameSizes { typesize: 8, ..good },
         FrameSizes { typesize: 0, ..good },
         FrameSizes { typesize: 1, ..good },
-        FrameSizes { typesize: -4, ..good },
         FrameSizes { chunksize: 80, ..good },
         FrameSizes { chunksize: 0, ..good },
-        FrameSizes { chunksize: -1, ..good },
+        FrameSizes { chunksize: u64::MAX, ..good },
+        FrameSizes { typesize: u64::MAX, ..good },
         FrameSizes { blocksize: 28, ..good },
         FrameSizes { nchunks: 5, ..good },
         FrameSizes { nchunks: 7, ..good },
@@ -142,6 +142,7 @@ fn the_frame_must_agree() {
     assert_eq!(untyped.tiling(&good).unwrap().item_size(), 4);
     assert!(untyped.tiling(&FrameSizes { typesize: 8, ..good }).is_err());
     assert_eq!(untyped.tiling(&FrameSizes { typesize: 0, ..good }), Err(NdError::ItemSize));
+    assert!(matches!(untyped.tiling(&FrameSizes { typesize: u64::MAX, ..good }), Err(NdError::TooLarge { .. })));
     // So it does when the dtype is in another format, or not to be understood.
     assert!(ArrayMeta { dtype_format: 1, ..meta.clone() }.tiling(&good).is_ok());
     assert!(ArrayMeta { dtype: Some("float4_e2m1".into()), ..meta }.tiling(&good).is_ok());
@@ -162,7 +163,7 @@ fn wide_items_may_have_type_size_1_in_the_frame() {
 fn frames_of_empty_arrays_have_no_chunk_size_yet() {
     for (chunk, block, bytes) in [(2, 1, 40), (0, 0, 0)] {
         let meta = ArrayMeta::new(geometry(&[0, 5], &[chunk, 5], &[block, 5]), "<i4");
-        for chunksize in [0, -1, bytes] {
+        for chunksize in [0, bytes] {
             let sizes = FrameSizes { typesize: 4, chunksize, blocksize: 0, nchunks: 0 };
             assert_eq!(meta.tiling(&sizes).unwrap().chunk_count(), 0);
         }
