@@ -1,0 +1,198 @@
+//! Groups `compress` and `decompress`: chunks in memory.
+
+use std::time::Duration;
+
+use super::{Clock, Session, Subject};
+use crate::matrix::Case;
+use crate::peer::{ChunkCodec, name, ours, pure};
+use crate::race::Lane;
+use crate::settings::Settings;
+use crate::workload::{self, Source, Workload};
+use crate::{Error, Result};
+
+/// The most time for one race: with it, fast settings get dozens of rounds.
+const COMPRESS: Duration = Duration::from_millis(400);
+const DECOMPRESS: Duration = Duration::from_millis(200);
+
+/// Measures all cases of the form on all data sets.
+///
+/// # Errors
+/// When a data set cannot be loaded; a case that fails is noted and passed over.
+pub fn run(session: &mut Session, sources: &[Source], time: Duration) -> Result<()> {
+    let form = session.form;
+    let cases_of = |source: &Source| {
+        let mut cases = form.cases();
+        if form.sized_workloads().contains(&source.name) {
+            cases.extend(form.sized_cases());
+        }
+        cases
+    };
+    let mut clock = Clock::start(time, 2 * sources.iter().map(|source| cases_of(source).len()).sum::<usize>());
+    for source in sources {
+        eprintln!("chunks of {}", source.name);
+        let workload = source.load(workload::BYTES)?;
+        for case in cases_of(source) {
+            run_case(session, &workload, &case, &mut clock);
+        }
+    }
+    Ok(())
+}
+
+/// The chunks that one implementation has made, by piece; empty where it has made none.
+type Chunks = Vec<Vec<u8>>;
+
+fn run_case(session: &mut Session, workload: &Workload, case: &Case, clock: &mut Clock) {
+    let settings = Settings {
+        codec: case.codec,
+        filter: case.filter,
+        level: case.level,
+        threads: case.threads,
+        typesize: workload.typesize,
+        block_size: None,
+    };
+    let workload_name = match case.chunk {
+        Some(bytes) => format!("{} in {} KiB chunks", workload.name, bytes >> 10),
+        None => workload.name.to_owned(),
+    };
+    let subject = |group| Subject {
+        group,
+        workload: workload_name.clone(),
+        codec: case.codec.name(),
+        filter: case.filter.name(),
+        level: case.level,
+        threads: case.threads,
+    };
+    let pieces: Vec<&[u8]> = workload.bytes.chunks_exact(case.chunk_len()).collect();
+    match compress(session, &subject("compress"), &settings, &pieces, clock) {
+        Ok(chunks) => {
+            let result = decompress(session, &subject("decompress"), &settings, &pieces, &chunks, clock);
+            session.note(&subject("decompress"), result);
+        }
+        Err(e) => session.note(&subject("compress"), Err(e)),
+    }
+}
+
+/// Races the compressors and returns the chunks of C-Blosc2.
+fn compress(
+    session: &mut Session,
+    subject: &Subject,
+    settings: &Settings,
+    pieces: &[&[u8]],
+    clock: &mut Clock,
+) -> Result<Chunks> {
+    let (mut ours, mut c, mut pure) =
+        (ours::Chunks::new(settings)?, session.c.chunks(settings)?, pure::Chunks::new(settings)?);
+    verify(&mut [(name::OURS, &mut ours), (name::C, &mut c), (name::PURE, &mut pure)], pieces[0])?;
+
+    let len = pieces[0].len();
+    let mut copy = vec![1; len];
+    let [mut our_chunks, mut c_chunks, mut pure_chunks] = [(); 3].map(|()| slots(pieces.len(), len));
+    let piece = |round: usize| round % pieces.len();
+    let pace = clock.next(COMPRESS);
+    let mut sizes = [0; 4].map(|_| vec![0; pieces.len()]);
+    let [our_sizes, c_sizes, pure_sizes, copy_sizes] = &mut sizes;
+    let mut lanes = [
+        lane(name::OURS, &mut ours, pieces, &mut our_chunks, our_sizes),
+        lane(name::C, &mut c, pieces, &mut c_chunks, c_sizes),
+        lane(name::PURE, &mut pure, pieces, &mut pure_chunks, pure_sizes).optional(),
+        Lane::new(name::COPY, |round| {
+            copy.copy_from_slice(pieces[piece(round)]);
+            copy_sizes[piece(round)] = len;
+            Ok(())
+        }),
+    ];
+    let mut measured = session.report.rows.len();
+    session.measure(subject, len, pace, &mut lanes, |_| 0.0)?;
+    drop(lanes);
+    for peer in 1..sizes.len() {
+        session.report.rows[measured].size_ratio = size_ratio(&sizes[0], &sizes[peer]);
+        measured += 1;
+    }
+    for (chunk, &size) in c_chunks.iter_mut().zip(&sizes[1]) {
+        chunk.truncate(size);
+    }
+    Ok(c_chunks)
+}
+
+/// Buffers for `count` chunks of `len` bytes of data. Their pages are touched, so that no lane pays for that.
+fn slots(count: usize, len: usize) -> Chunks {
+    vec![vec![1; len + 64]; count]
+}
+
+fn lane<'a>(
+    name: &'static str,
+    codec: &'a mut dyn ChunkCodec,
+    pieces: &'a [&[u8]],
+    chunks: &'a mut Chunks,
+    sizes: &'a mut [usize],
+) -> Lane<'a> {
+    Lane::new(name, move |round| {
+        let piece = round % pieces.len();
+        codec.compress(pieces[piece], &mut chunks[piece])?;
+        sizes[piece] = chunks[piece].len();
+        Ok(())
+    })
+}
+
+/// Our bytes divided by the peer's, over the pieces that both have compressed.
+fn size_ratio(ours: &[usize], peer: &[usize]) -> f64 {
+    let both = ours.iter().zip(peer).filter(|(o, p)| **o > 0 && **p > 0);
+    let (ours, peer) = both.fold((0, 0), |(a, b), (o, p)| (a + o, b + p));
+    ours as f64 / peer as f64
+}
+
+/// Every implementation must decode what every other one has encoded.
+fn verify(codecs: &mut [(&str, &mut dyn ChunkCodec)], piece: &[u8]) -> Result<()> {
+    let mut decoded = vec![0; piece.len()];
+    for writer in 0..codecs.len() {
+        let mut chunk = Vec::new();
+        codecs[writer].1.compress(piece, &mut chunk)?;
+        for reader in 0..codecs.len() {
+            decoded.fill(0xaa);
+            let names = format!("{} reading {}", codecs[reader].0, codecs[writer].0);
+            codecs[reader].1.decompress(&chunk, &mut decoded).map_err(|e| Error::new(format!("{names}: {e}")))?;
+            if decoded != piece {
+                return Err(Error::new(format!("{names}: the decoded bytes differ")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Races the decompressors on the chunks of C-Blosc2: the same bytes for all.
+fn decompress(
+    session: &mut Session,
+    subject: &Subject,
+    settings: &Settings,
+    pieces: &[&[u8]],
+    chunks: &Chunks,
+    clock: &mut Clock,
+) -> Result<()> {
+    let (mut ours, mut c, mut pure) =
+        (ours::Chunks::new(settings)?, session.c.chunks(settings)?, pure::Chunks::new(settings)?);
+    let chunks: Vec<(&[u8], &[u8])> =
+        chunks.iter().zip(pieces).filter(|(c, _)| !c.is_empty()).map(|(c, p)| (&c[..], *p)).collect();
+    let of = |round: usize| chunks[round % chunks.len()];
+    let len = pieces[0].len();
+    // One buffer for each, so that nobody finds its destination warm from another one's work.
+    let mut buffers = [(); 4].map(|()| vec![1; len]);
+    let [to_ours, to_c, to_pure, to_copy] = &mut buffers;
+    ours.decompress(of(0).0, to_ours)?;
+    c.decompress(of(0).0, to_c)?;
+    if to_ours != of(0).1 {
+        return Err(Error::new("the decoded bytes differ"));
+    }
+    let mut lanes = [
+        Lane::new(name::OURS, |round| ours.decompress(of(round).0, to_ours)),
+        Lane::new(name::C, |round| c.decompress(of(round).0, to_c)),
+        Lane::new(name::PURE, |round| pure.decompress(of(round).0, to_pure)).optional(),
+        Lane::new(name::COPY, |round| {
+            to_copy.copy_from_slice(of(round).1);
+            Ok(())
+        }),
+    ];
+    let stored: usize = chunks.iter().map(|(chunk, _)| chunk.len()).sum();
+    let ratio_to_data = stored as f64 / (len * chunks.len()) as f64;
+    let pace = clock.next(DECOMPRESS);
+    session.measure(subject, len, pace, &mut lanes, |peer| if peer == 3 { ratio_to_data } else { 1.0 })
+}

@@ -1,0 +1,107 @@
+//! The groups of measurements.
+
+pub mod chunk;
+pub mod filter;
+
+use std::time::{Duration, Instant};
+
+use crate::Result;
+use crate::matrix::Form;
+use crate::peer::c::CBlosc2;
+use crate::race::{Lane, Pace, Times, race};
+use crate::report::{Report, Row};
+
+/// What all groups share.
+pub struct Session {
+    /// C-Blosc2.
+    pub c: CBlosc2,
+    /// How much to measure.
+    pub form: Form,
+    /// What has been measured.
+    pub report: Report,
+    /// What went wrong; the program fails at its end when there is anything.
+    pub failures: Vec<String>,
+}
+
+/// What is measured, apart from the peer.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// Group in the report.
+    pub group: &'static str,
+    /// The data, and what else tells this row from its neighbours.
+    pub workload: String,
+    /// Codec, or `-`.
+    pub codec: &'static str,
+    /// Filter, or `-`.
+    pub filter: &'static str,
+    /// Compression level; 0 where there is none.
+    pub level: u8,
+    /// Threads of both sides.
+    pub threads: usize,
+}
+
+impl Session {
+    /// Times the lanes and adds a row for each one after the first, which is ours. A round handles `bytes` decoded
+    /// bytes.
+    ///
+    /// # Errors
+    /// Those of the lanes.
+    pub fn measure(
+        &mut self,
+        subject: &Subject,
+        bytes: usize,
+        pace: Pace,
+        lanes: &mut [Lane<'_>],
+        mut size_ratio: impl FnMut(usize) -> f64,
+    ) -> Result<()> {
+        let times: Times = race(lanes, pace)?;
+        let mbps = |lane| bytes as f64 / 1e6 / times.median(lane);
+        for (peer, lane) in lanes.iter().enumerate().skip(1) {
+            self.report.push(Row {
+                group: subject.group,
+                workload: subject.workload.clone(),
+                codec: subject.codec,
+                filter: subject.filter,
+                level: subject.level,
+                threads: subject.threads,
+                ours_mbps: mbps(0),
+                peer: lane.name,
+                peer_mbps: mbps(peer),
+                speed_ratio: times.speed_ratio(0, peer),
+                size_ratio: size_ratio(peer),
+            });
+        }
+        Ok(())
+    }
+
+    /// Notes what could not be measured, and goes on.
+    pub fn note(&mut self, subject: &Subject, result: Result<()>) {
+        if let Err(e) = result {
+            let message = format!("{subject:?}: {e}");
+            eprintln!("{message}");
+            self.failures.push(message);
+        }
+    }
+}
+
+/// Deals out the time of a group, so that it ends in time on slow machines too.
+#[derive(Debug)]
+pub struct Clock {
+    end: Instant,
+    left: u32,
+}
+
+impl Clock {
+    /// `time` for `races` races, from now on.
+    pub fn start(time: Duration, races: usize) -> Self {
+        Self { end: Instant::now() + time, left: u32::try_from(races).unwrap_or(u32::MAX).max(1) }
+    }
+
+    /// How long the next race may take: its share of what is left, but no more than `most`. Three rounds are the least
+    /// of which a median can be taken.
+    pub fn next(&mut self, most: Duration) -> Pace {
+        let share = self.end.saturating_duration_since(Instant::now()) / self.left.max(1);
+        self.left = self.left.saturating_sub(1);
+        Pace { budget: most.min(share), min_rounds: 3, max_rounds: 201 }
+    }
+}

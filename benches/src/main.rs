@@ -1,0 +1,83 @@
+//! `oxiblosc-bench`: see `README.md` beside this crate.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Parser;
+
+use oxiblosc_bench::group::{self, Session};
+use oxiblosc_bench::matrix::Form;
+use oxiblosc_bench::peer::c::CBlosc2;
+use oxiblosc_bench::report::{GROUPS, Report, plot, table};
+use oxiblosc_bench::workload::{self, Source};
+use oxiblosc_bench::{Error, Result};
+
+/// Times oxiblosc against C-Blosc2 3.3.5, blosc2-pure-rs 0.2.4 and a memory copy, all interleaved in one run.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Args {
+    /// A cross section in less than two minutes instead of everything in less than twenty.
+    #[arg(long)]
+    short: bool,
+    /// Write the report as JSON to this file.
+    #[arg(long, value_name = "OUT")]
+    json: Option<PathBuf>,
+    /// Write an SVG plot per group into this directory.
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+    /// Only these groups: compress (with decompress), filter, access, stream.
+    #[arg(long, value_name = "GROUP", value_delimiter = ',', value_parser = GROUPS)]
+    only: Vec<String>,
+    /// Only these data sets.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    data: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(failures) => {
+            eprintln!("{failures} measurements failed, see above");
+            ExitCode::FAILURE
+        }
+        Err(e) => {
+            eprintln!("error: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<usize> {
+    let begin = Instant::now();
+    let form = if args.short { Form::Short } else { Form::Full };
+    let sources = sources(&args.data)?;
+    let mut session = Session { c: CBlosc2::load()?, form, report: Report::default(), failures: Vec::new() };
+    let wanted = |group: &str| args.only.is_empty() || args.only.iter().any(|name| name == group);
+    let [chunks, filters, _accesses, _streams] = form.time();
+    if wanted("filter") {
+        group::filter::run(&mut session, filters)?;
+    }
+    if wanted("compress") || wanted("decompress") {
+        group::chunk::run(&mut session, &sources, chunks)?;
+    }
+    session.report.finish();
+    print!("{}", table::render(&session.report));
+    if let Some(path) = &args.json {
+        let json = serde_json::to_string_pretty(&session.report).map_err(Error::new)?;
+        std::fs::write(path, json).map_err(|e| Error::new(format!("{}: {e}", path.display())))?;
+    }
+    if let Some(dir) = &args.svg {
+        plot::write_all(&session.report, dir)?;
+    }
+    eprintln!("{:.0} s", begin.elapsed().as_secs_f64());
+    Ok(session.failures.len())
+}
+
+fn sources(names: &[String]) -> Result<Vec<Source>> {
+    if names.is_empty() {
+        return Ok(workload::ALL.to_vec());
+    }
+    let named = |name: &String| Source::named(name).ok_or_else(|| Error::new(format!("no data set is called {name}")));
+    names.iter().map(named).collect()
+}

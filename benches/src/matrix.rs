@@ -1,0 +1,143 @@
+//! Which combinations are measured in the short and in the full form.
+
+use std::time::Duration;
+
+use crate::settings::{Codec, Filter};
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A cross section, in less than two minutes.
+    Short,
+    /// Everything, in less than twenty minutes.
+    Full,
+}
+
+/// How a data set is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Case {
+    /// The codec.
+    pub codec: Codec,
+    /// The filter.
+    pub filter: Filter,
+    /// The level.
+    pub level: u8,
+    /// The threads.
+    pub threads: usize,
+    /// Bytes of a chunk, when it is not the usual one.
+    pub chunk: Option<usize>,
+}
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+impl Case {
+    /// Bytes of a chunk: large enough for threads and caches to matter, small enough that the slowest settings, at a
+    /// megabyte per second, get a few rounds.
+    pub fn chunk_len(&self) -> usize {
+        let slow = self.level == 9 && matches!(self.codec, Codec::Zstd | Codec::Zlib | Codec::Lz4Hc);
+        self.chunk.unwrap_or(if slow { MIB } else { 4 * MIB })
+    }
+}
+
+impl Form {
+    /// How long the chunks, the filters, the accesses and the streams may take, one after the other.
+    pub const fn time(self) -> [Duration; 4] {
+        let seconds = match self {
+            Self::Short => [60, 8, 16, 16],
+            Self::Full => [840, 40, 80, 80],
+        };
+        [
+            Duration::from_secs(seconds[0]),
+            Duration::from_secs(seconds[1]),
+            Duration::from_secs(seconds[2]),
+            Duration::from_secs(seconds[3]),
+        ]
+    }
+
+    /// How each data set is compressed and decompressed.
+    pub fn cases(self) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for codec in Codec::ALL {
+            for filter in Filter::ALL {
+                for level in [1, 5, 9] {
+                    for threads in [1, 2] {
+                        let case = Case { codec, filter, level, threads, chunk: None };
+                        if self == Self::Full || case.in_short_form() {
+                            cases.push(case);
+                        }
+                    }
+                }
+            }
+        }
+        cases
+    }
+
+    /// Chunk sizes that [`Form::sized_cases`] goes through; the usual one is in [`Form::cases`].
+    pub fn chunk_sizes(self) -> &'static [usize] {
+        match self {
+            Self::Short => &[64 * KIB, 64 * MIB],
+            Self::Full => &[64 * KIB, 256 * KIB, MIB, 16 * MIB, 64 * MIB],
+        }
+    }
+
+    /// How the data sets of [`Form::sized_workloads`] are compressed in chunks of other sizes.
+    pub fn sized_cases(self) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for &size in self.chunk_sizes() {
+            for codec in [Codec::Lz4, Codec::Zstd] {
+                for threads in [1, 2] {
+                    if self == Self::Full || (codec == Codec::Lz4 && threads == 1) {
+                        let case = Case { codec, filter: Filter::Shuffle, level: 5, threads, chunk: Some(size) };
+                        cases.push(case);
+                    }
+                }
+            }
+        }
+        cases
+    }
+
+    /// Data sets that are also compressed in chunks of other sizes.
+    pub const fn sized_workloads(self) -> &'static [&'static str] {
+        &["disparity-f32", "smooth-f64"]
+    }
+}
+
+impl Case {
+    /// One thread at level 5 with shuffle for all codecs; bit shuffle, the other levels and two threads for those that
+    /// are taken for speed.
+    fn in_short_form(&self) -> bool {
+        let fast = matches!(self.codec, Codec::BloscLz | Codec::Lz4);
+        match (self.filter, self.level, self.threads) {
+            (Filter::Shuffle, 5, 1) => true,
+            (Filter::Shuffle, 5, 2) => fast || self.codec == Codec::Zstd,
+            (Filter::Shuffle, 1, 1) => self.codec == Codec::Zstd,
+            (Filter::Shuffle, 9, 1) => fast,
+            (Filter::Bitshuffle, 5, 1) => self.codec == Codec::Lz4 || self.codec == Codec::Zstd,
+            (Filter::None | Filter::Bytedelta, 5, 1) => self.codec == Codec::Lz4,
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_full_form_is_the_whole_product_and_contains_the_short_one() {
+        let full = Form::Full.cases();
+        assert_eq!(full.len(), 5 * 4 * 3 * 2);
+        assert!(Form::Short.cases().iter().all(|case| full.contains(case)));
+        for codec in Codec::ALL {
+            assert!(Form::Short.cases().iter().any(|case| case.codec == codec));
+        }
+    }
+
+    #[test]
+    fn data_sets_consist_of_whole_chunks() {
+        for case in Form::Full.cases().iter().chain(&Form::Full.sized_cases()) {
+            assert_eq!(crate::workload::BYTES % case.chunk_len(), 0);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! This project.
+
+use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, EncodeParams};
+use oxiblosc_core::executor::{Executor, Inline};
+use oxiblosc_core::registry::Registry;
+use oxiblosc_plugins as _;
+
+use super::ChunkCodec;
+use crate::settings::Settings;
+use crate::{Error, Result};
+
+/// The parameters of an encoder.
+pub fn params(settings: &Settings) -> EncodeParams {
+    EncodeParams {
+        codec: settings.codec.id(),
+        level: settings.level,
+        typesize: settings.typesize,
+        filters: settings.filter.slots(settings.typesize),
+        block_size: settings.block_size,
+        ..EncodeParams::default()
+    }
+}
+
+/// An encoder and a decoder, and the threads they run on.
+pub struct Chunks {
+    encoder: ChunkEncoder,
+    decoder: ChunkDecoder,
+    executor: Box<dyn Executor>,
+}
+
+impl Chunks {
+    /// An encoder and a decoder for these settings.
+    ///
+    /// # Errors
+    /// When a plugin is missing, or threads cannot be started.
+    pub fn new(settings: &Settings) -> Result<Self> {
+        let registry = Registry::linked().map_err(Error::new)?;
+        let encoder = ChunkEncoder::new(&params(settings), &registry).map_err(Error::new)?;
+        let executor: Box<dyn Executor> =
+            if settings.threads > 1 { Box::new(Pool::new(settings.threads)?) } else { Box::new(Inline) };
+        Ok(Self { encoder, decoder: ChunkDecoder::new(&registry), executor })
+    }
+}
+
+impl ChunkCodec for Chunks {
+    fn compress(&mut self, src: &[u8], dst: &mut Vec<u8>) -> Result<()> {
+        *dst = self.encoder.encode_on(src, &ChunkContext::default(), &*self.executor).map_err(Error::new)?;
+        Ok(())
+    }
+
+    fn decompress(&mut self, chunk: &[u8], dst: &mut [u8]) -> Result<()> {
+        let ctx = ChunkContext::default();
+        self.decoder.decode_into_on(chunk, &ctx, dst, &*self.executor).map_err(Error::new)
+    }
+}
+
+/// The caller's thread and a rayon pool of the others.
+struct Pool {
+    others: rayon_core::ThreadPool,
+    workers: usize,
+}
+
+impl Pool {
+    fn new(workers: usize) -> Result<Self> {
+        let others = rayon_core::ThreadPoolBuilder::new().num_threads(workers - 1).build().map_err(Error::new)?;
+        Ok(Self { others, workers })
+    }
+}
+
+impl Executor for Pool {
+    fn workers(&self) -> usize {
+        self.workers
+    }
+
+    fn run(&self, workers: usize, work: &(dyn Fn(usize) + Sync)) {
+        self.others.in_place_scope(|scope| {
+            for worker in 1..workers.min(self.workers) {
+                scope.spawn(move |_| work(worker));
+            }
+            work(0);
+        });
+    }
+}

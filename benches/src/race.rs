@@ -1,0 +1,158 @@
+//! Timing several ways of doing the same work against each other on a machine that does other things too.
+//!
+//! One measurement of one implementation says little on a shared machine: clock rates, caches and neighbours change from
+//! second to second. So the contestants run in turns, a piece of work each, A B A B ..., and what counts is the
+//! median of the ratios of neighbouring turns: whatever slows the machine down slows both sides of a pair.
+
+use std::time::{Duration, Instant};
+
+use crate::Result;
+
+/// One contestant: does the work of the round whose number it is given.
+pub struct Lane<'a> {
+    /// Whose work this is.
+    pub name: &'static str,
+    run: Box<dyn FnMut(usize) -> Result<()> + 'a>,
+    optional: bool,
+}
+
+impl<'a> Lane<'a> {
+    /// A contestant that runs in every round.
+    pub fn new(name: &'static str, run: impl FnMut(usize) -> Result<()> + 'a) -> Self {
+        Self { name, run: Box::new(run), optional: false }
+    }
+
+    /// A contestant that drops out when it has used up its share of the time: peers that are much slower must not
+    /// keep the others from being measured well. One round is always run.
+    pub fn optional(mut self) -> Self {
+        self.optional = true;
+        self
+    }
+}
+
+/// How long a race may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// Rounds go on until this is used up ...
+    pub budget: Duration,
+    /// ... but there are at least this many,
+    pub min_rounds: usize,
+    /// ... and at most this many.
+    pub max_rounds: usize,
+}
+
+/// Seconds that each contestant took in each round; `None` where it had dropped out.
+#[derive(Debug, Clone)]
+pub struct Times(Vec<Vec<Option<f64>>>);
+
+/// Runs the contestants in turns. The order turns round in every other round, so that nobody always finds the data of
+/// the round in the cache that another one has filled.
+///
+/// # Errors
+/// The first error of any contestant ends the race.
+pub fn race(lanes: &mut [Lane<'_>], pace: Pace) -> Result<Times> {
+    let mut times: Vec<Vec<Option<f64>>> = vec![Vec::new(); lanes.len()];
+    let mut used = vec![Duration::ZERO; lanes.len()];
+    let share = pace.budget / u32::try_from(lanes.len().max(1)).unwrap_or(u32::MAX);
+    let start = Instant::now();
+    for round in 0..pace.max_rounds.max(1) {
+        if round >= pace.min_rounds && start.elapsed() >= pace.budget {
+            break;
+        }
+        for turn in 0..lanes.len() {
+            let i = if round % 2 == 0 { turn } else { lanes.len() - 1 - turn };
+            if lanes[i].optional && round > 0 && used[i] >= share {
+                times[i].push(None);
+                continue;
+            }
+            let begin = Instant::now();
+            (lanes[i].run)(round)?;
+            let took = begin.elapsed();
+            used[i] += took;
+            times[i].push(Some(took.as_secs_f64()));
+        }
+    }
+    Ok(Times(times))
+}
+
+impl Times {
+    /// Median seconds of a round of contestant `lane`.
+    pub fn median(&self, lane: usize) -> f64 {
+        median(self.0[lane].iter().flatten().copied().collect())
+    }
+
+    /// How many times faster contestant `ours` is than `peer`: the median over the rounds that both ran.
+    pub fn speed_ratio(&self, ours: usize, peer: usize) -> f64 {
+        let pairs = self.0[ours].iter().zip(&self.0[peer]);
+        median(pairs.filter_map(|(o, p)| Some((*p)? / (*o)?)).collect())
+    }
+
+    /// How many rounds `lane` ran.
+    pub fn rounds(&self, lane: usize) -> usize {
+        self.0[lane].iter().flatten().count()
+    }
+}
+
+/// The middle value, or the mean of the two middle ones; NaN for none.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => values[n / 2],
+        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
+    }
+}
+
+/// The geometric mean; NaN for none.
+pub fn geomean(values: &[f64]) -> f64 {
+    (values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_of_even_and_odd_counts() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median(Vec::new()).is_nan());
+    }
+
+    #[test]
+    fn the_geometric_mean_of_reciprocals_is_one() {
+        assert!((geomean(&[4.0, 0.25]) - 1.0).abs() < 1e-12);
+        assert!(geomean(&[]).is_nan());
+    }
+
+    #[test]
+    fn ratios_come_from_rounds_that_both_ran() {
+        // The machine was ten times slower in the second round: the pairs do not notice. In the third one the peer was
+        // out.
+        let times = Times(vec![vec![Some(1.0), Some(10.0), Some(5.0)], vec![Some(2.0), Some(20.0), None]]);
+        assert_eq!(times.speed_ratio(0, 1), 2.0);
+        assert_eq!(times.rounds(0), 3);
+        assert_eq!(times.rounds(1), 2);
+    }
+
+    #[test]
+    fn turns_alternate_and_slow_guests_drop_out() {
+        let log = std::cell::RefCell::new(Vec::new());
+        let pace = Pace { budget: Duration::ZERO, min_rounds: 3, max_rounds: 9 };
+        let mut lanes = [
+            Lane::new("a", |round| {
+                log.borrow_mut().push(('a', round));
+                Ok(())
+            }),
+            Lane::new("b", |round| {
+                log.borrow_mut().push(('b', round));
+                Ok(())
+            })
+            .optional(),
+        ];
+        let times = race(&mut lanes, pace).unwrap();
+        assert_eq!(times.rounds(0), 3);
+        assert_eq!(times.rounds(1), 1);
+        assert_eq!(*log.borrow(), [('a', 0), ('b', 0), ('a', 1), ('a', 2)]);
+    }
+}
