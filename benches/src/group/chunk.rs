@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Clock, Session, Subject};
 use crate::matrix::Case;
+use crate::peer::c::ffi::MAX_OVERHEAD;
 use crate::peer::{ChunkCodec, name, ours, pure};
 use crate::race::Lane;
 use crate::settings::Settings;
@@ -31,8 +32,9 @@ pub fn run(session: &mut Session, sources: &[Source], time: Duration) -> Result<
     for source in sources {
         eprintln!("chunks of {}", source.name);
         let workload = source.load(workload::BYTES)?;
+        let mut slots = Slots::default();
         for case in cases_of(source) {
-            run_case(session, &workload, &case, &mut clock);
+            run_case(session, &workload, &case, &mut slots, &mut clock);
         }
     }
     Ok(())
@@ -41,7 +43,27 @@ pub fn run(session: &mut Session, sources: &[Source], time: Duration) -> Result<
 /// The chunks that one implementation has made, by piece; empty where it has made none.
 type Chunks = Vec<Vec<u8>>;
 
-fn run_case(session: &mut Session, workload: &Workload, case: &Case, clock: &mut Clock) {
+/// Room for the chunks of the three implementations, kept from case to case: touching fresh pages takes longer than
+/// most races.
+#[derive(Default)]
+struct Slots {
+    chunks: [Chunks; 3],
+    len: usize,
+}
+
+impl Slots {
+    /// Empties the slots, after making them anew when there are not `count` of them for `len` bytes of data.
+    fn clear(&mut self, count: usize, len: usize) -> &mut [Chunks; 3] {
+        if (self.chunks[0].len(), self.len) != (count, len) {
+            self.chunks = [(); 3].map(|()| vec![vec![1; len + MAX_OVERHEAD]; count]);
+            self.len = len;
+        }
+        self.chunks.iter_mut().flatten().for_each(Vec::clear);
+        &mut self.chunks
+    }
+}
+
+fn run_case(session: &mut Session, workload: &Workload, case: &Case, slots: &mut Slots, clock: &mut Clock) {
     let settings = Settings {
         codec: case.codec,
         filter: case.filter,
@@ -63,60 +85,52 @@ fn run_case(session: &mut Session, workload: &Workload, case: &Case, clock: &mut
         threads: case.threads,
     };
     let pieces: Vec<&[u8]> = workload.bytes.chunks_exact(case.chunk_len()).collect();
-    match compress(session, &subject("compress"), &settings, &pieces, clock) {
-        Ok(chunks) => {
-            let result = decompress(session, &subject("decompress"), &settings, &pieces, &chunks, clock);
-            session.note(&subject("decompress"), result);
-        }
-        Err(e) => session.note(&subject("compress"), Err(e)),
+    let chunks = slots.clear(pieces.len(), case.chunk_len());
+    let compressed = compress(session, &subject("compress"), &settings, &pieces, chunks, clock);
+    let failed = compressed.is_err();
+    session.note(&subject("compress"), compressed);
+    if !failed {
+        let result = decompress(session, &subject("decompress"), &settings, &pieces, &chunks[1], clock);
+        session.note(&subject("decompress"), result);
     }
 }
 
-/// Races the compressors and returns the chunks of C-Blosc2.
+/// Races the compressors and leaves their chunks: ours, those of C-Blosc2, those of blosc2-pure-rs.
 fn compress(
     session: &mut Session,
     subject: &Subject,
     settings: &Settings,
     pieces: &[&[u8]],
+    chunks: &mut [Chunks; 3],
     clock: &mut Clock,
-) -> Result<Chunks> {
+) -> Result<()> {
     let (mut ours, mut c, mut pure) =
         (ours::Chunks::new(settings)?, session.c.chunks(settings)?, pure::Chunks::new(settings)?);
     verify(&mut [(name::OURS, &mut ours), (name::C, &mut c), (name::PURE, &mut pure)], pieces[0])?;
 
     let len = pieces[0].len();
     let mut copy = vec![1; len];
-    let [mut our_chunks, mut c_chunks, mut pure_chunks] = [(); 3].map(|()| slots(pieces.len(), len));
-    let piece = |round: usize| round % pieces.len();
-    let pace = clock.next(COMPRESS);
-    let mut sizes = [0; 4].map(|_| vec![0; pieces.len()]);
-    let [our_sizes, c_sizes, pure_sizes, copy_sizes] = &mut sizes;
+    let [our_chunks, c_chunks, pure_chunks] = &mut *chunks;
     let mut lanes = [
-        lane(name::OURS, &mut ours, pieces, &mut our_chunks, our_sizes),
-        lane(name::C, &mut c, pieces, &mut c_chunks, c_sizes),
-        lane(name::PURE, &mut pure, pieces, &mut pure_chunks, pure_sizes).optional(),
+        lane(name::OURS, &mut ours, pieces, our_chunks),
+        lane(name::C, &mut c, pieces, c_chunks),
+        lane(name::PURE, &mut pure, pieces, pure_chunks).optional(),
         Lane::new(name::COPY, |round| {
-            copy.copy_from_slice(pieces[piece(round)]);
-            copy_sizes[piece(round)] = len;
+            copy.copy_from_slice(pieces[round % pieces.len()]);
             Ok(())
         }),
     ];
-    let mut measured = session.report.rows.len();
-    session.measure(subject, len, pace, &mut lanes, |_| 0.0)?;
+    let first = session.report.rows.len();
+    session.measure(subject, len, clock.next(COMPRESS), &mut lanes, |_| f64::NAN)?;
     drop(lanes);
-    for peer in 1..sizes.len() {
-        session.report.rows[measured].size_ratio = size_ratio(&sizes[0], &sizes[peer]);
-        measured += 1;
+    for row in &mut session.report.rows[first..] {
+        row.size_ratio = match row.peer {
+            name::C => size_ratio(&chunks[0], |piece| chunks[1][piece].len()),
+            name::PURE => size_ratio(&chunks[0], |piece| chunks[2][piece].len()),
+            _ => size_ratio(&chunks[0], |_| len),
+        };
     }
-    for (chunk, &size) in c_chunks.iter_mut().zip(&sizes[1]) {
-        chunk.truncate(size);
-    }
-    Ok(c_chunks)
-}
-
-/// Buffers for `count` chunks of `len` bytes of data. Their pages are touched, so that no lane pays for that.
-fn slots(count: usize, len: usize) -> Chunks {
-    vec![vec![1; len + 64]; count]
+    Ok(())
 }
 
 fn lane<'a>(
@@ -124,20 +138,17 @@ fn lane<'a>(
     codec: &'a mut dyn ChunkCodec,
     pieces: &'a [&[u8]],
     chunks: &'a mut Chunks,
-    sizes: &'a mut [usize],
 ) -> Lane<'a> {
     Lane::new(name, move |round| {
         let piece = round % pieces.len();
-        codec.compress(pieces[piece], &mut chunks[piece])?;
-        sizes[piece] = chunks[piece].len();
-        Ok(())
+        codec.compress(pieces[piece], &mut chunks[piece])
     })
 }
 
 /// Our bytes divided by the peer's, over the pieces that both have compressed.
-fn size_ratio(ours: &[usize], peer: &[usize]) -> f64 {
-    let both = ours.iter().zip(peer).filter(|(o, p)| **o > 0 && **p > 0);
-    let (ours, peer) = both.fold((0, 0), |(a, b), (o, p)| (a + o, b + p));
+fn size_ratio(ours: &Chunks, peer: impl Fn(usize) -> usize) -> f64 {
+    let sizes = ours.iter().enumerate().map(|(piece, chunk)| (chunk.len(), peer(piece)));
+    let (ours, peer) = sizes.filter(|(o, p)| *o > 0 && *p > 0).fold((0, 0), |(a, b), (o, p)| (a + o, b + p));
     ours as f64 / peer as f64
 }
 

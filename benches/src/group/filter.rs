@@ -83,7 +83,7 @@ pub fn run(session: &mut Session, time: Duration) -> Result<()> {
             level: 0,
             threads: 1,
         };
-        let result = run_case(session, &subject, case, typesize, &workload, &registry, &mut clock);
+        let result = run_case(session, &subject, case, typesize, &workload, registry, &mut clock);
         session.note(&subject, result);
     }
     Ok(())

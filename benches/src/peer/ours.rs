@@ -35,16 +35,21 @@ impl Chunks {
     /// When a plugin is missing, or threads cannot be started.
     pub fn new(settings: &Settings) -> Result<Self> {
         let registry = Registry::linked().map_err(Error::new)?;
-        let encoder = ChunkEncoder::new(&params(settings), &registry).map_err(Error::new)?;
+        let encoder = ChunkEncoder::new(&params(settings), registry).map_err(Error::new)?;
         let executor: Box<dyn Executor> =
             if settings.threads > 1 { Box::new(Pool::new(settings.threads)?) } else { Box::new(Inline) };
-        Ok(Self { encoder, decoder: ChunkDecoder::new(&registry), executor })
+        Ok(Self { encoder, decoder: ChunkDecoder::new(registry), executor })
     }
 }
 
 impl ChunkCodec for Chunks {
     fn compress(&mut self, src: &[u8], dst: &mut Vec<u8>) -> Result<()> {
-        *dst = self.encoder.encode_on(src, &ChunkContext::default(), &*self.executor).map_err(Error::new)?;
+        let ctx = ChunkContext::default();
+        if self.executor.workers() == 1 {
+            dst.clear();
+            return self.encoder.encode_into(src, &ctx, dst).map(drop).map_err(Error::new);
+        }
+        *dst = self.encoder.encode_on(src, &ctx, &*self.executor).map_err(Error::new)?;
         Ok(())
     }
 
