@@ -61,7 +61,7 @@ impl BlockDecoder {
 
         let typesize = usize::from(header.typesize);
         let mut context = BlockContext::new(typesize);
-        context.item_size = ctx.item_size.unwrap_or(typesize);
+        context.item_size = ctx.item_size_or(typesize);
         context.chunk = ctx.number;
         context.block = block;
         context.offset = map.block_bytes(block).map_or(0, |bytes| bytes.start);

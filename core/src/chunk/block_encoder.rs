@@ -58,7 +58,7 @@ impl<'a> Job<'a> {
 
     fn block(&self, block: usize, len: usize) -> BlockContext<'a> {
         let mut context = BlockContext::new(usize::from(self.plan.typesize));
-        context.item_size = self.ctx.item_size.unwrap_or(self.params.typesize);
+        context.item_size = self.ctx.item_size_or(self.params.typesize);
         context.chunk = self.ctx.number;
         context.block = block;
         if !self.plan.vl {

@@ -90,4 +90,9 @@ impl ChunkContext<'_> {
     pub fn numbered(number: u64) -> Self {
         Self { number: Some(number), ..Self::default() }
     }
+
+    /// Bytes of an item, at least 1; `typesize` when the frame does not know better.
+    pub(crate) fn item_size_or(&self, typesize: usize) -> usize {
+        self.item_size.unwrap_or(typesize).max(1)
+    }
 }

@@ -39,7 +39,7 @@ impl BlockMap {
     /// # Errors
     /// [`ChunkError::OutOfRange`] when the chunk has no such items; a rest shorter than an item is none.
     pub fn bytes_of_items(&self, items: Range<usize>, ctx: &ChunkContext<'_>) -> Result<Range<usize>, ChunkError> {
-        let item = ctx.item_size.unwrap_or(usize::from(self.header().typesize)).max(1);
+        let item = ctx.item_size_or(usize::from(self.header().typesize));
         let available = self.header().nbytes / item;
         if items.start > items.end || items.end > available {
             return Err(ChunkError::OutOfRange { what: "items", start: items.start, end: items.end, available });
