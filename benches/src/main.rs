@@ -54,12 +54,15 @@ fn run(args: &Args) -> Result<usize> {
     let sources = sources(&args.data)?;
     let mut session = Session { c: CBlosc2::load()?, form, report: Report::default(), failures: Vec::new() };
     let wanted = |group: &str| args.only.is_empty() || args.only.iter().any(|name| name == group);
-    let [chunks, filters, _accesses, _streams] = form.time();
+    let [chunks, filters, accesses, _streams] = form.time();
     if wanted("filter") {
         group::filter::run(&mut session, filters)?;
     }
     if wanted("compress") || wanted("decompress") {
         group::chunk::run(&mut session, &sources, chunks)?;
+    }
+    if wanted("access") {
+        group::access::run(&mut session, accesses)?;
     }
     session.report.finish();
     print!("{}", table::render(&session.report));

@@ -1,5 +1,6 @@
 //! The groups of measurements.
 
+pub mod access;
 pub mod chunk;
 pub mod filter;
 

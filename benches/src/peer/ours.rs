@@ -40,6 +40,15 @@ impl Chunks {
             if settings.threads > 1 { Box::new(Pool::new(settings.threads)?) } else { Box::new(Inline) };
         Ok(Self { encoder, decoder: ChunkDecoder::new(registry), executor })
     }
+
+    /// Decodes the items from number `start` on that fill `dst`.
+    ///
+    /// # Errors
+    /// When the chunk is damaged or has no such items.
+    pub fn items(&mut self, chunk: &[u8], start: usize, typesize: usize, dst: &mut [u8]) -> Result<()> {
+        let bytes = start * typesize..start * typesize + dst.len();
+        self.decoder.decode_bytes_into(chunk, bytes, &ChunkContext::default(), dst).map_err(Error::new)
+    }
 }
 
 impl ChunkCodec for Chunks {

@@ -1,0 +1,31 @@
+//! Group `access`: reading and writing parts of what is compressed.
+
+mod item;
+
+use std::time::Duration;
+
+use super::{Clock, Session};
+use crate::Result;
+
+/// The most time for one race.
+const RACE: Duration = Duration::from_millis(600);
+
+/// Measures all accesses.
+///
+/// # Errors
+/// When the data cannot be loaded; a case that fails is noted and passed over.
+pub fn run(session: &mut Session, time: Duration) -> Result<()> {
+    eprintln!("access");
+    let mut clock = Clock::start(time, item::races(session.form));
+    item::run(session, &mut clock)
+}
+
+/// The same positions in every run: a linear congruential generator's upper bits, in `0..below`.
+fn positions(below: usize) -> impl FnMut() -> usize {
+    let mut state = 0x5eed_u64;
+    move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        // The upper 31 bits, scaled: no division, and no pattern of the low bits.
+        ((state >> 33) as usize * below) >> 31
+    }
+}
