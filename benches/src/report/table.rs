@@ -37,16 +37,16 @@ fn block(out: &mut String, group: &str, rows: &[&Row]) {
         .into_iter()
         .filter(|peer| rows.iter().any(|row| row.peer == *peer))
         .collect();
-    let _ = write!(out, "{group}\n  {:<70}{:>9}", "", "ours");
+    let _ = write!(out, "{group}\n  {:<82}{:>9}", "", "ours");
     peers.iter().for_each(|peer| out.push_str(&format!("{peer:>18}")));
     let _ = writeln!(out, "{:>8}", "size");
 
     for subjects in rows.chunk_by(|a, b| a.same_subject(b)) {
         let first = subjects[0];
-        let _ = write!(out, "  {:<70}{:>9.0}", subject(first), first.ours_mbps);
+        let _ = write!(out, "  {:<82}{:>9}", subject(first), speed(first.ours_mbps));
         for peer in &peers {
             match subjects.iter().find(|row| row.peer == *peer) {
-                Some(row) => out.push_str(&format!("{:>11.0}{:>7.2}", row.peer_mbps, row.speed_ratio)),
+                Some(row) => out.push_str(&format!("{:>11}{:>7.2}", speed(row.peer_mbps), row.speed_ratio)),
                 None => out.push_str(&format!("{:>18}", "-")),
             }
         }
@@ -56,9 +56,15 @@ fn block(out: &mut String, group: &str, rows: &[&Row]) {
     out.push('\n');
 }
 
+/// Megabytes per second, with decimals where there are few of them.
+fn speed(mbps: f64) -> String {
+    let decimals = if mbps < 1.0 { 3 } else { usize::from(mbps < 100.0) };
+    format!("{mbps:.decimals$}")
+}
+
 fn subject(row: &Row) -> String {
     let Row { workload, codec, filter, level, threads, .. } = row;
-    format!("{workload:<32}{codec:<9}{filter:<13}level {level}  threads {threads}")
+    format!("{workload:<44}{codec:<9}{filter:<13}level {level}  threads {threads}")
 }
 
 #[cfg(test)]
