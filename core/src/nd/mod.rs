@@ -37,6 +37,7 @@
 //! | know how wide the items of a NumPy dtype are | [`item_size`] |
 
 mod axis;
+mod band;
 mod copy;
 mod dtype;
 mod error;
@@ -50,6 +51,7 @@ mod tile;
 mod tiling;
 mod walk;
 
+pub use band::{Band, Cut};
 pub use dtype::item_size;
 pub use error::NdError;
 pub use geometry::{Geometry, MAX_DIMS};

@@ -1,6 +1,7 @@
 //! Which chunks and blocks a selection touches, and what to copy between them and a C-order buffer.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::axis::{Axis, Stretch};
 use super::copy::{Loop, Nest};
@@ -34,13 +35,13 @@ use super::{MAX_DIMS, NdError, Selection, Tiling, Window};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Plan {
-    tiling: Tiling,
-    shape: Vec<u64>,
-    kind: Kind,
+    pub(super) tiling: Arc<Tiling>,
+    pub(super) shape: Vec<u64>,
+    pub(super) kind: Kind,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+pub(super) enum Kind {
     /// Every combination of the members of the axes; with the bytes between neighbours along each axis in the buffer.
     Product { axes: Vec<Axis>, strides: [usize; MAX_DIMS] },
     /// Lone items, by chunk, then block, then place in the buffer.
@@ -77,7 +78,7 @@ impl Plan {
                     points.push(Point { chunk: at.chunk, block: at.block, place, offset: at.offset });
                 }
                 points.sort_unstable();
-                Ok(Self { tiling: tiling.clone(), shape: vec![count as u64], kind: Kind::Points(points) })
+                Ok(Self { tiling: Arc::new(tiling.clone()), shape: vec![count as u64], kind: Kind::Points(points) })
             }
         }
     }
@@ -112,7 +113,7 @@ impl Plan {
             // is nothing to copy (`buffer_bytes` fails, or no chunk is visited).
             stride = stride.wrapping_mul(len as usize);
         }
-        Self { tiling: tiling.clone(), shape, kind: Kind::Product { axes, strides } }
+        Self { tiling: Arc::new(tiling.clone()), shape, kind: Kind::Product { axes, strides } }
     }
 
     /// The array that the plan is about.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use oxiblosc_core::nd::{AxisSelection, Geometry, NdError, Plan, Selection, Tiling};
+use oxiblosc_core::nd::{AxisSelection, Cut, Geometry, NdError, Plan, Selection, Tiling};
 use proptest::prelude::*;
 
 use crate::array::{c_order, chunks, config, content, indices, items, place, tilings};
@@ -130,6 +130,26 @@ fn check(tiling: &Tiling, selection: &Selection, wanted: &[Vec<u64>], shape: &[u
     assert_eq!(out, expected);
     assert_eq!(direct, expected);
 
+    // In bands, each with a buffer of its own.
+    for cut in [Cut::Chunks, Cut::Blocks] {
+        let mut joined = Vec::new();
+        let mut visited = Vec::new();
+        for band in plan.bands(cut).unwrap() {
+            assert_eq!(band.buffer.start, joined.len());
+            let mut out = vec![0xaa; band.plan.buffer_bytes().unwrap()];
+            assert_eq!(out.len(), band.buffer.len());
+            assert_eq!(band.plan.shape().len(), shape.len());
+            for chunk in band.plan.chunks() {
+                chunk.copy_out(&stored[chunk.number() as usize], &mut out).unwrap();
+                visited.extend(chunk.blocks().map(|block| (chunk.number(), block.number())));
+            }
+            joined.extend(out);
+        }
+        assert_eq!(joined, expected);
+        visited.sort_unstable();
+        assert_eq!(visited, touched.keys().copied().collect::<Vec<_>>());
+    }
+
     // Writing: later values win where a list repeats an index.
     let values: Vec<u8> = content(wanted.len(), size).iter().map(|byte| byte ^ 0x55).collect();
     let mut changed = array.clone();
@@ -221,6 +241,28 @@ fn selections_larger_than_memory_are_refused() {
     assert_eq!(chunk.blocks().next().unwrap().in_place(), None);
     let mut block = vec![0; tiling.block_bytes()];
     assert!(chunk.blocks().next().unwrap().copy_in(&[], &mut block).is_err());
+}
+
+#[test]
+fn plans_are_cut_along_the_first_axis_that_has_a_choice() {
+    let tiling = tiling(&[10, 12, 5], &[4, 6, 5], &[2, 2, 5], 1);
+    let bands = |selection: &str, cut| {
+        let plan = Plan::new(&tiling, &selection.parse().unwrap()).unwrap();
+        let bands = plan.bands(cut).unwrap().into_iter();
+        bands.map(|band| (band.buffer, band.plan.shape().to_vec())).collect::<Vec<_>>()
+    };
+    let rows = vec![(0..240, vec![4, 12, 5]), (240..480, vec![4, 12, 5]), (480..600, vec![2, 12, 5])];
+    assert_eq!(bands("", Cut::Chunks), rows);
+    assert_eq!(bands("", Cut::Blocks).len(), 5);
+    let rows = vec![(0..120, vec![2, 12, 5]), (120..360, vec![4, 12, 5]), (360..600, vec![4, 12, 5])];
+    assert_eq!(bands("::-1", Cut::Chunks), rows);
+    // One index on the first axis: along the second.
+    assert_eq!(bands("3", Cut::Chunks), [(0..30, vec![6, 5]), (30..60, vec![6, 5])]);
+    assert_eq!(bands("3:4", Cut::Chunks), [(0..30, vec![1, 6, 5]), (30..60, vec![1, 6, 5])]);
+    assert_eq!(bands("3, 4, 2", Cut::Blocks), [(0..1, vec![])]);
+    assert_eq!(bands("[0,1,9]", Cut::Chunks), [(0..120, vec![2, 12, 5]), (120..180, vec![1, 12, 5])]);
+    assert_eq!(bands("[1,0,9]", Cut::Chunks), [(0..180, vec![3, 12, 5])]);
+    assert_eq!(bands(":0", Cut::Chunks), []);
 }
 
 #[test]
