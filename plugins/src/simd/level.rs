@@ -5,6 +5,10 @@ use std::sync::OnceLock;
 
 #[cfg(target_arch = "x86_64")]
 use super::avx512::Avx512;
+#[cfg(target_arch = "aarch64")]
+use super::lanes::Neon;
+#[cfg(target_arch = "x86_64")]
+use super::lanes::{Avx2, Sse2};
 
 /// A set of instructions that this machine has, and the kernels written for it.
 ///
@@ -17,6 +21,12 @@ pub struct Level(Kind);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Scalar,
+    #[cfg(target_arch = "aarch64")]
+    Neon(Neon),
+    #[cfg(target_arch = "x86_64")]
+    Sse2(Sse2),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
 }
@@ -28,8 +38,14 @@ impl Level {
     /// All levels of this machine, the slowest first.
     pub fn available() -> Vec<Self> {
         let mut levels = vec![Self::SCALAR];
+        #[cfg(target_arch = "aarch64")]
+        levels.extend(Neon::detect().map(Kind::Neon).map(Self));
         #[cfg(target_arch = "x86_64")]
-        levels.extend(Avx512::detect().map(|proof| Self(Kind::Avx512(proof))));
+        {
+            levels.extend(Sse2::detect().map(Kind::Sse2).map(Self));
+            levels.extend(Avx2::detect().map(Kind::Avx2).map(Self));
+            levels.extend(Avx512::detect().map(Kind::Avx512).map(Self));
+        }
         levels
     }
 
@@ -43,6 +59,12 @@ impl Level {
     pub const fn name(self) -> &'static str {
         match self.0 {
             Kind::Scalar => "scalar",
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon(_) => "neon",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Sse2(_) => "sse2",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2(_) => "avx2",
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512(_) => "avx512",
         }

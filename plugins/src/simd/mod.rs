@@ -7,6 +7,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod lanes;
 mod level;
 mod scalar;
 
@@ -19,6 +20,12 @@ macro_rules! dispatch {
     ($level:expr, $kernel:ident($($arg:expr),*)) => {
         match $level.kind() {
             Kind::Scalar => scalar::$kernel($($arg),*),
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon(neon) => neon.$kernel($($arg),*),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Sse2(sse2) => sse2.$kernel($($arg),*),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2(avx2) => avx2.$kernel($($arg),*),
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512(avx512) => avx512.$kernel($($arg),*),
         }
@@ -69,8 +76,7 @@ pub(crate) fn bitunshuffle(level: Level, width: usize, src: &[u8], dst: &mut [u8
 /// When the three slices differ in length.
 pub(crate) fn xor(level: Level, src: &[u8], other: &[u8], dst: &mut [u8]) {
     assert!(src.len() == dst.len() && src.len() == other.len(), "xor works on slices of the same length");
-    let _ = level;
-    scalar::xor(src, other, dst);
+    dispatch!(level, xor(src, other, dst));
 }
 
 /// Every word is replaced by its XOR with the word before it; the first one is copied.
@@ -79,17 +85,15 @@ pub(crate) fn xor(level: Level, src: &[u8], other: &[u8], dst: &mut [u8]) {
 /// When the slices differ in length or it is no multiple of `width`, which must be 1, 2, 4 or 8.
 pub(crate) fn xor_previous(level: Level, width: usize, src: &[u8], dst: &mut [u8]) {
     check_words(width, src, dst);
-    let _ = level;
     let first = width.min(src.len());
     dst[..first].copy_from_slice(&src[..first]);
-    scalar::xor(&src[first..], &src[..src.len() - first], &mut dst[first..]);
+    xor(level, &src[first..], &src[..src.len() - first], &mut dst[first..]);
 }
 
 /// Inverse of [`xor_previous`]: the running XOR.
 pub(crate) fn xor_running(level: Level, width: usize, src: &[u8], dst: &mut [u8]) {
     check_words(width, src, dst);
-    let _ = level;
-    scalar::xor_running(width, src, dst);
+    dispatch!(level, xor_running(width, src, dst));
 }
 
 /// Every byte is replaced by its difference to the byte before it, modulo 256; the first one is copied.
@@ -98,15 +102,13 @@ pub(crate) fn xor_running(level: Level, width: usize, src: &[u8], dst: &mut [u8]
 /// When the slices differ in length.
 pub(crate) fn sub_previous(level: Level, src: &[u8], dst: &mut [u8]) {
     assert_eq!(src.len(), dst.len(), "a filter maps a block to a block of the same length");
-    let _ = level;
-    scalar::sub_previous(src, dst);
+    dispatch!(level, sub_previous(src, dst));
 }
 
 /// Inverse of [`sub_previous`]: the running sum.
 pub(crate) fn add_running(level: Level, src: &[u8], dst: &mut [u8]) {
     assert_eq!(src.len(), dst.len(), "a filter maps a block to a block of the same length");
-    let _ = level;
-    scalar::add_running(src, dst);
+    dispatch!(level, add_running(src, dst));
 }
 
 /// Every word is ANDed with the low `width` bytes of `mask` (little-endian).
@@ -115,8 +117,7 @@ pub(crate) fn add_running(level: Level, src: &[u8], dst: &mut [u8]) {
 /// As for [`xor_previous`].
 pub(crate) fn mask(level: Level, width: usize, mask: u64, src: &[u8], dst: &mut [u8]) {
     check_words(width, src, dst);
-    let _ = level;
-    scalar::mask(width, mask, src, dst);
+    dispatch!(level, mask(width, mask, src, dst));
 }
 
 fn check_words(width: usize, src: &[u8], dst: &[u8]) {
@@ -127,9 +128,17 @@ fn check_words(width: usize, src: &[u8], dst: &[u8]) {
 /// Where the strips of `size` begin that cover `0..len` when the last one may overlap the one before it; nothing when
 /// not one fits.
 fn strips(len: usize, size: usize) -> impl Iterator<Item = usize> {
-    let whole = (0..(len + 1).saturating_sub(size)).step_by(size);
-    let rest = (len > size && !len.is_multiple_of(size)).then(|| len - size);
-    whole.chain(rest)
+    slabs(len, size, size).map(|(first, _)| first)
+}
+
+/// Begin and length of the slabs that cover `0..len`: each is `size` long, but the last one may be shorter, down to
+/// `least`. If less is left, it is `least` long and overlaps the one before it. Nothing when `least` does not fit.
+fn slabs(len: usize, size: usize, least: usize) -> impl Iterator<Item = (usize, usize)> {
+    let end = if len < least { 0 } else { len };
+    (0..end).step_by(size).map(move |first| {
+        let count = (len - first).clamp(least, size);
+        (first.min(len - count), count)
+    })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::shuffle::{
 };
 use super::transpose::transpose;
 use super::{load, load_part, store, store_part, vector};
-use crate::simd::{scalar, strips};
+use crate::simd::{scalar, slabs, strips};
 
 /// Items that are transposed at a time.
 const SLAB: usize = 8 * STRIP;
@@ -36,7 +36,7 @@ pub(super) fn bitshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
         9..=16 => bitshuffle_narrow::<16>(width, items, planes, n),
         _ => {
             let mut rows = Rows([0; COLUMN * SLAB]);
-            for (first, count) in slabs(n) {
+            for (first, count) in slabs(n, SLAB, STRIP) {
                 for column in strips(width, COLUMN) {
                     for at in strips(count, STRIP) {
                         let items = &items[(first + at) * width + column..];
@@ -68,7 +68,7 @@ pub(super) fn bitunshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
         9..=16 => bitunshuffle_narrow::<16>(width, planes, items, n),
         _ => {
             let mut rows = Rows([0; COLUMN * SLAB]);
-            for (first, count) in slabs(n) {
+            for (first, count) in slabs(n, SLAB, STRIP) {
                 for column in strips(width, COLUMN) {
                     for j in 0..COLUMN {
                         row_from_bits(&planes[(column + j) * n + first / 8..], n / 8, count, &mut rows, j);
@@ -84,20 +84,11 @@ pub(super) fn bitunshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
     dst_tail.copy_from_slice(tail);
 }
 
-/// First item and number of items of the slabs of `n` items, which is a multiple of 8 and at least a strip. The last
-/// slab may be short, but it has at least a strip: it overlaps the one before it rather than be shorter.
-fn slabs(n: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..n).step_by(SLAB).map(move |first| {
-        let count = (n - first).clamp(STRIP, SLAB);
-        (n.min(first + count) - count, count)
-    })
-}
-
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn bitshuffle_narrow<const P: usize>(width: usize, items: &[u8], planes: &mut [u8], n: usize) {
     let index = gather::<P>(width);
     let mut rows = Rows([0; COLUMN * SLAB]);
-    for (first, count) in slabs(n) {
+    for (first, count) in slabs(n, SLAB, STRIP) {
         for at in strips(count, STRIP) {
             strip_to_planes::<P>(width, index, &items[(first + at) * width..], &mut rows.0, SLAB, at);
         }
@@ -111,7 +102,7 @@ fn bitshuffle_narrow<const P: usize>(width: usize, items: &[u8], planes: &mut [u
 fn bitunshuffle_narrow<const P: usize>(width: usize, planes: &[u8], items: &mut [u8], n: usize) {
     let index = scatter::<P>(width);
     let mut rows = Rows([0; COLUMN * SLAB]);
-    for (first, count) in slabs(n) {
+    for (first, count) in slabs(n, SLAB, STRIP) {
         for j in 0..width {
             row_from_bits(&planes[j * n + first / 8..], n / 8, count, &mut rows, j);
         }

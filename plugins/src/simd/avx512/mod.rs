@@ -41,6 +41,22 @@ impl Avx512 {
         // SAFETY: as above.
         unsafe { bitshuffle::bitunshuffle(width, src, dst) }
     }
+
+    pub(super) fn xor_running(self, width: usize, src: &[u8], dst: &mut [u8]) {
+        crate::simd::scalar::xor_running(width, src, dst)
+    }
+    pub(super) fn add_running(self, src: &[u8], dst: &mut [u8]) {
+        crate::simd::scalar::add_running(src, dst)
+    }
+    pub(super) fn sub_previous(self, src: &[u8], dst: &mut [u8]) {
+        crate::simd::scalar::sub_previous(src, dst)
+    }
+    pub(super) fn mask(self, width: usize, mask: u64, src: &[u8], dst: &mut [u8]) {
+        crate::simd::scalar::mask(width, mask, src, dst)
+    }
+    pub(super) fn xor(self, src: &[u8], o: &[u8], dst: &mut [u8]) {
+        crate::simd::scalar::xor(src, o, dst)
+    }
 }
 
 /// Bytes in a vector.

@@ -1,11 +1,12 @@
 //! Differences of bytes.
 
 /// See [`crate::simd::sub_previous`].
+#[inline(always)]
 pub(in crate::simd) fn sub_previous(src: &[u8], dst: &mut [u8]) {
-    let mut previous = 0;
-    for (d, s) in dst.iter_mut().zip(src) {
-        *d = s.wrapping_sub(previous);
-        previous = *s;
+    let Some((first, rest)) = dst.split_first_mut() else { return };
+    *first = src[0];
+    for (d, pair) in rest.iter_mut().zip(src.windows(2)) {
+        *d = pair[1].wrapping_sub(pair[0]);
     }
 }
 

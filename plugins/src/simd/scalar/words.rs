@@ -1,6 +1,7 @@
 //! Kernels over words of 1, 2, 4 or 8 bytes.
 
 /// See [`crate::simd::xor`].
+#[inline(always)]
 pub(in crate::simd) fn xor(src: &[u8], other: &[u8], dst: &mut [u8]) {
     dst.iter_mut().zip(src.iter().zip(other)).for_each(|(d, (a, b))| *d = a ^ b);
 }
@@ -26,6 +27,7 @@ fn running<const W: usize>(src: &[u8], dst: &mut [u8]) {
 }
 
 /// See [`crate::simd::mask`].
+#[inline(always)]
 pub(in crate::simd) fn mask(width: usize, mask: u64, src: &[u8], dst: &mut [u8]) {
     // All the widths divide 8, so one pattern of eight bytes serves them.
     let mask = mask.to_le_bytes();
