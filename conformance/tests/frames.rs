@@ -6,7 +6,7 @@ use bytes::Bytes;
 use libtest_mimic::{Arguments, Failed, Trial};
 use oxiblosc as _;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkHeader};
-use oxiblosc_core::frame::{ChunkEntry, Frame, FrameAudit, FrameOpener, Layout, OpenStep};
+use oxiblosc_core::frame::{ChunkEntry, Frame, FrameAudit, FrameOpener, FrameParams, FrameWriter, Layout, OpenStep};
 use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Tiling};
 use oxiblosc_core::{Limits, Registry};
 use serde_json::{Value, json};
@@ -29,6 +29,12 @@ fn main() {
         }
     }
     assert_eq!(trials.len(), 63 + 17 + 3 + 4, "frame vectors");
+    for name in ["empty", "three", "zero", "b2nd"] {
+        trials.push(Trial::test(format!("samples::{name}: the same bytes again"), move || write_again(name)));
+    }
+    for name in ["empty", "blosclz-shuf3", "lz4-50chunks", "backed-lz4-tail"] {
+        trials.push(Trial::test(format!("early::{name}: the same bytes again"), move || write_early_again(name)));
+    }
     libtest_mimic::run(&arguments, trials).exit();
 }
 
@@ -192,4 +198,69 @@ fn check_metadata(frame: &Frame, vector: &Value) -> Result<(), Failed> {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn vector(folder: &str, name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/vectors").join(folder).join(format!("{name}.b2frame"))
+}
+
+/// A copy of a frame, chunk by chunk.
+fn copy(source: &Source, params: &FrameParams) -> Result<Vec<u8>, Failed> {
+    let mut writer = FrameWriter::new(params, Registry::linked()?)?;
+    let mut out = writer.header();
+    for i in 0..source.frame.nchunks() {
+        let chunk = source.chunk(i)?;
+        out.extend_from_slice(writer.push(&chunk)?.bytes(&chunk));
+    }
+    let mut decoder = ChunkDecoder::new(Registry::linked()?);
+    for name in source.frame.trailer().vlmetalayers.names() {
+        let content = source.frame.vlmetalayer(&name, &mut decoder)?.ok_or("the metalayer is listed")?;
+        writer.set_vlmetalayer(&name, &content)?;
+    }
+    out.extend(writer.finish()?);
+    let header = writer.header();
+    out[..header.len()].copy_from_slice(&header);
+    Ok(out)
+}
+
+/// What python-blosc2 wrote is what the writer writes, apart from the thread counts in the header.
+fn write_again(name: &str) -> Result<(), Failed> {
+    let source = Source::open(&vector("samples", name))?;
+    let mut expected = source.bytes.to_vec();
+    let mut found = copy(&source, &FrameParams::like(&source.frame))?;
+    for bytes in [&mut expected, &mut found] {
+        bytes[62..68].fill(0);
+    }
+    same_bytes(&found, &expected)
+}
+
+/// As `write_again`, up to the index, which the library of 2019 compressed with another version of BloscLZ.
+fn write_early_again(name: &str) -> Result<(), Failed> {
+    let source = Source::open(&vector("early", &format!("e87dd0af-{name}")))?;
+    let mut params = FrameParams::like(&source.frame);
+    params.layout = Layout::Early;
+    let mut found = copy(&source, &params)?;
+    let end = source.frame.chunks_end() as usize;
+    let index = &found[end..];
+    if source.frame.nchunks() > 0 && index[..2] != source.bytes[end..end + 2] {
+        return Err("the index is a chunk of another version".into());
+    }
+    let mut expected = source.bytes[..end].to_vec();
+    found.truncate(end);
+    for bytes in [&mut expected, &mut found] {
+        // Frame length (the index differs) and threads.
+        bytes[16..24].fill(0);
+        bytes[57..63].fill(0);
+    }
+    same_bytes(&found, &expected)
+}
+
+fn same_bytes(found: &[u8], expected: &[u8]) -> Result<(), Failed> {
+    match found.iter().zip(expected).position(|(a, b)| a != b) {
+        Some(at) => Err(format!("byte {at} is {:#04x}, expected {:#04x}", found[at], expected[at]).into()),
+        None if found.len() != expected.len() => {
+            Err(format!("{} bytes, expected {}", found.len(), expected.len()).into())
+        }
+        None => Ok(()),
+    }
 }

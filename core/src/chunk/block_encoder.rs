@@ -50,7 +50,7 @@ impl<'a> Job<'a> {
     ) -> Self {
         let rule = match params.format {
             ChunkFormat::Blosc2 => BitshuffleRule::LeadingEights,
-            ChunkFormat::Blosc1 => BitshuffleRule::WholeBlockOrNothing,
+            ChunkFormat::Blosc1 | ChunkFormat::Early => BitshuffleRule::WholeBlockOrNothing,
         };
         let bitshuffle = ctx.bitshuffle.unwrap_or(rule);
         Self { params, registry, plan, slots, ctx, bitshuffle, reference: None, dict: None, filtered: false }
@@ -151,7 +151,7 @@ struct Coder<'a> {
 impl Coder<'_> {
     /// Appends the streams; returns whether all of them are runs of zeros.
     fn encode(&mut self, filtered: &[u8], out: &mut Vec<u8>) -> Result<bool, ChunkError> {
-        // Blosc 1 and blocks of variable length have no runs: there, the codec sees them.
+        // Blosc 1, the Blosc2 of 2019 and blocks of variable length have no runs: there, the codec sees them.
         let runs = self.job.params.format == ChunkFormat::Blosc2 && !self.job.plan.vl;
         let streams = self.job.plan.streams(filtered.len());
         let len = filtered.len() / streams;

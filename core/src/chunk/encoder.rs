@@ -5,7 +5,9 @@ use std::sync::Mutex;
 use super::assemble::{Outcome, Output, assemble};
 use super::block_encoder::{BlockEncoder, Job, grown};
 use super::dict;
-use super::header::{MAX_BLOCKSIZE, VERSION_BLOSC1, VERSION_BLOSC2, VERSION_VL_BLOCKS, VL_BLOCKS, flag, flag2};
+use super::header::{
+    MAX_BLOCKSIZE, VERSION_BLOSC1, VERSION_BLOSC2, VERSION_EARLY, VERSION_VL_BLOCKS, VL_BLOCKS, flag, flag2,
+};
 use super::map::WORD;
 use super::plan::Plan;
 use super::{
@@ -141,7 +143,7 @@ impl ChunkEncoder {
 
     fn header_len(&self) -> usize {
         match self.params.format {
-            ChunkFormat::Blosc2 => ChunkHeader::EXTENDED_LEN,
+            ChunkFormat::Blosc2 | ChunkFormat::Early => ChunkHeader::EXTENDED_LEN,
             ChunkFormat::Blosc1 => ChunkHeader::MIN_LEN,
         }
     }
@@ -155,7 +157,7 @@ impl ChunkEncoder {
     fn stores(&self, plan: &Plan) -> bool {
         let least = match self.params.format {
             ChunkFormat::Blosc2 => MIN_COMPRESSED,
-            ChunkFormat::Blosc1 => BLOSC1_MIN_COMPRESSED,
+            ChunkFormat::Blosc1 | ChunkFormat::Early => BLOSC1_MIN_COMPRESSED,
         };
         self.params.level == 0 || plan.nbytes < least || plan.block_count().saturating_mul(WORD) > plan.nbytes
     }
@@ -164,9 +166,11 @@ impl ChunkEncoder {
     pub(super) fn header(&self, plan: &Plan, filters: FilterSlots) -> ChunkHeader {
         let params = &self.params;
         let has = |id, bit| if filters.contains(id) { bit } else { 0 };
+        let extended = flag::EXTENDED | has(FilterId::DELTA, flag::DELTA);
         let (version, filter_flags) = match params.format {
-            ChunkFormat::Blosc2 if plan.vl => (VERSION_VL_BLOCKS, flag::EXTENDED | has(FilterId::DELTA, flag::DELTA)),
-            ChunkFormat::Blosc2 => (VERSION_BLOSC2, flag::EXTENDED | has(FilterId::DELTA, flag::DELTA)),
+            ChunkFormat::Blosc2 if plan.vl => (VERSION_VL_BLOCKS, extended),
+            ChunkFormat::Blosc2 => (VERSION_BLOSC2, extended),
+            ChunkFormat::Early => (VERSION_EARLY, extended),
             ChunkFormat::Blosc1 => {
                 (VERSION_BLOSC1, has(FilterId::SHUFFLE, flag::SHUFFLE) | has(FilterId::BITSHUFFLE, flag::BITSHUFFLE))
             }
@@ -181,7 +185,8 @@ impl ChunkEncoder {
             blocksize: plan.blocksize,
             cbytes: 0,
             filters,
-            udcodec: params.codec.0,
+            // Reserved in 2019.
+            udcodec: if params.format == ChunkFormat::Early { 0 } else { params.codec.0 },
             codec_meta: params.codec_meta,
             blosc2_flags2: if plan.vl { VL_BLOCKS } else { 0 },
             blosc2_flags: 0,
@@ -360,8 +365,27 @@ fn check(params: &EncodeParams) -> Result<(), ChunkError> {
     if params.block_size == Some(0) {
         return Err(ChunkError::parameter("block_size", 0, "at least 1"));
     }
-    if params.format == ChunkFormat::Blosc1 {
-        check_blosc1(params)?;
+    match params.format {
+        ChunkFormat::Blosc2 => Ok(()),
+        ChunkFormat::Blosc1 => check_blosc1(params),
+        ChunkFormat::Early => check_early(params),
+    }
+}
+
+/// What there was in 2019.
+fn check_early(params: &EncodeParams) -> Result<(), ChunkError> {
+    if params.codec > CodecId::ZSTD {
+        return Err(ChunkError::parameter("codec", params.codec, "a codec of Blosc 1"));
+    }
+    if params.typesize > 255 {
+        return Err(ChunkError::parameter("typesize", params.typesize, "1..=255 in an early chunk"));
+    }
+    if params.use_dict {
+        return Err(ChunkError::parameter("use_dict", true, "no dictionary in an early chunk"));
+    }
+    if params.filters.active().any(|(_, slot)| slot.id > FilterId::TRUNC_PREC) {
+        let expected = "filters 1 to 4 in an early chunk";
+        return Err(ChunkError::parameter("filters", format!("{:?}", params.filters), expected));
     }
     Ok(())
 }

@@ -100,6 +100,8 @@ pub(crate) const VL_BLOCKS: u8 = 0x01;
 pub(crate) const VERSION_BLOSC1: u8 = 2;
 /// Version 3 is the Blosc2 alpha, whose pipeline had five slots.
 const VERSION_ALPHA: u8 = 3;
+/// Version of the Blosc2 betas, of 2019 to 2021.
+pub(crate) const VERSION_EARLY: u8 = 4;
 /// Version of Blosc2 chunks.
 pub(crate) const VERSION_BLOSC2: u8 = 5;
 /// Version of chunks with variable-length blocks, and the last one known.

@@ -68,6 +68,9 @@ pub enum ChunkFormat {
     Blosc2,
     /// 16-byte header of version 2, at most one of shuffle and bit shuffle, readable by Blosc 1.
     Blosc1,
+    /// 32-byte header of version 4, without runs, special values and dictionaries: what the Blosc2 of 2019 reads, for
+    /// frames of the early layout. Filters 1 to 4, codecs 0 to 5; bit shuffle by the rule of that time.
+    Early,
 }
 
 /// Where a chunk stands; everything here is optional knowledge that some plugins need.

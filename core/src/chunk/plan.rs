@@ -40,13 +40,14 @@ impl Plan {
     /// The plan for `nbytes` bytes. `traits` are those of the codec, or of a plain one when none is going to be used.
     pub(crate) fn new(params: &EncodeParams, traits: &CodecTraits, nbytes: usize) -> Self {
         let blocksize = match params.format {
-            ChunkFormat::Blosc2 => blosc2_blocksize(params, traits, nbytes),
+            ChunkFormat::Blosc2 | ChunkFormat::Early => blosc2_blocksize(params, traits, nbytes),
             ChunkFormat::Blosc1 => blosc1_blocksize(params, traits, nbytes),
         };
         let typesize = header_typesize(params.typesize);
         let split = match params.format {
             ChunkFormat::Blosc2 => blosc2_splits(params, traits, usize::from(typesize), blocksize),
-            ChunkFormat::Blosc1 => blosc1_splits(params, usize::from(typesize), blocksize),
+            // Decoders of 2019 may expect of split blocks what those of Blosc 1 do.
+            ChunkFormat::Blosc1 | ChunkFormat::Early => blosc1_splits(params, usize::from(typesize), blocksize),
         };
         // A block that does not divide into its streams cannot be read by anyone. The automatic rules never ask for
         // one, because blocks above the type size are rounded to it; "always" can.

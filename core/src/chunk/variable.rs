@@ -36,8 +36,9 @@ impl ChunkEncoder {
         ctx: &ChunkContext<'_>,
         executor: &dyn Executor,
     ) -> Result<Vec<u8>, ChunkError> {
-        if self.params().format == ChunkFormat::Blosc1 {
-            return Err(ChunkError::parameter("format", "Blosc1", "Blosc2 for blocks of variable length"));
+        if self.params().format != ChunkFormat::Blosc2 {
+            let found = format!("{:?}", self.params().format);
+            return Err(ChunkError::parameter("format", found, "Blosc2 for blocks of variable length"));
         }
         if blocks.is_empty() {
             return Err(ChunkError::parameter("number of blocks", 0, "at least 1"));

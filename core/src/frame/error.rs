@@ -370,6 +370,16 @@ pub enum FrameError {
         /// Type size of the frame.
         typesize: u32,
     },
+    /// A chunk of NaNs is no whole number of items long.
+    #[error("chunk {chunk} is all NaN, but its {nbytes} bytes are no whole number of {typesize}-byte items")]
+    SpecialLen {
+        /// Number of the chunk.
+        chunk: u64,
+        /// Bytes it should decode to.
+        nbytes: u64,
+        /// Type size of the frame.
+        typesize: u32,
+    },
     /// A chunk exists only as an index entry, but the frame does not say how long it is.
     #[error(
         "chunk {chunk} is a special value in the index, but the chunks of this frame vary in size, so its length is unknown"

@@ -215,10 +215,12 @@ impl Frame {
         let ChunkEntry::Special(kind) = self.entry(i)? else { return Ok(None) };
         // `entry` has refused frames whose chunks have no common size.
         let nbytes = self.chunk_len(i).unwrap_or_default();
-        if kind == SpecialKind::Nan && !nbytes.is_multiple_of(self.typesize()) {
-            return Err(FrameError::NanTypesize { chunk: i, typesize: self.header.typesize });
-        }
-        Ok(Some(special_chunk(kind, nbytes, self.typesize(), self.header.block_size as usize)))
+        let chunk = special_chunk(kind, nbytes, self.typesize(), self.header.block_size as usize);
+        chunk.map(Some).ok_or(FrameError::SpecialLen {
+            chunk: i,
+            nbytes: nbytes as u64,
+            typesize: self.header.typesize,
+        })
     }
 
     /// What the decoder should know about chunk `i`.

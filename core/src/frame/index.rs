@@ -5,8 +5,11 @@
 //! of its file); a negative one stands for a chunk of which every item has a special value.
 
 use super::error::ExpectedIndex;
+use super::stored::{set_early, stored_chunk};
 use super::{FrameError, FrameWriteError};
-use crate::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader, EncodeParams, SpecialKind, SplitMode};
+use crate::chunk::{
+    ChunkContext, ChunkDecoder, ChunkEncoder, ChunkFormat, ChunkHeader, EncodeParams, SpecialKind, SplitMode,
+};
 use crate::limits::Limits;
 use crate::registry::Registry;
 
@@ -192,13 +195,14 @@ impl Index {
 }
 
 /// Encodes entries into an index chunk, as C-Blosc2 does when the registry has BloscLZ and shuffle, else stored.
-pub(super) fn encode(entries: &[u64], registry: &Registry) -> Result<Vec<u8>, FrameWriteError> {
+pub(super) fn encode(entries: &[u64], format: ChunkFormat, registry: &Registry) -> Result<Vec<u8>, FrameWriteError> {
     let bytes: Vec<u8> = entries.iter().flat_map(|entry| entry.to_le_bytes()).collect();
     // BloscLZ, level 5, 8-byte items, blocks of 16 KiB, shuffle, never split.
     let params = EncodeParams {
         typesize: ENTRY_LEN,
         block_size: Some(16 << 10),
         split: SplitMode::Never,
+        format,
         ..EncodeParams::default()
     };
     if let Ok(mut encoder) = ChunkEncoder::new(&params, registry) {
@@ -208,5 +212,9 @@ pub(super) fn encode(entries: &[u64], registry: &Registry) -> Result<Vec<u8>, Fr
             return Ok(chunk);
         }
     }
-    Ok(super::stored::stored_chunk(&bytes, ENTRY_LEN as u8))
+    let mut chunk = stored_chunk(&bytes, ENTRY_LEN);
+    if format == ChunkFormat::Early {
+        set_early(&mut chunk);
+    }
+    Ok(chunk)
 }

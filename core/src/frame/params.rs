@@ -31,7 +31,8 @@ pub struct FrameParams {
     pub metalayers: Metalayers,
     /// Where chunks of one special value go.
     pub special: SpecialPlacement,
-    /// Age of the layout to write: [`Layout::Current`], or [`Layout::Early`] for the software of 2019.
+    /// Age of the layout to write: [`Layout::Current`], or [`Layout::Early`] for the software of 2019, with chunks in
+    /// [`ChunkFormat::Early`](crate::chunk::ChunkFormat::Early).
     pub layout: Layout,
     /// Promise readers that see the frame only once, front to back, that its chunks lie in order without holes: adds
     /// the header metalayer [`Sequential::NAME`](super::Sequential::NAME) and implies [`SpecialPlacement::Stored`].
@@ -61,6 +62,12 @@ impl FrameParams {
         let mut metalayers = frame.metalayers().clone();
         let sequential = metalayers.remove(Sequential::NAME).is_some() && !frame.is_sparse();
         let early_filters = header.layout == Layout::Early;
+        let chunk_size = match header.chunk_size {
+            ChunkSize::Fixed(n) => n as usize,
+            ChunkSize::Variable if header.nbytes > 0 || header.layout == Layout::Current => 0,
+            // An empty frame that has not settled it. The copy of one does not tell its chunk size either.
+            ChunkSize::Variable | ChunkSize::Unset => 1 << 20,
+        };
         Self {
             encode: EncodeParams {
                 codec: header.codec,
@@ -73,7 +80,7 @@ impl FrameParams {
                 use_dict: header.use_dict,
                 ..EncodeParams::default()
             },
-            chunk_size: frame.chunk_size().unwrap_or(0),
+            chunk_size,
             metalayers,
             special: SpecialPlacement::Index,
             layout: Layout::Current,
@@ -99,6 +106,10 @@ impl FrameParams {
         let max_typesize = if early { 255 } else { i32::MAX as usize };
         let typesize = fits("type size", self.encode.typesize, 1, max_typesize)?;
         let block_size = fits("block size", self.encode.block_size.unwrap_or(0), 0, max_chunk)?;
+        if early && chunk_size == 0 {
+            // Readers of 2019 divide by it.
+            return Err(FrameWriteError::EarlyFeature { what: "chunks of different sizes" });
+        }
         if early && self.encode.codec > CodecId::ZSTD {
             return Err(FrameWriteError::EarlyCodec { codec: self.encode.codec });
         }

@@ -2,7 +2,7 @@
 
 use super::header::{ChunkSize, FrameHeader};
 use super::index::special_entry;
-use super::stored::{set_early, special_body};
+use super::stored::{EARLY_VERSION, set_early, special_body};
 
 use super::{FrameWriteError, Layout, SpecialPlacement};
 use crate::chunk::{ChunkError, ChunkHeader, SpecialKind};
@@ -109,7 +109,7 @@ impl ChunkRules {
             Some(SpecialKind::Nan) if u32::from(header.typesize) != self.typesize => {
                 self.repeated(number, SpecialKind::Nan, header.nbytes, header.typesize.into())?
             }
-            None | Some(SpecialKind::Value) if self.layout == Layout::Early => {
+            None if self.layout == Layout::Early && header.version > EARLY_VERSION => {
                 let mut bytes = chunk.to_vec();
                 set_early(&mut bytes);
                 Form::Bytes(bytes)
@@ -177,6 +177,9 @@ fn check_early(header: &ChunkHeader) -> Result<(), FrameWriteError> {
         "blocks of variable length"
     } else if !header.is_extended() {
         "chunks with a 16-byte header"
+    } else if header.version > EARLY_VERSION && !header.is_stored() {
+        // Nothing in the header tells whether there are runs in them, which only later decoders know.
+        "compressed chunks of version 5 (encode them in the early chunk format)"
     } else if header.filters.active().any(|(_, slot)| slot.id > FilterId::TRUNC_PREC) {
         "filters above 4"
     } else if header.flags >> 5 > 4 {

@@ -6,9 +6,9 @@ use super::header::{ChunkSize, FrameHeader, FrameType};
 use super::index::{self, ENTRY_LEN, Index};
 use super::metalayers::MAX_NAME_LEN;
 use super::rules::{Accepted, ChunkRules, Offered};
-use super::stored::{set_early, stored_chunk};
-use super::{Fingerprint, Frame, FrameParams, FrameWriteError, Metalayers, Section, SpecialPlacement, Trailer};
-use crate::chunk::{ChunkContext, ChunkEncoder, ChunkHeader, EncodeParams};
+use super::stored::stored_chunk;
+use super::{Fingerprint, Frame, FrameParams, FrameWriteError, Layout, Metalayers, Section, SpecialPlacement, Trailer};
+use crate::chunk::{ChunkContext, ChunkEncoder, ChunkFormat, ChunkHeader, EncodeParams};
 use crate::id::CodecId;
 use crate::registry::Registry;
 
@@ -281,11 +281,9 @@ impl Table {
         if self.entries.is_empty() {
             return Ok(Vec::new());
         }
-        let mut bytes = index::encode(&self.entries, &self.registry)?;
-        if !self.header.layout.has_trailer() {
-            set_early(&mut bytes);
-        }
-        Ok(bytes)
+        let early = self.header.layout == Layout::Early;
+        let format = if early { ChunkFormat::Early } else { ChunkFormat::Blosc2 };
+        index::encode(&self.entries, format, &self.registry)
     }
 
     /// The trailer, if the layout has one. Whatever the old fingerprint vouched for is not what is written now.
