@@ -4,19 +4,12 @@
 //! correcting the position afterwards replaces a loop (or a call to `memcpy`) and its mispredicted end by two or three
 //! instructions. The caller guarantees room: every function here may touch up to [`SLACK`] bytes after the last one
 //! it is asked for, and says so in its contract.
+//!
+//! Matches that overlap themselves never read back what they have just written: a load that needs bytes of two stores
+//! on their way to the cache waits for both. They keep the repeated bytes in registers instead.
 
 /// How many bytes past the end a copy may read and write.
 pub(super) const SLACK: usize = 32;
-
-/// Reads 8 bytes as a little-endian number.
-///
-/// # Safety
-/// 8 bytes at `src` are readable.
-#[inline(always)]
-unsafe fn load8(src: *const u8) -> u64 {
-    // SAFETY: by the contract of this function; unaligned reads have no further requirement.
-    u64::from_le(unsafe { src.cast::<u64>().read_unaligned() })
-}
 
 /// Reads 16 bytes.
 ///
@@ -38,11 +31,104 @@ pub(super) unsafe fn store16(dst: *mut u8, value: u128) {
     unsafe { dst.cast::<u128>().write_unaligned(value) }
 }
 
+/// How a machine repeats a few bytes through a register.
+pub(super) trait Machine {
+    /// The first `distance` bytes of `word` (in memory order), over and over again; `distance` is 1..=16.
+    ///
+    /// # Safety
+    /// The machine has the instructions that the implementation names.
+    unsafe fn spread(word: u128, distance: usize) -> u128;
+}
+
+/// Any machine.
+pub(super) struct Portable;
+
+impl Machine for Portable {
+    #[inline(always)]
+    unsafe fn spread(word: u128, distance: usize) -> u128 {
+        let word = word.to_le();
+        let spread = if distance >= 8 {
+            let once = word & (u128::MAX >> (128 - 8 * distance));
+            // At 16 the shift would be as wide as the word; it is already full then.
+            if distance < 16 { once | once << (8 * distance) } else { once }
+        } else {
+            // A product with ones at multiples of the distance repeats the bytes, since no two terms overlap.
+            const FACTOR: [u64; 8] = {
+                let mut table = [0; 8];
+                let mut distance = 1;
+                while distance < 8 {
+                    let mut at = 0;
+                    while at < 8 {
+                        table[distance] |= 1 << (8 * at);
+                        at += distance;
+                    }
+                    distance += 1;
+                }
+                table
+            };
+            let mask = u64::MAX >> (64 - 8 * distance);
+            let low = (word as u64 & mask).wrapping_mul(FACTOR[distance]);
+            // 8 bytes into the repetition its phase is 8 % distance. `low` still holds a whole turn from there, since
+            // 8 % distance + distance <= 8 for every distance below 8.
+            let high = (low >> (8 * (8 % distance)) & mask).wrapping_mul(FACTOR[distance]);
+            u128::from(high) << 64 | u128::from(low)
+        };
+        u128::from_le(spread)
+    }
+}
+
+/// An x86-64 machine with SSSE3, which has a byte permutation.
+#[cfg(target_arch = "x86_64")]
+pub(super) struct Ssse3;
+
+#[cfg(target_arch = "x86_64")]
+impl Machine for Ssse3 {
+    #[inline(always)]
+    unsafe fn spread(word: u128, distance: usize) -> u128 {
+        use std::arch::x86_64::{__m128i, _mm_shuffle_epi8};
+        use std::mem::transmute;
+        // SAFETY: the types have the same size and no invalid values; SSSE3 is there by the contract of the trait.
+        unsafe {
+            transmute::<__m128i, u128>(_mm_shuffle_epi8(
+                transmute::<u128, __m128i>(word),
+                transmute::<[u8; 16], __m128i>(SPREAD[distance]),
+            ))
+        }
+    }
+}
+
+/// For each distance up to 16, which byte of the register goes where to repeat the first `distance`.
+#[cfg(target_arch = "x86_64")]
+static SPREAD: [[u8; 16]; 17] = {
+    let mut table = [[0; 16]; 17];
+    let mut distance = 1;
+    while distance <= 16 {
+        let mut at = 0;
+        while at < 16 {
+            table[distance][at] = (at % distance) as u8;
+            at += 1;
+        }
+        distance += 1;
+    }
+    table
+};
+
+/// For each distance up to 16, its largest multiple that is not above 16.
+const STEP: [u8; 17] = {
+    let mut table = [0; 17];
+    let mut distance = 1;
+    while distance <= 16 {
+        table[distance] = (16 - 16 % distance) as u8;
+        distance += 1;
+    }
+    table
+};
+
 /// Copies `len` bytes in steps of 32.
 ///
 /// # Safety
-/// `len + SLACK` bytes are readable at `src` and writable at `dst`, and the two do not overlap within any 32 bytes:
-/// `dst` is before `src`, or at least 32 after it.
+/// `len + SLACK` bytes are readable at `src` and writable at `dst`, and a step does not overlap what it reads: `dst` is
+/// before `src`, or at least 32 after it.
 #[inline(always)]
 pub(super) unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
     let mut done = 0;
@@ -60,73 +146,60 @@ pub(super) unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
     }
 }
 
-/// For a distance below 8: the mask of that many bytes, the factor that repeats them through 8 bytes, and the shift
-/// that moves the pattern from the first 8 bytes of a repetition to the next 8.
-const PATTERN: [(u64, u64, u32); 8] = {
-    let mut table = [(0, 0, 0); 8];
-    let mut distance = 1;
-    while distance < 8 {
-        let mask = (1 << (8 * distance)) - 1;
-        let mut factor: u64 = 0;
-        let mut at = 0;
-        while at < 8 {
-            factor |= 1 << (8 * at);
-            at += distance;
-        }
-        table[distance] = (mask, factor, 8 * (8 % distance) as u32);
-        distance += 1;
-    }
-    table
-};
-
 /// Appends `len` bytes at `dst`, each equal to the one `distance` before it: the match of an LZ stream, which repeats
-/// itself when it is longer than its distance.
+/// itself when it is longer than its distance. Best for matches that are expected to fit a register.
 ///
 /// # Safety
-/// `distance` is at least 1, the `distance` bytes before `dst` are readable, and `len + SLACK` bytes at `dst` are
-/// readable and writable, all in one allocation.
+/// The machine is an `M`. `distance` is at least 1, the `distance` bytes before `dst` are readable, and `len + SLACK`
+/// bytes at `dst` are readable and writable, all in one allocation.
 #[inline(always)]
-pub(super) unsafe fn repeat(dst: *mut u8, distance: usize, len: usize) {
-    // SAFETY: every access is at most 16 bytes long and starts between `dst - distance` and `dst + len + 15`: loops
-    // end as soon as `done >= len`, and a step writes at most 16 bytes at `done` and 16 more at `done + 16` or less.
+pub(super) unsafe fn repeat_short<M: Machine>(dst: *mut u8, distance: usize, len: usize) {
+    // SAFETY: the 16 bytes read at `dst - distance` end before `dst + SLACK`; the rest by the contract.
+    unsafe {
+        // No branch on the distance, which is hard to predict.
+        store16(dst, M::spread(load16(dst.sub(distance)), distance.min(16)));
+        if len > 16 {
+            repeat::<M>(dst, distance, len);
+        }
+    }
+}
+
+/// [`repeat_short`] for matches that are expected to be longer.
+///
+/// # Safety
+/// As for [`repeat_short`].
+#[inline(always)]
+pub(super) unsafe fn repeat<M: Machine>(dst: *mut u8, distance: usize, len: usize) {
+    // SAFETY: reads begin at `dst - distance` or later. Loops begin a step at `done`, which is 0 or less than `len`, and
+    // a step touches no more than the 32 bytes from there: in the second loop because 16 <= distance <= 32, in the third
+    // because no step is above 16.
     unsafe {
         let src = dst.sub(distance);
+        let mut done = 0;
         if distance >= 32 {
-            return copy(src, dst, len);
-        }
-        if distance >= 16 {
-            // Half steps in order: the second may read what the first has written.
-            let mut done = 0;
+            copy(src, dst, len);
+        } else if distance >= 16 {
+            // Two overlapping registers hold one turn.
+            let (first, last) = (load16(src), load16(src.add(distance - 16)));
             loop {
-                store16(dst.add(done), load16(src.add(done)));
-                store16(dst.add(done + 16), load16(src.add(done + 16)));
-                done += 32;
+                store16(dst.add(done), first);
+                store16(dst.add(done + distance - 16), last);
+                done += distance;
                 if done >= len {
                     return;
                 }
             }
-        }
-        // A register full of the pattern, moved on by a multiple of the distance, continues it without reading back
-        // what was just written, whose store the load would have to wait for.
-        let (pattern, step) = if distance >= 8 {
-            // The bytes after the first `distance` are stale; the next store overwrites them.
-            (load16(src), distance)
         } else {
-            let (mask, factor, shift) = PATTERN[distance];
-            let once = load8(src) & mask;
-            let low = once.wrapping_mul(factor);
-            // 8 bytes into the repetition its phase is 8 % distance. `low` still holds a whole turn from there, since
-            // 8 % distance + distance <= 8 for every distance below 8.
-            let high = ((low >> shift) & mask).wrapping_mul(factor);
-            ((u128::from(high) << 64 | u128::from(low)).to_le(), 16 - 16 % distance)
-        };
-        let mut done = 0;
-        loop {
-            store16(dst.add(done), pattern);
-            store16(dst.add(done + step), pattern);
-            done += 2 * step;
-            if done >= len {
-                return;
+            // One register holds several turns: moved on by a multiple of the distance it continues them.
+            let turns = M::spread(load16(src), distance);
+            let step = usize::from(STEP[distance]);
+            loop {
+                store16(dst.add(done), turns);
+                store16(dst.add(done + step), turns);
+                done += 2 * step;
+                if done >= len {
+                    return;
+                }
             }
         }
     }
@@ -138,6 +211,10 @@ pub(super) unsafe fn repeat(dst: *mut u8, distance: usize, len: usize) {
 /// # Panics
 /// When `distance` is 0 or more than `at`, or `at + len` is past the end of `dst`.
 pub(super) fn repeat_exact(dst: &mut [u8], at: usize, distance: usize, len: usize) {
+    if distance == 1 {
+        let byte = dst[at - 1];
+        return dst[at..at + len].fill(byte);
+    }
     let start = at - distance;
     // What lies between `start` and the end so far is a whole number of repetitions, so it can be copied as one piece
     // and doubles each time.
@@ -153,19 +230,34 @@ pub(super) fn repeat_exact(dst: &mut [u8], at: usize, distance: usize, len: usiz
 mod tests {
     use super::*;
 
+    type Repeat = unsafe fn(*mut u8, usize, usize);
+
+    fn kernels() -> Vec<(&'static str, Repeat)> {
+        let mut kernels: Vec<(&'static str, Repeat)> =
+            vec![("portable", repeat::<Portable>), ("portable, short", repeat_short::<Portable>)];
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("ssse3") {
+            kernels.push(("ssse3", repeat::<Ssse3>));
+            kernels.push(("ssse3, short", repeat_short::<Ssse3>));
+        }
+        kernels
+    }
+
     #[test]
     fn repeat_equals_the_byte_loop() {
         for distance in 1..=80 {
-            for len in 0..=200 {
+            for len in 1..=200 {
                 let before: Vec<u8> = (0..distance).map(|i| (i * 37 + 11) as u8).collect();
                 let mut expected = before.clone();
                 (0..len).for_each(|i| expected.push(expected[i]));
 
-                let mut wide = before.clone();
-                wide.resize(distance + len + SLACK, 0xEE);
-                // SAFETY: `distance` bytes precede and `len + SLACK` follow.
-                unsafe { repeat(wide.as_mut_ptr().add(distance), distance, len) };
-                assert_eq!(wide[..distance + len], expected, "distance {distance}, length {len}");
+                for (name, repeat) in kernels() {
+                    let mut wide = before.clone();
+                    wide.resize(distance + len + SLACK, 0xEE);
+                    // SAFETY: `distance` bytes precede and `len + SLACK` follow; the machine was asked.
+                    unsafe { repeat(wide.as_mut_ptr().add(distance), distance, len) };
+                    assert_eq!(wide[..distance + len], expected, "{name}: distance {distance}, length {len}");
+                }
 
                 let mut exact = before.clone();
                 exact.resize(distance + len, 0xEE);

@@ -17,7 +17,7 @@
 use oxiblosc_core::codec::CodecError;
 
 use super::{FAR_DISTANCE, MAX_LITERALS};
-use crate::codecs::wild::{self, SLACK};
+use crate::codecs::wild::{self, Machine, Portable, SLACK};
 
 /// Added to the value of the three length bits of a match.
 const LENGTH_BIAS: usize = 2;
@@ -118,6 +118,30 @@ const SHORT_INPUT: usize = 1 + MAX_LITERALS;
 /// Decodes operations as long as both buffers have room for copies that overshoot, and returns where it stopped. The
 /// output before that position is what [`careful`] would have produced; the output after it is unspecified.
 fn hasty(src: &[u8], dst: &mut [u8]) -> Position {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: AVX2 was just found.
+        return unsafe { hasty_avx2(src, dst) };
+    }
+    // SAFETY: `Portable` needs no instructions of its own.
+    unsafe { hasty_on::<Portable>(src, dst) }
+}
+
+/// [`hasty`] with a byte permutation, and 32-byte moves where the compiler finds a use for them.
+///
+/// # Safety
+/// The machine has AVX2, and thus SSSE3.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn hasty_avx2(src: &[u8], dst: &mut [u8]) -> Position {
+    // SAFETY: AVX2 implies SSSE3.
+    unsafe { hasty_on::<wild::Ssse3>(src, dst) }
+}
+
+/// # Safety
+/// The machine is an `M`.
+#[inline(always)]
+unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
     let mut done = Position { input: 0, output: 0 };
     let (Some(input_end), Some(output_end)) = (src.len().checked_sub(SHORT_INPUT), dst.len().checked_sub(SHORT_OUTPUT))
     else {
@@ -180,7 +204,7 @@ fn hasty(src: &[u8], dst: &mut [u8]) -> Position {
         }
         // SAFETY: distance + 1 <= output, so the bytes before are inside the output. `len + SLACK` bytes follow: for a
         // continued length by the check above, else because len <= 8 and at least SHORT_OUTPUT are left.
-        unsafe { wild::repeat(to.add(output), distance + 1, len) };
+        unsafe { wild::repeat_short::<M>(to.add(output), distance + 1, len) };
         done = Position { input, output: output + len };
     }
     done

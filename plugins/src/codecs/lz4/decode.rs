@@ -10,7 +10,7 @@
 
 use oxiblosc_core::codec::CodecError;
 
-use crate::codecs::wild::{self, SLACK};
+use crate::codecs::wild::{self, Machine, Portable, SLACK};
 
 /// "The minimum match length is 4": what a match length of 0 in the token stands for.
 const MIN_MATCH: usize = 4;
@@ -116,6 +116,30 @@ const SHORT_INPUT: usize = 1 + 16 + 2;
 /// Decodes sequences as long as both buffers have room for copies that overshoot, and returns where it stopped. The
 /// output before that position is what [`careful`] would have produced; the output after it is unspecified.
 fn hasty(src: &[u8], dst: &mut [u8]) -> Position {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: AVX2 was just found.
+        return unsafe { hasty_avx2(src, dst) };
+    }
+    // SAFETY: `Portable` needs no instructions of its own.
+    unsafe { hasty_on::<Portable>(src, dst) }
+}
+
+/// [`hasty`] with a byte permutation, and 32-byte moves where the compiler finds a use for them.
+///
+/// # Safety
+/// The machine has AVX2, and thus SSSE3.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn hasty_avx2(src: &[u8], dst: &mut [u8]) -> Position {
+    // SAFETY: AVX2 implies SSSE3.
+    unsafe { hasty_on::<wild::Ssse3>(src, dst) }
+}
+
+/// # Safety
+/// The machine is an `M`.
+#[inline(always)]
+unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
     let mut done = Position::default();
     let (Some(input_end), Some(output_end)) = (src.len().checked_sub(SHORT_INPUT), dst.len().checked_sub(SHORT_OUTPUT))
     else {
@@ -171,6 +195,9 @@ fn hasty(src: &[u8], dst: &mut [u8]) -> Position {
         let mut len = usize::from(token & 15);
         if len != CONTINUED {
             len += MIN_MATCH;
+            // SAFETY: 1 <= distance <= output, so the bytes before are inside the output. At least SHORT_OUTPUT - 14 =
+            // 18 + SLACK bytes are left of it. The machine is an `M` by contract.
+            unsafe { wild::repeat_short::<M>(to.add(output), distance, len) };
         } else {
             loop {
                 let Some(&byte) = src.get(input) else { return done };
@@ -187,10 +214,9 @@ fn hasty(src: &[u8], dst: &mut [u8]) -> Position {
             if dst.len() - output < len.saturating_add(SLACK) {
                 return done;
             }
+            // SAFETY: as above, with the room just checked.
+            unsafe { wild::repeat::<M>(to.add(output), distance, len) };
         }
-        // SAFETY: 1 <= distance <= output, so the bytes before are inside the output. `len + SLACK` bytes follow: for
-        // a continued length by the check just made, else because at least SHORT_OUTPUT - 14 bytes are left.
-        unsafe { wild::repeat(to.add(output), distance, len) };
         done = Position { input, output: output + len };
     }
 }
