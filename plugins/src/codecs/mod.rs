@@ -14,6 +14,7 @@
 //! cannot be made to allocate or to run on.
 
 mod blosclz;
+mod input;
 mod lz4;
 mod snappy;
 mod wild;

@@ -1,77 +1,159 @@
-//! The LZ4 block encoder for the codec `lz4`: one greedy pass with a hash table.
+//! The LZ4 block encoder of the codec `lz4`: one greedy pass with a table of where a few bytes were last seen.
+
+use std::hint::select_unpredictable;
 
 use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MAX_DISTANCE, MIN_MATCH, Writer};
+use crate::codecs::input::{Input, Trusted, common, common_before};
 
-/// Logarithm of the number of table entries: 4096 positions of 4 bytes fill half of a usual level 1 data cache.
-const HASH_LOG: u32 = 12;
+/// Logarithm of the bytes of a table: half of a usual level 1 data cache, so that the data has room beside it.
+const TABLE_LOG: u32 = 14;
 
-/// A table of where a few bytes were last seen.
+/// After this many positions without a match the steps get longer by one (logarithm).
+const SKIP_LOG: u32 = 6;
+
+/// The tables of an encoder, kept from one stream to the next.
 pub(super) struct FastEncoder {
-    table: Vec<u32>,
-    /// Position, in the numbering of the table, of the next byte that is given to the encoder.
-    next: u32,
-}
-
-fn load4(src: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(src[at..at + 4].try_into().expect("a slice of 4"))
-}
-
-fn load8(src: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(src[at..at + 8].try_into().expect("a slice of 8"))
-}
-
-fn hash(word: u64) -> usize {
-    ((word << 24).wrapping_mul(889_523_592_379) >> (64 - HASH_LOG)) as usize
+    narrow: Box<Narrow>,
+    wide: Box<Wide>,
 }
 
 impl FastEncoder {
     pub(super) fn new() -> Self {
-        Self { table: vec![0; 1 << HASH_LOG], next: 0 }
+        Self { narrow: Box::new(Narrow([0; _])), wide: Box::new(Wide([0; _])) }
     }
 
+    /// Compresses `src` into `dst`, or returns `None` when the result does not fit. The higher the acceleration, the
+    /// fewer positions are looked at.
     pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8], acceleration: usize) -> Option<usize> {
-        let mut out = Writer::new(dst);
-        let mut anchor = 0;
-        self.table.fill(0);
-        self.next = 0;
-        if src.len() > MATCH_LIMIT {
-            let limit = src.len() - MATCH_LIMIT;
-            let end = src.len() - LAST_LITERALS;
-            let mut p = 1;
-            'outer: loop {
-                let mut search = acceleration << 6;
-                let mut candidate;
-                loop {
-                    if p > limit {
-                        break 'outer;
-                    }
-                    let slot = &mut self.table[hash(load8(src, p))];
-                    candidate = *slot as usize;
-                    *slot = p as u32;
-                    if p - candidate <= MAX_DISTANCE && load4(src, candidate) == load4(src, p) {
-                        break;
-                    }
-                    p += search >> 6;
-                    search += 1;
+        self.compress_input(Trusted(src), dst, acceleration)
+    }
+
+    fn compress_input<'a>(&mut self, src: impl Input<'a>, dst: &mut [u8], acceleration: usize) -> Option<usize> {
+        // All positions of 64 KiB fit 16 bits, and the table has twice the entries then.
+        if src.bytes().len() <= 1 << 16 {
+            self.narrow.0.fill(0);
+            compress(&mut *self.narrow, src, dst, acceleration)
+        } else {
+            self.wide.0.fill(0);
+            compress(&mut *self.wide, src, dst, acceleration)
+        }
+    }
+}
+
+/// A table of positions, by what is found there.
+trait Table {
+    /// Positions that are further apart than this are not to be compared.
+    const CHECK_DISTANCE: bool;
+
+    /// The slot for the bytes in `word`, in memory order from the lowest.
+    fn slot(word: u64) -> usize;
+
+    /// The position last entered in `slot`, and `at` entered instead. What was never entered is position 0.
+    fn exchange(&mut self, slot: usize, at: usize) -> usize;
+}
+
+struct Narrow([u16; 1 << (TABLE_LOG - 1)]);
+
+impl Table for Narrow {
+    const CHECK_DISTANCE: bool = false;
+
+    #[inline(always)]
+    fn slot(word: u64) -> usize {
+        ((word as u32).wrapping_mul(2_654_435_761) >> (32 - (TABLE_LOG - 1))) as usize
+    }
+
+    #[inline(always)]
+    fn exchange(&mut self, slot: usize, at: usize) -> usize {
+        std::mem::replace(&mut self.0[slot], at as u16).into()
+    }
+}
+
+struct Wide([u32; 1 << (TABLE_LOG - 2)]);
+
+impl Table for Wide {
+    const CHECK_DISTANCE: bool = true;
+
+    #[inline(always)]
+    fn slot(word: u64) -> usize {
+        // Five bytes: in a long input four are found too often where the fifth differs.
+        ((word << 24).wrapping_mul(889_523_592_379) >> (64 - (TABLE_LOG - 2))) as usize
+    }
+
+    #[inline(always)]
+    fn exchange(&mut self, slot: usize, at: usize) -> usize {
+        std::mem::replace(&mut self.0[slot], at as u32) as usize
+    }
+}
+
+#[inline(always)]
+fn compress<'a, T: Table>(table: &mut T, src: impl Input<'a>, dst: &mut [u8], acceleration: usize) -> Option<usize> {
+    let bytes = src.bytes();
+    let mut out = Writer::new(dst);
+    let mut anchor = 0;
+    // SAFETY (of every load below): positions that are hashed or compared are at most `limit + 1`, which is 11 bytes
+    // before the end, and candidates are before them.
+    if let Some(limit) = bytes.len().checked_sub(MATCH_LIMIT + 1) {
+        let end = bytes.len() - LAST_LITERALS;
+        let hash = |at: usize| {
+            debug_assert!(at <= limit + 2);
+            // SAFETY: see above.
+            T::slot(u64::from_le(unsafe { src.load8(at) }))
+        };
+        let matches = |candidate: usize, at: usize| {
+            // No branch on the distance: where there is nothing to be found, it is as good as random.
+            let far = if T::CHECK_DISTANCE { at.wrapping_sub(candidate) / (MAX_DISTANCE + 1) } else { 0 };
+            let candidate = select_unpredictable(far == 0, candidate, 0);
+            // SAFETY: see above.
+            unsafe { src.load4(candidate) ^ src.load4(at) | far as u32 == 0 }
+        };
+        table.exchange(hash(0), 0);
+        let mut p = 1;
+        let mut slot = hash(1.min(limit));
+        'sequence: while p <= limit {
+            let mut next = p;
+            let mut step = 1;
+            let mut tries = acceleration << SKIP_LOG;
+            let mut candidate;
+            loop {
+                p = next;
+                next = p + step;
+                if next > limit + 1 {
+                    break 'sequence;
                 }
-                while p > anchor && candidate > 0 && src[p - 1] == src[candidate - 1] {
-                    p -= 1;
-                    candidate -= 1;
+                step = tries >> SKIP_LOG;
+                tries += 1;
+                candidate = table.exchange(slot, p);
+                slot = hash(next);
+                if matches(candidate, p) {
+                    break;
                 }
+            }
+            let most = candidate.min(p - anchor);
+            if most > 0 && bytes[p - 1] == bytes[candidate - 1] {
+                // SAFETY: `most` is no more than the candidate, which is before `p`.
+                let before = unsafe { common_before(src, candidate, p, most) };
+                p -= before;
+                candidate -= before;
+            }
+            loop {
                 let distance = p - candidate;
-                let mut len = MIN_MATCH;
-                while p + len < end && src[p + len] == src[candidate + len] {
-                    len += 1;
-                }
-                out.sequence(&src[anchor..p], distance, len)?;
+                // SAFETY: candidate < p, and p + MIN_MATCH <= limit + 5 <= end.
+                let len = MIN_MATCH + unsafe { common(src, candidate + MIN_MATCH, p + MIN_MATCH, end) };
+                out.sequence(bytes, anchor, p, distance, len)?;
                 p += len;
                 anchor = p;
                 if p > limit {
+                    break 'sequence;
+                }
+                table.exchange(hash(p - 2), p - 2);
+                candidate = table.exchange(hash(p), p);
+                if !matches(candidate, p) {
                     break;
                 }
-                self.table[hash(load8(src, p - 2))] = (p - 2) as u32;
             }
+            p += 1;
+            slot = hash(p.min(limit + 1));
         }
-        out.last(&src[anchor..])
     }
+    out.last(&bytes[anchor..])
 }

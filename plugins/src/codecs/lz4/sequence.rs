@@ -2,6 +2,8 @@
 //!
 //! Source: LZ4 block format, which also gives the end-of-block rules that decoders rely on.
 
+use crate::codecs::wild;
+
 /// "The minimum match length is 4."
 pub(super) const MIN_MATCH: usize = 4;
 
@@ -14,6 +16,9 @@ pub(super) const MATCH_LIMIT: usize = 12;
 /// Distances are 16 bits wide.
 pub(super) const MAX_DISTANCE: usize = 65_535;
 
+/// The value of a nibble that is continued in the bytes that follow.
+const CONTINUED: usize = 15;
+
 /// Writes sequences to a buffer until it is full.
 pub(super) struct Writer<'a> {
     dst: &'a mut [u8],
@@ -25,11 +30,33 @@ impl<'a> Writer<'a> {
         Self { dst, at: 0 }
     }
 
-    /// Writes literals and the match that follows them; `None` when they do not fit.
-    pub(super) fn sequence(&mut self, literals: &[u8], distance: usize, len: usize) -> Option<()> {
+    /// Writes the literals `src[anchor..start]` and the match of `len` bytes that follows them; `None` when they do not
+    /// fit.
+    #[inline(always)]
+    pub(super) fn sequence(
+        &mut self,
+        src: &[u8],
+        anchor: usize,
+        start: usize,
+        distance: usize,
+        len: usize,
+    ) -> Option<()> {
+        let literals = start - anchor;
         let code = len - MIN_MATCH;
-        self.literals(literals, code.min(15) as u8)?;
-        self.push(&(distance as u16).to_le_bytes())?;
+        if literals < CONTINUED && anchor + 16 <= src.len() && self.dst.len() - self.at >= 1 + 16 + 2 {
+            // SAFETY: 16 bytes are readable at `anchor` and 19 writable at `self.at`, as just checked; the distance goes
+            // at most 14 bytes after the token.
+            unsafe {
+                let to = self.dst.as_mut_ptr().add(self.at);
+                *to = (literals << 4 | code.min(CONTINUED)) as u8;
+                wild::store16(to.add(1), wild::load16(src.as_ptr().add(anchor)));
+                to.add(1 + literals).cast::<u16>().write_unaligned((distance as u16).to_le());
+            }
+            self.at += 1 + literals + 2;
+        } else {
+            self.literals(src.get(anchor..start)?, code.min(CONTINUED) as u8)?;
+            self.push(&(distance as u16).to_le_bytes())?;
+        }
         self.continued(code)
     }
 
@@ -40,20 +67,22 @@ impl<'a> Writer<'a> {
     }
 
     fn literals(&mut self, literals: &[u8], low: u8) -> Option<()> {
-        self.push(&[(literals.len().min(15) as u8) << 4 | low])?;
+        self.push(&[(literals.len().min(CONTINUED) as u8) << 4 | low])?;
         self.continued(literals.len())?;
         self.push(literals)
     }
 
+    /// Writes what a length of `len` adds to its nibble.
+    #[inline(always)]
     fn continued(&mut self, len: usize) -> Option<()> {
-        if let Some(mut rest) = len.checked_sub(15) {
-            while rest >= 255 {
-                self.push(&[255])?;
-                rest -= 255;
-            }
-            self.push(&[rest as u8])?;
-        }
-        Some(())
+        if len < CONTINUED { Some(()) } else { self.continuation(len - CONTINUED) }
+    }
+
+    fn continuation(&mut self, rest: usize) -> Option<()> {
+        let full = rest / 255;
+        self.dst.get_mut(self.at..self.at + full)?.fill(255);
+        self.at += full;
+        self.push(&[(rest % 255) as u8])
     }
 
     fn push(&mut self, bytes: &[u8]) -> Option<()> {

@@ -1,0 +1,146 @@
+//! How the LZ encoders read what they compress.
+//!
+//! An encoder reads four or eight bytes at millions of positions, all of which its loop conditions keep inside the
+//! input. [`Trusted`] takes their word for it; [`Checked`] does not, and is what the tests run the same encoder on to
+//! see that the word is kept.
+
+/// The bytes to be compressed, by position.
+pub(super) trait Input<'a>: Copy {
+    /// All of them.
+    fn bytes(self) -> &'a [u8];
+
+    /// The four bytes at `at`, in the machine's byte order: good for comparing.
+    ///
+    /// # Safety
+    /// `at + 4 <= self.bytes().len()`.
+    unsafe fn load4(self, at: usize) -> u32;
+
+    /// The eight bytes at `at`, in the machine's byte order.
+    ///
+    /// # Safety
+    /// `at + 8 <= self.bytes().len()`.
+    unsafe fn load8(self, at: usize) -> u64;
+
+    /// The sixteen bytes at `at`, in the machine's byte order.
+    ///
+    /// # Safety
+    /// `at + 16 <= self.bytes().len()`.
+    unsafe fn load16(self, at: usize) -> u128;
+}
+
+/// An [`Input`] that does not check positions.
+#[derive(Clone, Copy)]
+pub(super) struct Trusted<'a>(pub(super) &'a [u8]);
+
+impl<'a> Input<'a> for Trusted<'a> {
+    #[inline(always)]
+    fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    #[inline(always)]
+    unsafe fn load4(self, at: usize) -> u32 {
+        // SAFETY: by the contract, four bytes are readable; unaligned reads have no further requirement.
+        unsafe { self.0.as_ptr().add(at).cast::<u32>().read_unaligned() }
+    }
+
+    #[inline(always)]
+    unsafe fn load8(self, at: usize) -> u64 {
+        // SAFETY: by the contract, eight bytes are readable; unaligned reads have no further requirement.
+        unsafe { self.0.as_ptr().add(at).cast::<u64>().read_unaligned() }
+    }
+
+    #[inline(always)]
+    unsafe fn load16(self, at: usize) -> u128 {
+        // SAFETY: by the contract, sixteen bytes are readable; unaligned reads have no further requirement.
+        unsafe { self.0.as_ptr().add(at).cast::<u128>().read_unaligned() }
+    }
+}
+
+/// An [`Input`] that panics on positions outside.
+#[cfg(test)]
+#[derive(Clone, Copy)]
+pub(super) struct Checked<'a>(pub(super) &'a [u8]);
+
+#[cfg(test)]
+impl<'a> Input<'a> for Checked<'a> {
+    fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    unsafe fn load4(self, at: usize) -> u32 {
+        u32::from_ne_bytes(self.0[at..at + 4].try_into().expect("a slice of 4"))
+    }
+
+    unsafe fn load8(self, at: usize) -> u64 {
+        u64::from_ne_bytes(self.0[at..at + 8].try_into().expect("a slice of 8"))
+    }
+
+    unsafe fn load16(self, at: usize) -> u128 {
+        u128::from_ne_bytes(self.0[at..at + 16].try_into().expect("a slice of 16"))
+    }
+}
+
+/// How many bytes from `at` on are equal to those from `earlier` on, up to position `end`.
+///
+/// # Safety
+/// `earlier <= at <= end <= input.bytes().len()`.
+#[inline(always)]
+pub(super) unsafe fn common<'a>(input: impl Input<'a>, earlier: usize, at: usize, end: usize) -> usize {
+    let distance = at - earlier;
+    let mut here = at;
+    while here + 16 <= end {
+        // SAFETY: here + 16 <= end, and `here - distance` is not behind it.
+        let difference = unsafe { input.load16(here) ^ input.load16(here - distance) };
+        if difference != 0 {
+            return here - at + difference.to_le().trailing_zeros() as usize / 8;
+        }
+        here += 16;
+    }
+    let bytes = input.bytes();
+    while here < end && bytes[here] == bytes[here - distance] {
+        here += 1;
+    }
+    here - at
+}
+
+/// How many bytes before `at` are equal to those before `earlier`, up to `most`.
+///
+/// # Safety
+/// `most <= earlier <= at <= input.bytes().len()`.
+#[inline(always)]
+pub(super) unsafe fn common_before<'a>(input: impl Input<'a>, earlier: usize, at: usize, most: usize) -> usize {
+    if earlier >= 8 {
+        // SAFETY: both have eight bytes before them.
+        let difference = unsafe { input.load8(at - 8) ^ input.load8(earlier - 8) };
+        // One branch for the usual case instead of one per byte.
+        if difference != 0 {
+            return most.min(difference.to_le().leading_zeros() as usize / 8);
+        }
+    }
+    let bytes = input.bytes();
+    (0..most).take_while(|i| bytes[at - 1 - i] == bytes[earlier - 1 - i]).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_counts_equal_bytes() {
+        for len in 0..40 {
+            for distance in 1..20 {
+                let mut bytes: Vec<u8> = (0..distance + len + 10).map(|i| (i % distance) as u8).collect();
+                bytes[distance + len] ^= 1;
+                for end in distance..bytes.len() {
+                    // SAFETY: 0 <= distance <= end <= length.
+                    let (checked, trusted) = unsafe {
+                        (common(Checked(&bytes), 0, distance, end), common(Trusted(&bytes), 0, distance, end))
+                    };
+                    assert_eq!(checked, len.min(end - distance));
+                    assert_eq!(trusted, checked);
+                }
+            }
+        }
+    }
+}
