@@ -89,6 +89,14 @@ impl<'a> Input<'a> for Checked<'a> {
 pub(super) unsafe fn common<'a>(input: impl Input<'a>, earlier: usize, at: usize, end: usize) -> usize {
     let distance = at - earlier;
     let mut here = at;
+    if here + 8 <= end {
+        // SAFETY: here + 8 <= end, and `here - distance` is not behind it.
+        let difference = unsafe { input.load8(here) ^ input.load8(here - distance) };
+        if difference != 0 {
+            return difference.to_le().trailing_zeros() as usize / 8;
+        }
+        here += 8;
+    }
     while here + 16 <= end {
         // SAFETY: here + 16 <= end, and `here - distance` is not behind it.
         let difference = unsafe { input.load16(here) ^ input.load16(here - distance) };

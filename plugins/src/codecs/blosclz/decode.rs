@@ -16,14 +16,8 @@
 
 use oxiblosc_core::codec::CodecError;
 
-use super::{FAR_DISTANCE, MAX_LITERALS};
+use super::{CONTINUED, FAR_DISTANCE, LENGTH_BIAS, MAX_LITERALS};
 use crate::codecs::wild::{self, Machine, Portable, SLACK};
-
-/// Added to the value of the three length bits of a match.
-const LENGTH_BIAS: usize = 2;
-
-/// The value of the length bits that is continued in the bytes that follow.
-const CONTINUED: usize = 7;
 
 /// Where a decoder stands: always before an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,13 +3,20 @@
 //! Every choice here is C-Blosc2's, so that both write the same bytes. Positions are numbered from the start of the
 //! input, and the table begins with all zeros: position 0 is a candidate wherever none other was entered.
 
-use super::{FAR_DISTANCE, MAX_LITERALS};
+use std::hint::select_unpredictable;
+
+use super::write::Writer;
+use super::{CONTINUED, FAR_DISTANCE, LENGTH_BIAS, MAX_LITERALS};
+use crate::codecs::input::{Input, Trusted, common};
 
 /// Logarithm of the number of table entries, by level.
 const HASH_LOG: [u32; 10] = [12, 12, 13, 14, 14, 14, 14, 14, 14, 14];
 
 /// The largest of [`HASH_LOG`].
 const MAX_HASH_LOG: u32 = 14;
+
+/// Which part of the input the probe looks at, by level: the last 1 / 2^n.
+const PROBED_LOG: [u32; 10] = [3, 3, 2, 2, 1, 1, 1, 0, 0, 0];
 
 /// The ratio that the probe must promise, by level; the faster the level, the sooner it gives up.
 const MIN_RATIO: [f64; 10] = [2.0, 2.0, 1.5, 1.2, 1.2, 1.2, 1.2, 1.15, 1.1, 1.0];
@@ -20,27 +27,111 @@ const MIN_INPUT: usize = 16;
 /// Outputs below this are refused.
 const MIN_OUTPUT: usize = 66;
 
-/// Matches start at least this many bytes before the end of the input.
+/// Matches start more than this many bytes before the end of the input.
 const MATCH_LIMIT: usize = 12;
 
-/// The largest distance that is used, plus 1: 8191 + 65535 would fit.
+/// Distances, counted from 1, stay below this, although 8192 + 65535 could be written.
 const MAX_DISTANCE: usize = FAR_DISTANCE + 65_535 - 1;
-
-/// The length field of a match counts from here: it says L for a match of L + 2.
-const LENGTH_BIAS: usize = 2;
-
-/// Length fields from here on are continued in more bytes.
-const CONTINUED: usize = 7;
 
 /// How many bytes a match is cut short, so that the next one can begin in them.
 const SHIFT: usize = 4;
 
-/// The table of where four bytes were last seen.
+/// Shorter matches are left out.
+const MIN_LENGTH: usize = 4;
+
+/// Shorter matches at far distances are left out: they take four bytes.
+const MIN_FAR_LENGTH: usize = 6;
+
+/// The tables of where four bytes were last seen, kept from one stream to the next.
 pub(super) struct Encoder {
-    table: Vec<u32>,
+    narrow: Box<[u16; 1 << MAX_HASH_LOG]>,
+    /// Made for the first input above 64 KiB.
+    wide: Option<Box<[u32; 1 << MAX_HASH_LOG]>>,
 }
 
-/// What the search found at a position.
+impl Encoder {
+    pub(super) fn new() -> Self {
+        Self { narrow: Box::new([0; _]), wide: None }
+    }
+
+    /// Compresses `src` into `dst`, or returns `None` when the result does not fit or the probe promises too little.
+    pub(super) fn compress(&mut self, level: u8, src: &[u8], dst: &mut [u8]) -> Option<usize> {
+        self.compress_input(level, src, dst, Trusted)
+    }
+
+    fn compress_input<'a, I: Input<'a>>(
+        &mut self,
+        level: u8,
+        src: &'a [u8],
+        dst: &mut [u8],
+        input: fn(&'a [u8]) -> I,
+    ) -> Option<usize> {
+        // Level 0 only arrives for chunks of variable-length blocks, which cannot be stored as they are.
+        let level = usize::from(level.clamp(1, 9));
+        if src.len() < MIN_INPUT || dst.len() < MIN_OUTPUT {
+            return None;
+        }
+        let hash_log = HASH_LOG[level];
+        let entries = 1 << hash_log;
+
+        // The probe is short enough for 16 bits, and half the table leaves more of the cache to the data.
+        self.narrow[..entries].fill(0);
+        let probed = &src[src.len() - (src.len() >> PROBED_LOG[level])..];
+        let probed = &probed[..probed.len().min(entries)];
+        if Finder::new(&mut *self.narrow, hash_log, input(probed)).probe() < MIN_RATIO[level] {
+            return None;
+        }
+
+        if src.len() <= 1 << 16 {
+            self.narrow[..entries].fill(0);
+            Finder::new(&mut *self.narrow, hash_log, input(src)).compress(level, dst)
+        } else {
+            let wide = self.wide.get_or_insert_with(|| Box::new([0; _]));
+            wide[..entries].fill(0);
+            Finder::new(&mut **wide, hash_log, input(src)).compress(level, dst)
+        }
+    }
+}
+
+/// A position in a table.
+trait Entry: Copy {
+    /// Whether distances above the largest are possible between two positions.
+    const CHECK_DISTANCE: bool;
+
+    fn from_position(at: usize) -> Self;
+
+    fn position(self) -> usize;
+}
+
+impl Entry for u16 {
+    const CHECK_DISTANCE: bool = false;
+
+    #[inline(always)]
+    fn from_position(at: usize) -> Self {
+        at as u16
+    }
+
+    #[inline(always)]
+    fn position(self) -> usize {
+        self.into()
+    }
+}
+
+impl Entry for u32 {
+    const CHECK_DISTANCE: bool = true;
+
+    #[inline(always)]
+    fn from_position(at: usize) -> Self {
+        at as u32
+    }
+
+    #[inline(always)]
+    fn position(self) -> usize {
+        self as usize
+    }
+}
+
+/// What was found at a position.
 struct Match {
     /// How far back, less 1.
     distance: usize,
@@ -48,117 +139,107 @@ struct Match {
     len: usize,
 }
 
-impl Encoder {
-    pub(super) fn new() -> Self {
-        Self { table: vec![0; 1 << MAX_HASH_LOG] }
-    }
-
-    /// Compresses `src` into `dst`, or returns `None` when the result does not fit or the probe promises too little.
-    pub(super) fn compress(&mut self, level: u8, src: &[u8], dst: &mut [u8]) -> Option<usize> {
-        let level = level.clamp(1, 9);
-        if src.len() < MIN_INPUT || dst.len() < MIN_OUTPUT {
-            return None;
-        }
-        let mut finder = Finder::new(&mut self.table, HASH_LOG[usize::from(level)]);
-        let probed = src.len()
-            >> match level {
-                1 => 3,
-                2..=3 => 2,
-                4..=6 => 1,
-                _ => 0,
-            };
-        if finder.probe(&src[src.len() - probed..]) < MIN_RATIO[usize::from(level)] {
-            return None;
-        }
-        finder.clear();
-        let mut out = Writer { dst, at: 0 };
-        let mut anchor = 0;
-        let mut p = 4;
-        while p < src.len() - MATCH_LIMIT {
-            let found = finder.find(src, p, src.len() - 1);
-            // A far match is four bytes long and has to be longer to gain anything.
-            let Some(Match { distance, len }) = found.filter(|m| m.len > 5 || m.distance < FAR_DISTANCE) else {
-                p += 1;
-                continue;
-            };
-            out.literals(&src[anchor..p])?;
-            out.matched(distance, len)?;
-            p += len;
-            finder.enter(load4(src, p), p);
-            if level == 9 {
-                finder.enter(load4(src, p) >> 8, p + 1);
-            }
-            p += LENGTH_BIAS;
-            anchor = p;
-        }
-        out.literals(&src[anchor..])?;
-        // C-Blosc2 keeps one byte of the output unused.
-        if out.at >= out.dst.len() {
-            return None;
-        }
-        // "The first byte carries a marker."
-        out.dst[0] |= 1 << 5;
-        Some(out.at)
-    }
-}
-
-struct Finder<'a> {
-    table: &'a mut [u32],
+struct Finder<'t, I, E> {
+    table: &'t mut [E; 1 << MAX_HASH_LOG],
     shift: u32,
+    input: I,
+    /// Length of the input.
+    len: usize,
 }
 
-fn load4(src: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(src[at..at + 4].try_into().expect("a slice of 4"))
-}
-
-impl<'a> Finder<'a> {
-    fn new(table: &'a mut [u32], hash_log: u32) -> Self {
-        Self { table: &mut table[..1 << hash_log], shift: 32 - hash_log }
+impl<'t, 'a, I: Input<'a>, E: Entry> Finder<'t, I, E> {
+    fn new(table: &'t mut [E; 1 << MAX_HASH_LOG], hash_log: u32, input: I) -> Self {
+        Self { table, shift: 32 - hash_log, input, len: input.bytes().len() }
     }
 
-    fn clear(&mut self) {
-        self.table.fill(0);
+    /// The four bytes at `at`, with the first one lowest.
+    ///
+    /// # Safety
+    /// `at + 4 <= self.len`.
+    #[inline(always)]
+    unsafe fn word(&self, at: usize) -> u32 {
+        // SAFETY: by the contract.
+        u32::from_le(unsafe { self.input.load4(at) })
     }
 
-    fn slot(&mut self, word: u32) -> &mut u32 {
-        &mut self.table[(word.wrapping_mul(2_654_435_761) >> self.shift) as usize]
+    /// Enters position `at` for the bytes in `word` and returns the position that was there.
+    #[inline(always)]
+    fn exchange(&mut self, word: u32, at: usize) -> usize {
+        // The mask changes nothing, as the shift is at least 32 - MAX_HASH_LOG, but shows that the index is inside.
+        let slot = word.wrapping_mul(2_654_435_761) >> self.shift & ((1 << MAX_HASH_LOG) - 1);
+        std::mem::replace(&mut self.table[slot as usize], E::from_position(at)).position()
     }
 
-    fn enter(&mut self, word: u32, at: usize) {
-        *self.slot(word) = at as u32;
-    }
-
-    /// Looks for a match at `p` that ends before `bound`, and enters `p`.
-    fn find(&mut self, src: &[u8], p: usize, bound: usize) -> Option<Match> {
-        let word = load4(src, p);
-        let slot = self.slot(word);
-        let candidate = *slot as usize;
-        *slot = p as u32;
+    /// Looks for a match at `p` and enters `p`. Positions entered so far must be before `p`.
+    ///
+    /// # Safety
+    /// `0 < p` and `p + MATCH_LIMIT < self.len`.
+    #[inline(always)]
+    unsafe fn find(&mut self, p: usize) -> Option<Match> {
+        // SAFETY: p + 12 < len.
+        let word = unsafe { self.word(p) };
+        let candidate = self.exchange(word, p);
         let distance = p - candidate;
-        if distance == 0 || distance >= MAX_DISTANCE || load4(src, candidate) != word {
+        let far = E::CHECK_DISTANCE && distance >= MAX_DISTANCE;
+        // No branch on the distance: where there is nothing to be found, it is as good as random.
+        let nearest = select_unpredictable(far, 0, candidate);
+        // SAFETY: the candidate is before `p`.
+        if unsafe { self.word(nearest) } ^ word | u32::from(far) != 0 {
             return None;
         }
-        let mut end = p + 4;
-        while end < bound && src[end] == src[end - distance] {
-            end += 1;
-        }
+        let bound = self.len - 1;
+        // SAFETY: p + 4 < bound < len, and the candidate is before `p`.
+        let mut end = p + 4 + unsafe { common(self.input, candidate + 4, p + 4, bound) };
         // C-Blosc2 steps over the first byte that differs; the shift makes the match too short in the end.
         if end < bound {
             end += 1;
         }
-        let len = (end - SHIFT).checked_sub(p).filter(|&len| len >= 4)?;
-        Some(Match { distance: distance - 1, len })
+        let len = end - SHIFT - p;
+        (len >= MIN_LENGTH).then_some(Match { distance: distance - 1, len })
     }
 
-    /// Estimates how much smaller `src` gets, from its first few thousand bytes.
-    fn probe(&mut self, src: &[u8]) -> f64 {
-        self.clear();
-        let src = &src[..src.len().min(self.table.len())];
+    /// Compresses the input into `dst`; the table must hold zeros.
+    #[inline(always)]
+    fn compress(mut self, level: usize, dst: &mut [u8]) -> Option<usize> {
+        let src = self.input.bytes();
+        let mut out = Writer::new(dst);
+        let mut anchor = 0;
+        let mut p = 4;
+        while p + MATCH_LIMIT < self.len {
+            // SAFETY: the loop condition; p is at least 4.
+            let found = unsafe { self.find(p) };
+            let Some(Match { distance, len }) =
+                found.filter(|found| found.len >= MIN_FAR_LENGTH || found.distance < FAR_DISTANCE)
+            else {
+                p += 1;
+                continue;
+            };
+            out.literals(src, anchor, p)?;
+            out.matched(distance, len)?;
+            p += len;
+            // SAFETY: a match ends SHIFT = 4 bytes before the bound or earlier, and that is before the end.
+            let word = unsafe { self.word(p) };
+            self.exchange(word, p);
+            if level == 9 {
+                self.exchange(word >> 8, p + 1);
+            }
+            p += LENGTH_BIAS;
+            anchor = p;
+        }
+        out.literals(src, anchor, src.len())?;
+        out.finish()
+    }
+
+    /// Estimates by how much the input gets smaller; the table must hold zeros.
+    fn probe(mut self) -> f64 {
         let mut written = 5;
         let mut pending = 4;
         let mut p = 0;
-        while p + MATCH_LIMIT < src.len() {
-            let Some(Match { distance, len }) = self.find(src, p, src.len() - 1) else {
+        while p + MATCH_LIMIT < self.len {
+            // Position 0 has nothing before it, and is what the table holds anyway.
+            // SAFETY: the loop condition; p is not 0.
+            let found = if p == 0 { None } else { unsafe { self.find(p) } };
+            let Some(Match { distance, len }) = found else {
                 p += 1;
                 written += 1;
                 pending += 1;
@@ -177,7 +258,9 @@ impl<'a> Finder<'a> {
                 written += (len - CONTINUED) / 255 + 1;
             }
             p += len;
-            self.enter(load4(src, p), p);
+            // SAFETY: as in `compress`.
+            let word = unsafe { self.word(p) };
+            self.exchange(word, p);
             p += LENGTH_BIAS;
             written += 1;
         }
@@ -185,40 +268,25 @@ impl<'a> Finder<'a> {
     }
 }
 
-struct Writer<'a> {
-    dst: &'a mut [u8],
-    at: usize,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codecs::input::Checked;
+    use crate::codecs::testing::{LENGTHS, data};
 
-impl Writer<'_> {
-    fn literals(&mut self, literals: &[u8]) -> Option<()> {
-        for run in literals.chunks(MAX_LITERALS) {
-            self.push(&[(run.len() - 1) as u8])?;
-            self.push(run)?;
-        }
-        Some(())
-    }
-
-    fn matched(&mut self, distance: usize, len: usize) -> Option<()> {
-        let near = distance.min(FAR_DISTANCE);
-        self.push(&[(len.min(CONTINUED) << 5 | near >> 8) as u8])?;
-        if let Some(mut rest) = len.checked_sub(CONTINUED) {
-            while rest >= 255 {
-                self.push(&[255])?;
-                rest -= 255;
+    #[test]
+    fn stays_inside_its_input() {
+        let mut encoder = Encoder::new();
+        for &len in LENGTHS {
+            for (kind, src) in data(len) {
+                for level in [1, 5, 9] {
+                    let (mut trusted, mut checked) = (vec![0; len], vec![0; len]);
+                    let written = encoder.compress(level, &src, &mut trusted);
+                    assert_eq!(written, encoder.compress_input(level, &src, &mut checked, Checked), "{len} of {kind}");
+                    let written = written.unwrap_or(0);
+                    assert_eq!(trusted[..written], checked[..written], "{len} of {kind}");
+                }
             }
-            self.push(&[rest as u8])?;
         }
-        self.push(&[near as u8])?;
-        if near == FAR_DISTANCE {
-            self.push(&((distance - FAR_DISTANCE) as u16).to_be_bytes())?;
-        }
-        Some(())
-    }
-
-    fn push(&mut self, bytes: &[u8]) -> Option<()> {
-        self.dst.get_mut(self.at..self.at + bytes.len())?.copy_from_slice(bytes);
-        self.at += bytes.len();
-        Some(())
     }
 }

@@ -4,6 +4,7 @@
 
 mod decode;
 mod encode;
+mod write;
 
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::{CodecId, register_codec};
@@ -14,6 +15,12 @@ register_codec!(CodecId::BLOSCLZ, "blosclz", CodecTraits::PLAIN.split_up_to(9), 
 
 /// "len + 1 literals follow", with a length of 5 bits.
 const MAX_LITERALS: usize = 32;
+
+/// Added to the length field of a match.
+const LENGTH_BIAS: usize = 2;
+
+/// The length field of a match that is continued in the bytes that follow.
+const CONTINUED: usize = 7;
 
 /// A distance of 13 bits with all bits set says that it goes on in 16 more bits.
 const FAR_DISTANCE: usize = 8191;
