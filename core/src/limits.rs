@@ -32,10 +32,11 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// Allows every chunk and frame that fits the format, but metadata only up to sizes met in practice, and 1 GiB in
-    /// flight.
+    /// Allows every chunk that fits the format, but indexes and metadata only up to sizes met in practice (64 million
+    /// chunks, whose index takes half a gigabyte), and 1 GiB in flight.
     fn default() -> Self {
         Self {
+            chunks: 1 << 26,
             header_bytes: 64 << 20,
             trailer_bytes: 256 << 20,
             metalayer_bytes: 256 << 20,

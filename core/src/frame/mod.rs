@@ -29,6 +29,7 @@ mod sparse;
 mod stored;
 mod table;
 mod trailer;
+mod value;
 mod write_error;
 mod writer;
 
@@ -45,5 +46,6 @@ pub use params::{FrameParams, SpecialPlacement};
 pub use sequential::Sequential;
 pub use sparse::{ChunkWrite, INDEX_FILE, SparseWriter, Target, chunk_file_id, chunk_file_name};
 pub use trailer::{Fingerprint, Trailer};
+pub use value::{MetaValue, ValueError};
 pub use write_error::FrameWriteError;
 pub use writer::{FrameWriter, Placement};
