@@ -1,1 +1,28 @@
-//! Async sinks and streams of Blosc2 frames.
+//! Blosc2 frames as streams: asynchronous sinks and readers, and their blocking twins.
+//!
+//! The traits are those of the `futures` crate, so any executor will do; compression happens on a [`Pool`] of its own,
+//! never on the executor's threads.
+//!
+//! | to | use |
+//! |---|---|
+//! | write a frame | [`WriteOptions`], [`FrameSink`] |
+//! | say where it goes | [`target`] |
+//! | read a frame | [`ReadOptions`], [`FrameReader`] |
+//! | say where it comes from | [`source`] |
+//! | do without async | [`blocking`] |
+#![forbid(unsafe_code)]
+
+pub mod blocking;
+pub mod compute;
+mod disk;
+mod error;
+mod reader;
+mod sink;
+pub mod source;
+pub mod target;
+
+pub use compute::{Pool, block_on};
+pub use disk::IoMode;
+pub use error::{ReadError, WriteError};
+pub use reader::{ByteStream, ChunkStream, FrameReader, ReadOptions};
+pub use sink::{FrameSink, Summary, WriteOptions};

@@ -33,7 +33,8 @@ pub enum OpenStep {
 /// Opens a frame: a state machine that says which bytes it needs.
 ///
 /// It asks once for the head and the tail, and, where these were not enough, a second time for the rest of header,
-/// index and trailer. (Frames with megabytes of dead bytes between index and trailer may take a third and a fourth.)
+/// index and trailer. When the head is fed before the first step (a remote source may give it together with the
+/// length), it asks for the rest at once. (Frames with megabytes of dead bytes between index and trailer may take a third and a fourth.)
 ///
 /// ```
 /// use oxiblosc_core::frame::{FrameOpener, OpenStep};
@@ -106,9 +107,12 @@ impl FrameOpener {
             if self.available < min {
                 return Err(FrameError::TooShort { len: self.available, min });
             }
-            let head = 0..PROBE.min(self.available);
-            let tail = self.available.saturating_sub(PROBE).max(head.end)..self.available;
-            return Ok(OpenStep::Read([head, tail].into_iter().filter(|range| !range.is_empty()).collect()));
+            // Whoever has the head already is told exactly what else is needed: the tail need not be guessed.
+            if self.get(0..(FIXED_LEN as u64).min(self.available)).is_none() {
+                let head = 0..PROBE.min(self.available);
+                let tail = self.available.saturating_sub(PROBE).max(head.end)..self.available;
+                return Ok(OpenStep::Read([head, tail].into_iter().filter(|range| !range.is_empty()).collect()));
+            }
         }
         let mut missing = Vec::new();
         let opened = self.open(&mut missing)?;

@@ -1,0 +1,11 @@
+//! The same without async: writers and readers for [`std::io`].
+//!
+//! They are the asynchronous ones, driven on the calling thread. Encoding and decoding still happen on a
+//! [`Pool`](crate::Pool), with chunks written ahead and read ahead; files are read and written without a hop to
+//! another thread.
+
+mod reader;
+mod writer;
+
+pub use reader::{ByteReader, Chunks, FrameReader};
+pub use writer::{FrameWriter, SeekWriter, SpoolWriter};

@@ -1,0 +1,55 @@
+//! Waiting for a future on a plain thread.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+/// Runs `future` on this thread until it is done, parking the thread while there is nothing to do.
+///
+/// Unlike the one of the `futures` crate it may be called from anywhere, inside another executor too: the blocking
+/// twins block the thread they are called on, as their names promise, whatever else that thread does for a living.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut cx) {
+            Poll::Ready(output) => return output,
+            // A wake between the poll and here is not lost: it leaves a token that makes `park` return at once.
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::block_on;
+
+    #[test]
+    fn waits_for_another_thread() {
+        let (sender, receiver) = futures::channel::oneshot::channel();
+        let thread = std::thread::spawn(move || sender.send(7));
+        assert_eq!(block_on(receiver), Ok(7));
+        assert_eq!(thread.join().ok(), Some(Ok(())));
+    }
+
+    #[test]
+    fn nests() {
+        assert_eq!(block_on(async { block_on(async { 1 }) + 1 }), 2);
+        assert_eq!(futures::executor::block_on(async { block_on(async { 1 }) + 1 }), 2);
+    }
+}

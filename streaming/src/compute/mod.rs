@@ -1,0 +1,9 @@
+//! Where encoding and decoding run: a handle on worker threads, and jobs whose results are futures.
+
+mod block_on;
+mod job;
+mod pool;
+
+pub use block_on::block_on;
+pub use job::{Job, JobPanicked};
+pub use pool::Pool;

@@ -1,0 +1,193 @@
+//! A handle on worker threads.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use oxiblosc_core::Executor;
+
+use super::Job;
+
+/// A handle on worker threads; clones share them.
+///
+/// There is no pool behind the scenes: whoever wants several sinks and readers to share their threads makes one pool
+/// and hands out clones. The threads start with the first work and end when the last handle is gone and the work
+/// given to them is done.
+#[derive(Clone)]
+pub struct Pool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    threads: usize,
+    started: OnceLock<Option<rayon_core::ThreadPool>>,
+}
+
+impl Pool {
+    /// A pool of `threads` workers. With 0 the work is done on the thread that asks for it, at the moment it asks;
+    /// the same happens where the system gives no threads (as on some WebAssembly targets).
+    pub fn new(threads: usize) -> Self {
+        Self { shared: Arc::new(Shared { threads, started: OnceLock::new() }) }
+    }
+
+    /// A pool without threads: work is done where it is asked for.
+    pub fn inline() -> Self {
+        Self::new(0)
+    }
+
+    /// A pool with as many workers as the process may use processors.
+    pub fn per_processor() -> Self {
+        Self::new(thread::available_parallelism().map_or(1, NonZeroUsize::get))
+    }
+
+    /// Number of workers; 0 for an inline pool.
+    pub fn threads(&self) -> usize {
+        self.shared.threads
+    }
+
+    /// Hands `work` to a worker, after all work handed over before.
+    ///
+    /// A panic in `work` becomes the job's [`JobPanicked`](super::JobPanicked).
+    pub fn spawn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Job<T> {
+        let (job, run) = Job::new(work);
+        match self.workers() {
+            Some(workers) => workers.spawn_fifo(run),
+            None => run(),
+        }
+        job
+    }
+
+    fn workers(&self) -> Option<&rayon_core::ThreadPool> {
+        let start = || {
+            let builder = rayon_core::ThreadPoolBuilder::new().num_threads(self.shared.threads);
+            builder.thread_name(|i| format!("oxiblosc-{i}")).build().ok()
+        };
+        // Asking rayon for 0 threads would mean "as many as it likes".
+        if self.shared.threads == 0 { None } else { self.shared.started.get_or_init(start).as_ref() }
+    }
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self::per_processor()
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("threads", &self.shared.threads).finish()
+    }
+}
+
+impl Executor for Pool {
+    fn workers(&self) -> usize {
+        self.shared.threads.max(1)
+    }
+
+    fn run(&self, workers: usize, work: &(dyn Fn(usize) + Sync)) {
+        match self.workers() {
+            Some(pool) => pool.scope(|scope| {
+                for worker in 1..workers.min(self.shared.threads) {
+                    scope.spawn(move |_| work(worker));
+                }
+                work(0);
+            }),
+            None => work(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use oxiblosc_core::executor::for_each;
+
+    use super::*;
+    use crate::compute::block_on;
+
+    #[test]
+    fn every_pool_gives_the_result() {
+        for threads in [0, 1, 2, 5] {
+            let pool = Pool::new(threads);
+            let jobs: Vec<_> = (0..50).map(|i| pool.spawn(move || i * i)).collect();
+            for (i, job) in jobs.into_iter().enumerate() {
+                assert_eq!(block_on(job), Ok(i * i));
+            }
+        }
+    }
+
+    #[test]
+    fn work_reaches_every_index_once() {
+        for threads in [0, 1, 2, 5] {
+            let counts: Vec<_> = (0..100).map(|_| AtomicUsize::new(0)).collect();
+            for_each(&Pool::new(threads), counts.len(), |_, i| {
+                counts[i].fetch_add(1, Ordering::Relaxed);
+            });
+            assert!(counts.iter().all(|c| c.load(Ordering::Relaxed) == 1), "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn jobs_may_use_their_own_pool() {
+        let pool = Pool::new(1);
+        let job = pool.spawn({
+            let pool = pool.clone();
+            move || {
+                let sum = AtomicUsize::new(0);
+                for_each(&pool, 10, |_, i| {
+                    sum.fetch_add(i, Ordering::Relaxed);
+                });
+                sum.into_inner()
+            }
+        });
+        drop(pool);
+        assert_eq!(block_on(job), Ok(45));
+    }
+
+    #[test]
+    fn a_panic_is_the_result_of_its_job_alone() {
+        for threads in [0, 2] {
+            let pool = Pool::new(threads);
+            let before = pool.spawn(|| 1);
+            let fixed: Job<()> = pool.spawn(|| panic!("fixed"));
+            let formatted: Job<()> = pool.spawn(|| panic!("number {}", 3));
+            let after = pool.spawn(|| 2);
+            assert_eq!(block_on(before), Ok(1));
+            assert_eq!(block_on(fixed).unwrap_err().message(), "fixed");
+            assert_eq!(block_on(formatted).unwrap_err().message(), "number 3");
+            assert_eq!(block_on(after), Ok(2));
+        }
+    }
+
+    #[test]
+    fn a_panic_while_dropping_an_unwanted_result_harms_nobody() {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("dropped");
+            }
+        }
+        let pool = Pool::new(1);
+        drop(pool.spawn(|| Bomb));
+        assert_eq!(block_on(pool.spawn(|| 2)), Ok(2));
+    }
+
+    #[test]
+    fn dropped_jobs_that_have_not_begun_are_not_done() {
+        let pool = Pool::new(1);
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let first = pool.spawn(move || held.recv().is_ok());
+        let ran = Arc::new(AtomicUsize::new(0));
+        let second = pool.spawn({
+            let ran = Arc::clone(&ran);
+            move || ran.fetch_add(1, Ordering::SeqCst)
+        });
+        drop(second);
+        assert_eq!(release.send(()), Ok(()));
+        assert_eq!(block_on(first), Ok(true));
+        assert_eq!(block_on(pool.spawn(|| 3)), Ok(3));
+        assert_eq!(ran.load(Ordering::SeqCst), 0);
+    }
+}

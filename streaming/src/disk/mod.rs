@@ -1,0 +1,10 @@
+//! Files: reads and writes at positions, on this thread or on one that may block.
+
+mod append;
+mod mode;
+mod positioned;
+
+pub(crate) use append::AppendFile;
+pub use mode::IoMode;
+pub(crate) use mode::IoTask;
+pub(crate) use positioned::PositionedFile;

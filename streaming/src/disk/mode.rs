@@ -1,0 +1,56 @@
+//! On which thread a system call that may block is made.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// On which thread file operations are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum IoMode {
+    /// On a thread that may block (one of the `blocking` crate), so that an executor's thread never waits for a disk.
+    #[default]
+    Offloaded,
+    /// On the thread that polls: no hop between threads, for blocking programs and for files known to be in memory.
+    Inline,
+}
+
+impl IoMode {
+    pub(crate) fn run<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> IoTask<T> {
+        match self {
+            Self::Offloaded => IoTask(State::Offloaded(blocking::unblock(work))),
+            Self::Inline => IoTask(State::Done(Some(work()))),
+        }
+    }
+}
+
+/// A file operation under way. Dropping it takes it back if it has not begun.
+pub(crate) struct IoTask<T>(State<T>);
+
+enum State<T> {
+    Offloaded(blocking::Task<T>),
+    Done(Option<T>),
+}
+
+// The result is moved out, never pinned.
+impl<T> Unpin for IoTask<T> {}
+
+impl<T> Future for IoTask<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        match &mut self.0 {
+            State::Offloaded(task) => Pin::new(task).poll(cx),
+            State::Done(result) => result.take().map_or(Poll::Pending, Poll::Ready),
+        }
+    }
+}
+
+impl<T> fmt::Debug for IoTask<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            State::Offloaded(_) => "IoTask(offloaded)",
+            State::Done(_) => "IoTask(inline)",
+        })
+    }
+}

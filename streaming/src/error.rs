@@ -1,0 +1,188 @@
+//! What can go wrong while frames are written and read.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use oxiblosc_core::chunk::ChunkError;
+use oxiblosc_core::frame::{FrameError, FrameWriteError};
+use oxiblosc_core::registry::RegistryError;
+use thiserror::Error;
+
+use crate::compute::JobPanicked;
+
+/// Why a frame could not be written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The target failed. The sink goes on where it stopped when it is called again ([`WriteError::is_retryable`]).
+    #[error("the target failed: {0}")]
+    Target(#[from] io::Error),
+    /// A chunk could not be encoded.
+    #[error("chunk {chunk} could not be encoded: {source}")]
+    Encode {
+        /// Number of the chunk.
+        chunk: u64,
+        /// What is wrong.
+        source: Arc<ChunkError>,
+    },
+    /// A filter or codec panicked on a chunk.
+    #[error("chunk {chunk}: a filter or codec {panic}")]
+    Panicked {
+        /// Number of the chunk.
+        chunk: u64,
+        /// What it said.
+        panic: JobPanicked,
+    },
+    /// Codec, filters or parameters are not possible.
+    #[error("cannot encode with these parameters: {0}")]
+    Params(#[source] Arc<ChunkError>),
+    /// The frame cannot hold what it was given.
+    #[error(transparent)]
+    Frame(Arc<FrameWriteError>),
+    /// No registry was given and the linked one is not usable.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// The chunk size is not possible.
+    #[error("a chunk size of {size} is not possible: expected a multiple of the type size {typesize}, 1..={max}")]
+    ChunkSize {
+        /// The size asked for.
+        size: usize,
+        /// The type size.
+        typesize: usize,
+        /// The largest possible.
+        max: usize,
+    },
+    /// The sink is closed, or being closed.
+    #[error("the sink takes no more: it has been closed or aborted")]
+    Closed,
+}
+
+impl WriteError {
+    /// Whether calling again may succeed: so when the target failed, after which nothing is lost. All other errors
+    /// stay: the sink returns them again, and the frame cannot be finished.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Target(_))
+    }
+
+    /// The error again, for those that stay.
+    pub(crate) fn again(&self) -> Option<Self> {
+        Some(match self {
+            Self::Target(_) => return None,
+            Self::Encode { chunk, source } => Self::Encode { chunk: *chunk, source: Arc::clone(source) },
+            Self::Panicked { chunk, panic } => Self::Panicked { chunk: *chunk, panic: panic.clone() },
+            Self::Params(source) => Self::Params(Arc::clone(source)),
+            Self::Frame(source) => Self::Frame(Arc::clone(source)),
+            Self::Registry(source) => Self::Registry(source.clone()),
+            Self::ChunkSize { size, typesize, max } => Self::ChunkSize { size: *size, typesize: *typesize, max: *max },
+            Self::Closed => Self::Closed,
+        })
+    }
+}
+
+impl From<FrameWriteError> for WriteError {
+    fn from(error: FrameWriteError) -> Self {
+        Self::Frame(Arc::new(error))
+    }
+}
+
+impl From<WriteError> for io::Error {
+    /// The target's own error as it is; others as [`io::ErrorKind::Other`], with the [`WriteError`] inside.
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Target(error) => error,
+            other => io::Error::other(other),
+        }
+    }
+}
+
+/// Why a frame could not be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The source failed.
+    #[error("the source failed: {0}")]
+    Source(#[from] io::Error),
+    /// The frame is damaged, or does not have what was asked for.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// A chunk could not be decoded.
+    #[error("chunk {chunk}{}: {source}", At(*.offset))]
+    Decode {
+        /// Number of the chunk.
+        chunk: u64,
+        /// Where it begins, from the start of the frame; `None` when it is in the index alone.
+        offset: Option<u64>,
+        /// What is wrong.
+        source: ChunkError,
+    },
+    /// A filter or codec panicked on a chunk.
+    #[error("chunk {chunk}: a filter or codec {panic}")]
+    Panicked {
+        /// Number of the chunk.
+        chunk: u64,
+        /// What it said.
+        panic: JobPanicked,
+    },
+    /// A filter or codec panicked on a variable-length metalayer.
+    #[error("variable-length metalayer {name:?}: a filter or codec {panic}")]
+    MetalayerPanicked {
+        /// Name of the metalayer.
+        name: String,
+        /// What it said.
+        panic: JobPanicked,
+    },
+    /// No registry was given and the linked one is not usable.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// The chunks are in files of their own, and the source is a single one.
+    #[error("this is the index of a sparse frame: its chunks are in other files of the same directory")]
+    Sparse,
+    /// The frame ends before what was asked for.
+    #[error("{what} {start}..{end} asked for, the frame has {len}")]
+    OutOfRange {
+        /// Bytes, items or chunks.
+        what: &'static str,
+        /// First one asked for.
+        start: u64,
+        /// End of those asked for.
+        end: u64,
+        /// How many there are.
+        len: u64,
+    },
+    /// More memory would be needed than the limits allow.
+    #[error("{what} would take {needed} bytes, more than the limit of {limit}")]
+    Limit {
+        /// What was asked for.
+        what: &'static str,
+        /// Bytes it would take.
+        needed: u64,
+        /// The limit ([`oxiblosc_core::Limits`]).
+        limit: u64,
+    },
+}
+
+impl From<ReadError> for io::Error {
+    /// The source's own error as it is; damage as [`io::ErrorKind::InvalidData`], requests outside the frame as
+    /// [`io::ErrorKind::InvalidInput`], with the [`ReadError`] inside.
+    fn from(error: ReadError) -> Self {
+        let kind = match error {
+            ReadError::Source(error) => return error,
+            ReadError::OutOfRange { .. } => io::ErrorKind::InvalidInput,
+            ReadError::Frame(_) | ReadError::Decode { .. } => io::ErrorKind::InvalidData,
+            _ => io::ErrorKind::Other,
+        };
+        io::Error::new(kind, error)
+    }
+}
+
+struct At(Option<u64>);
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(offset) => write!(f, ", at offset {offset} of the frame"),
+            None => f.write_str(", in the index alone"),
+        }
+    }
+}

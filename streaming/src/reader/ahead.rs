@@ -1,0 +1,219 @@
+//! Decoded chunks in order, fetched and decoded ahead of whoever takes them.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures::Stream;
+use futures::future::BoxFuture;
+use futures::stream::{FusedStream, FuturesOrdered, StreamExt};
+use oxiblosc_core::chunk::ChunkHeader;
+
+use super::decoding::DecodeJob;
+use super::shared::{ReadAhead, Shared};
+use crate::error::ReadError;
+use crate::source::RangeSource;
+
+/// Chunks that are smaller are fetched together, so that a source far away is asked less often.
+const FETCH_BYTES: usize = 1 << 20;
+
+type Fetched = Result<Vec<(u64, Result<Bytes, ReadError>)>, ReadError>;
+
+/// The decoded chunks of a frame in order, as a [`Stream`].
+///
+/// Chunks are fetched and decoded ahead, within the bounds given by [`ReadOptions`](super::ReadOptions). A chunk that
+/// is damaged yields an error, and the stream goes on behind it; when the source fails, the stream ends with that
+/// error. Dropping the stream takes back what has been asked for ahead.
+pub struct ChunkStream<S> {
+    shared: Arc<Shared<S>>,
+    /// Chunks not yet asked for.
+    rest: Range<u64>,
+    limits: ReadAhead,
+    /// Chunks that may be ahead now; grows to the limit while chunks are taken one after the other.
+    window: usize,
+    fetching: FuturesOrdered<BoxFuture<'static, Fetched>>,
+    fetched: VecDeque<(u64, Result<Bytes, ReadError>)>,
+    decoding: VecDeque<Entry>,
+    /// Set when the source has failed.
+    last: Option<ReadError>,
+    chunks_ahead: usize,
+    bytes_ahead: usize,
+}
+
+enum Entry {
+    Job { chunk: u64, job: DecodeJob<Bytes> },
+    Failed { chunk: u64, error: ReadError },
+}
+
+impl<S: RangeSource + 'static> ChunkStream<S> {
+    /// The chunks `range`, which must exist.
+    pub(super) fn new(shared: &Arc<Shared<S>>, range: Range<u64>) -> Self {
+        let limits = shared.ahead;
+        Self {
+            shared: Arc::clone(shared),
+            rest: range,
+            limits,
+            window: limits.chunks,
+            fetching: FuturesOrdered::new(),
+            fetched: VecDeque::new(),
+            decoding: VecDeque::new(),
+            last: None,
+            chunks_ahead: 0,
+            bytes_ahead: 0,
+        }
+    }
+
+    /// Begins with one chunk ahead and doubles that with every chunk taken: for readers that may turn elsewhere soon.
+    pub(super) fn begin_small(mut self) -> Self {
+        self.window = 1;
+        self
+    }
+
+    /// What has to be fetched for a chunk.
+    fn stored(&self, chunk: u64) -> usize {
+        match self.shared.stored_span(chunk) {
+            Ok(Some(span)) => usize::try_from(span.end - span.start).unwrap_or(usize::MAX),
+            _ => ChunkHeader::EXTENDED_LEN,
+        }
+    }
+
+    /// What a chunk may take while it is ahead: encoded and decoded.
+    fn cost(&self, chunk: u64) -> usize {
+        let stored = self.stored(chunk);
+        stored.saturating_add(self.shared.frame.chunk_len(chunk).unwrap_or(stored))
+    }
+
+    /// Asks for more chunks while there is room for them; whether it did.
+    fn fetch(&mut self) -> bool {
+        let first = self.rest.start;
+        let mut stored = 0usize;
+        while self.rest.start < self.rest.end && stored < FETCH_BYTES {
+            let cost = self.cost(self.rest.start);
+            let room = self.chunks_ahead < self.window && self.bytes_ahead.saturating_add(cost) <= self.limits.bytes;
+            if self.chunks_ahead > 0 && !room {
+                break;
+            }
+            self.chunks_ahead += 1;
+            self.bytes_ahead = self.bytes_ahead.saturating_add(cost);
+            stored = stored.saturating_add(self.stored(self.rest.start));
+            self.rest.start += 1;
+        }
+        let group = first..self.rest.start;
+        if group.is_empty() {
+            return false;
+        }
+        let shared = Arc::clone(&self.shared);
+        self.fetching.push_back(Box::pin(async move { shared.fetch_chunks(group).await }));
+        true
+    }
+
+    /// Hands fetched chunks to the pool; whether there was one.
+    fn decode(&mut self) -> bool {
+        let pool = &self.shared.decoding.pool;
+        // Without threads decoding happens here and now, so not more of it than is asked for.
+        let at_once = if pool.threads() == 0 { 1 } else { usize::MAX };
+        let spread = self.window.min(self.shared.frame.nchunks() as usize) < pool.threads();
+        let mut moved = false;
+        while self.decoding.len() < at_once
+            && let Some((chunk, fetched)) = self.fetched.pop_front()
+        {
+            let ctx = self.shared.frame.chunk_context(chunk);
+            self.decoding.push_back(match fetched {
+                Ok(bytes) => Entry::Job { chunk, job: self.shared.decoding.decode(bytes, ctx, spread) },
+                Err(error) => Entry::Failed { chunk, error },
+            });
+            moved = true;
+        }
+        moved
+    }
+
+    fn poll_front(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ReadError>>> {
+        let result = match self.decoding.front_mut() {
+            None => return Poll::Ready(None),
+            Some(Entry::Job { job, .. }) => Some(ready!(Pin::new(job).poll(cx))),
+            Some(Entry::Failed { .. }) => None,
+        };
+        Poll::Ready(self.decoding.pop_front().map(|entry| {
+            let chunk = match entry {
+                Entry::Job { chunk, .. } | Entry::Failed { chunk, .. } => chunk,
+            };
+            self.chunks_ahead -= 1;
+            self.bytes_ahead = self.bytes_ahead.saturating_sub(self.cost(chunk));
+            self.window = self.window.saturating_mul(2).min(self.limits.chunks);
+            match (entry, result) {
+                (Entry::Failed { error, .. }, _) => Err(error),
+                (Entry::Job { .. }, Some(result)) => self.shared.decoded(chunk, result),
+                (Entry::Job { .. }, None) => Err(self.shared.changed(chunk)),
+            }
+        }))
+    }
+}
+
+impl<S: RangeSource + 'static> Stream for ChunkStream<S> {
+    type Item = Result<Bytes, ReadError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            let mut moved = false;
+            while self.last.is_none() && self.fetch() {}
+            while let Poll::Ready(Some(result)) = self.fetching.poll_next_unpin(cx) {
+                moved = true;
+                match result {
+                    Ok(chunks) => self.fetched.extend(chunks),
+                    Err(error) => {
+                        self.rest.start = self.rest.end;
+                        self.fetching.clear();
+                        self.last = Some(error);
+                    }
+                }
+            }
+            moved |= self.decode();
+            if let Some(item) = ready!(self.poll_front(cx)) {
+                return Poll::Ready(Some(item));
+            }
+            if self.is_idle() {
+                return Poll::Ready(self.last.take().map(Err));
+            }
+            if !moved {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.rest.end - self.rest.start).ok();
+        let left = left.and_then(|rest| rest.checked_add(self.chunks_ahead));
+        // Fewer when the source fails.
+        (0, left.and_then(|left| left.checked_add(1)))
+    }
+}
+
+impl<S> ChunkStream<S> {
+    fn is_idle(&self) -> bool {
+        self.rest.is_empty() && self.fetching.is_empty() && self.fetched.is_empty() && self.decoding.is_empty()
+    }
+}
+
+impl<S: RangeSource + 'static> FusedStream for ChunkStream<S> {
+    fn is_terminated(&self) -> bool {
+        self.is_idle() && self.last.is_none()
+    }
+}
+
+// Nothing here is ever pinned.
+impl<S> Unpin for ChunkStream<S> {}
+
+impl<S> fmt::Debug for ChunkStream<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChunkStream")
+            .field("rest", &self.rest)
+            .field("chunks_ahead", &self.chunks_ahead)
+            .field("bytes_ahead", &self.bytes_ahead)
+            .finish_non_exhaustive()
+    }
+}

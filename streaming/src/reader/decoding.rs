@@ -1,0 +1,159 @@
+//! Decoding on a pool, each job by one of the decoders kept here.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader, MapProgress};
+use oxiblosc_core::nd::Geometry;
+use oxiblosc_core::{Limits, Registry};
+
+use crate::compute::{Job, Pool};
+
+/// Decoders and what they need to know.
+pub(super) struct Decoding {
+    pub(super) registry: Registry,
+    pub(super) limits: Limits,
+    pub(super) pool: Pool,
+    pub(super) geometry: Option<Arc<Geometry>>,
+    /// Decoders not in use. One whose plugin panicked is not among them any more.
+    pub(super) decoders: Mutex<Vec<ChunkDecoder>>,
+}
+
+pub(super) type DecodeJob<T> = Job<Result<T, ChunkError>>;
+
+/// The bytes of a chunk that a part of it is decoded from.
+pub(super) enum Encoded {
+    /// All of them.
+    Chunk(Bytes),
+    /// Only some blocks, in increasing order.
+    Blocks { map: BlockMap, blocks: Vec<(usize, Bytes)> },
+}
+
+impl Decoding {
+    /// Decodes a whole chunk into a buffer of its own; with `spread`, its blocks are spread over the workers.
+    pub(super) fn decode(self: &Arc<Self>, chunk: Bytes, ctx: ChunkContext<'static>, spread: bool) -> DecodeJob<Bytes> {
+        let this = Arc::clone(self);
+        self.pool.spawn(move || {
+            let header = ChunkHeader::parse(&chunk)?;
+            if header.nbytes > this.limits.chunk_bytes {
+                let (limit, found) = (this.limits.chunk_bytes, header.nbytes);
+                return Err(ChunkError::Limit { what: "decoded chunk", limit, found });
+            }
+            let mut decoded = vec![0; header.nbytes];
+            this.run(ctx, |decoder, ctx| this.decode_whole(decoder, &chunk, ctx, &mut decoded, spread))?;
+            Ok(decoded.into())
+        })
+    }
+
+    /// Decodes the bytes `within` a chunk into `dst`, which has their length, and gives it back.
+    pub(super) fn decode_part(
+        self: &Arc<Self>,
+        encoded: Encoded,
+        within: Range<usize>,
+        ctx: ChunkContext<'static>,
+        mut dst: BytesMut,
+        spread: bool,
+    ) -> DecodeJob<BytesMut> {
+        let this = Arc::clone(self);
+        self.pool.spawn(move || {
+            this.run(ctx, |decoder, ctx| match &encoded {
+                Encoded::Chunk(chunk) => {
+                    let header = ChunkHeader::parse(chunk)?;
+                    if within == (0..header.nbytes) {
+                        return this.decode_whole(decoder, chunk, ctx, &mut dst, spread);
+                    }
+                    if header.has_vl_blocks() {
+                        let decoded = decoder.decode(chunk, ctx)?;
+                        let part = decoded.get(within.clone()).ok_or(out_of_range(&within, decoded.len()))?;
+                        dst.copy_from_slice(part);
+                        return Ok(());
+                    }
+                    let MapProgress::Ready(map) = BlockMap::parse(chunk)? else {
+                        return Err(out_of_range(&within, chunk.len()));
+                    };
+                    let span = |block| chunk.get(map.span(block)).unwrap_or_default();
+                    decode_blocks(decoder, &map, span, within.clone(), ctx, &mut dst)
+                }
+                Encoded::Blocks { map, blocks } => {
+                    let span = |block| match blocks.binary_search_by_key(&block, |(number, _)| *number) {
+                        Ok(found) => &blocks[found].1[..],
+                        Err(_) => &[],
+                    };
+                    decode_blocks(decoder, map, span, within.clone(), ctx, &mut dst)
+                }
+            })?;
+            Ok(dst)
+        })
+    }
+
+    fn decode_whole(
+        &self,
+        decoder: &mut ChunkDecoder,
+        chunk: &[u8],
+        ctx: &ChunkContext<'_>,
+        dst: &mut [u8],
+        spread: bool,
+    ) -> Result<(), ChunkError> {
+        if spread { decoder.decode_into_on(chunk, ctx, dst, &self.pool) } else { decoder.decode_into(chunk, ctx, dst) }
+    }
+
+    /// Has `work` done with a decoder and the full context.
+    fn run<T>(
+        &self,
+        ctx: ChunkContext<'static>,
+        work: impl FnOnce(&mut ChunkDecoder, &ChunkContext<'_>) -> Result<T, ChunkError>,
+    ) -> Result<T, ChunkError> {
+        let mut ctx: ChunkContext<'_> = ctx;
+        ctx.nd = self.geometry.as_deref();
+        self.with_decoder(|decoder| work(decoder, &ctx))
+    }
+
+    /// Has `work` done with a decoder, which is kept for the next one unless it panics.
+    pub(super) fn with_decoder<T>(&self, work: impl FnOnce(&mut ChunkDecoder) -> T) -> T {
+        let kept = self.decoders.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut decoder = kept.unwrap_or_else(|| ChunkDecoder::new(&self.registry).with_limits(self.limits));
+        let result = work(&mut decoder);
+        self.decoders.lock().unwrap_or_else(PoisonError::into_inner).push(decoder);
+        result
+    }
+}
+
+/// Decodes the blocks that hold `within`, those at its two ends by way of a buffer.
+fn decode_blocks<'a>(
+    decoder: &mut ChunkDecoder,
+    map: &BlockMap,
+    span: impl Fn(usize) -> &'a [u8],
+    within: Range<usize>,
+    ctx: &ChunkContext<'_>,
+    dst: &mut [u8],
+) -> Result<(), ChunkError> {
+    let available = dst.len();
+    let mut rest = dst;
+    let blocks = map.blocks_of_bytes(within.clone())?;
+    let reference = match blocks.clone().any(|block| map.needs_reference(block)) {
+        true => Some(decoder.decode_block(map, 0, span(0), None, ctx)?),
+        false => None,
+    };
+    for block in blocks {
+        // Blocks of `blocks_of_bytes` exist and are of fixed length.
+        let covers = map.block_bytes(block).unwrap_or_default();
+        let wanted = covers.start.max(within.start)..covers.end.min(within.end);
+        let Some((part, behind)) = rest.split_at_mut_checked(wanted.len()) else {
+            return Err(out_of_range(&within, available));
+        };
+        rest = behind;
+        let reference = reference.as_deref().filter(|_| map.needs_reference(block));
+        if wanted == covers {
+            decoder.decode_block_into(map, block, span(block), reference, ctx, part)?;
+        } else {
+            let decoded = decoder.decode_block(map, block, span(block), reference, ctx)?;
+            part.copy_from_slice(&decoded[wanted.start - covers.start..wanted.end - covers.start]);
+        }
+    }
+    Ok(())
+}
+
+fn out_of_range(bytes: &Range<usize>, available: usize) -> ChunkError {
+    ChunkError::OutOfRange { what: "bytes", start: bytes.start, end: bytes.end, available }
+}

@@ -1,0 +1,280 @@
+//! An open frame.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use oxiblosc_core::Registry;
+use oxiblosc_core::frame::{Frame, FrameHeader, FrameOpener, Metalayers, OpenStep};
+use oxiblosc_core::nd::ArrayMeta;
+
+use super::decoding::Decoding;
+use super::shared::{ReadAhead, Shared};
+use super::{ByteStream, ChunkStream, ReadOptions};
+use crate::error::ReadError;
+use crate::source::RangeSource;
+
+/// How much is asked for first: the header of nearly every frame, and all of a small one.
+const HEAD: u64 = 16 << 10;
+
+/// Reads a frame from any [`RangeSource`]: single chunks, ranges of items or bytes, or everything in order.
+///
+/// Clones share what is open; all methods take `&self` and may run at the same time.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use oxiblosc_streaming::{FrameReader, WriteOptions};
+/// # use futures::AsyncWriteExt;
+/// # use oxiblosc_core::chunk::EncodeParams;
+/// # use oxiblosc_plugins as _;
+/// # fn frame() -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+/// #     let options = WriteOptions::new(EncodeParams { typesize: 4, ..EncodeParams::default() });
+/// #     let mut sink = options.chunk_size(400).in_memory()?;
+/// #     let data: Vec<u8> = (0..1000u32).flat_map(u32::to_le_bytes).collect();
+/// #     block_on(async { sink.write_all(&data).await?; sink.close().await })?;
+/// #     Ok(sink.into_target().into_bytes())
+/// # }
+///
+/// let frame: Vec<u8> = frame()?; // 1000 times u32, in chunks of 100
+/// block_on(async {
+///     let reader = FrameReader::open(frame).await?;
+///     assert_eq!((reader.nchunks(), reader.items_len()), (10, 1000));
+///     assert_eq!(reader.items(123..124).await?, &123u32.to_le_bytes()[..]);
+///     assert_eq!(reader.chunk(9).await?.len(), 400);
+///     Ok::<(), oxiblosc_streaming::ReadError>(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct FrameReader<S> {
+    shared: Arc<Shared<S>>,
+}
+
+impl<S: RangeSource + 'static> FrameReader<S> {
+    /// Opens the frame at the beginning of `source`, with the default [`ReadOptions`].
+    ///
+    /// # Errors
+    /// When the source fails, and when what is there is not a frame or a damaged one.
+    pub async fn open(source: S) -> Result<Self, ReadError> {
+        ReadOptions::new().open(source).await
+    }
+
+    pub(super) async fn with_options(source: S, options: ReadOptions) -> Result<Self, ReadError> {
+        let registry = match options.registry {
+            Some(registry) => registry,
+            None => Registry::linked()?.clone(),
+        };
+        let frame = open_frame(&source, options.start, &registry, options.limits).await?;
+        let pool = options.pool.unwrap_or_default();
+        let ahead = ReadAhead {
+            chunks: options.chunks_ahead.unwrap_or((2 * pool.threads() + 1).max(32)).max(1),
+            bytes: options.bytes_ahead.min(options.limits.in_flight_bytes),
+        };
+        // Only few filters and codecs look at the shape; when it makes no sense they say so, and the others still work.
+        let metalayers = frame.metalayers();
+        let array = metalayers.get(ArrayMeta::NAME).or_else(|| metalayers.get(ArrayMeta::LEGACY_NAME));
+        let geometry = array.and_then(|content| ArrayMeta::parse(content).ok()).map(|meta| Arc::new(meta.geometry));
+        let decoding = Decoding { registry, limits: options.limits, pool, geometry, decoders: Mutex::new(Vec::new()) };
+        let shared = Shared {
+            source,
+            start: options.start,
+            frame,
+            decoding: Arc::new(decoding),
+            ahead,
+            starts: Mutex::new(None),
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// The decoded bytes of chunk `i`.
+    ///
+    /// # Errors
+    /// When there is no such chunk, the source fails, or the chunk is damaged.
+    pub async fn chunk(&self, i: u64) -> Result<Bytes, ReadError> {
+        let chunk = self.shared.fetch_chunk(i).await?;
+        let job = self.shared.decoding.decode(chunk, self.shared.frame.chunk_context(i), true);
+        self.shared.decoded(i, job.await)
+    }
+
+    /// The encoded bytes of chunk `i`. A chunk of zeros (or NaNs) that is in the index alone is given as a chunk of 32
+    /// bytes that decodes to them.
+    ///
+    /// # Errors
+    /// When there is no such chunk, the source fails, or its header is damaged.
+    pub async fn encoded_chunk(&self, i: u64) -> Result<Bytes, ReadError> {
+        self.shared.fetch_chunk(i).await
+    }
+
+    /// The decoded bytes `range`, of which only the blocks that hold them are read.
+    ///
+    /// # Errors
+    /// [`ReadError::OutOfRange`] when there are no such bytes; when the source fails or a chunk is damaged.
+    pub async fn bytes(&self, range: Range<u64>) -> Result<Bytes, ReadError> {
+        self.shared.bytes(range).await
+    }
+
+    /// The items `range`, [`typesize`](Self::typesize) bytes each, of which only the blocks that hold them are read.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes), counted in items.
+    pub async fn items(&self, range: Range<u64>) -> Result<Bytes, ReadError> {
+        let (typesize, len) = (self.typesize() as u64, self.items_len());
+        if range.start > range.end || range.end > len {
+            return Err(ReadError::OutOfRange { what: "items", start: range.start, end: range.end, len });
+        }
+        // No overflow: no more than the frame has.
+        self.bytes(range.start * typesize..range.end * typesize).await
+    }
+
+    /// All decoded chunks in order, fetched and decoded ahead.
+    pub fn chunks(&self) -> ChunkStream<S> {
+        self.chunks_from(0)
+    }
+
+    /// The decoded chunks `range` in order, fetched and decoded ahead.
+    ///
+    /// # Errors
+    /// [`ReadError::OutOfRange`] when the frame does not have them all.
+    pub fn chunks_in(&self, range: Range<u64>) -> Result<ChunkStream<S>, ReadError> {
+        let len = self.nchunks();
+        if range.start > range.end || range.end > len {
+            return Err(ReadError::OutOfRange { what: "chunks", start: range.start, end: range.end, len });
+        }
+        Ok(ChunkStream::new(&self.shared, range))
+    }
+
+    pub(super) fn chunks_from(&self, first: u64) -> ChunkStream<S> {
+        ChunkStream::new(&self.shared, first..self.nchunks())
+    }
+
+    /// All decoded bytes as [`futures::io::AsyncRead`], [`futures::io::AsyncBufRead`] and [`futures::io::AsyncSeek`].
+    pub fn into_async_read(self) -> ByteStream<S> {
+        ByteStream::new(self)
+    }
+
+    /// The chunk that holds the decoded byte `at`, and which byte of the chunk that is; `None` behind the last one.
+    ///
+    /// # Errors
+    /// When chunks differ in size, their headers must be read first, once.
+    pub async fn locate(&self, at: u64) -> Result<Option<(u64, usize)>, ReadError> {
+        let found = self.shared.starts().await?.chunk_at(at);
+        // Lossless: the length of a chunk fits 31 bits.
+        Ok(found.map(|(chunk, covers)| (chunk, (at - covers.start) as usize)))
+    }
+
+    /// The content of a variable-length metalayer of the trailer, decoded; `None` when there is none of that name.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub async fn vlmetalayer(&self, name: &str) -> Result<Option<Bytes>, ReadError> {
+        if self.shared.frame.trailer().vlmetalayers.get(name).is_none() {
+            return Ok(None);
+        }
+        let (shared, wanted) = (Arc::clone(&self.shared), name.to_owned());
+        let decode = move || shared.decoding.with_decoder(|decoder| shared.frame.vlmetalayer(&wanted, decoder));
+        let result = self.shared.decoding.pool.spawn(decode).await;
+        let content = result.map_err(|panic| ReadError::MetalayerPanicked { name: name.to_owned(), panic })??;
+        Ok(content.map(Bytes::from))
+    }
+}
+
+impl<S> FrameReader<S> {
+    /// Everything about the frame but its chunks.
+    pub fn frame(&self) -> &Frame {
+        &self.shared.frame
+    }
+
+    /// The fixed part of the header: sizes, codec, filters.
+    pub fn header(&self) -> &FrameHeader {
+        self.shared.frame.header()
+    }
+
+    /// Decoded bytes.
+    pub fn nbytes(&self) -> u64 {
+        self.shared.frame.nbytes()
+    }
+
+    /// Bytes of the chunks as stored.
+    pub fn cbytes(&self) -> u64 {
+        self.shared.frame.header().cbytes
+    }
+
+    /// Number of chunks.
+    pub fn nchunks(&self) -> u64 {
+        self.shared.frame.nchunks()
+    }
+
+    /// Bytes of an item, at least 1.
+    pub fn typesize(&self) -> usize {
+        self.shared.frame.typesize()
+    }
+
+    /// Number of whole items.
+    pub fn items_len(&self) -> u64 {
+        self.nbytes() / self.typesize() as u64
+    }
+
+    /// Decoded bytes of every chunk but the last; `None` when chunks differ in size, or there are none.
+    pub fn chunk_size(&self) -> Option<usize> {
+        self.shared.frame.chunk_size()
+    }
+
+    /// The metalayers of the header.
+    pub fn metalayers(&self) -> &Metalayers {
+        self.shared.frame.metalayers()
+    }
+
+    /// The metalayer of the header called `name`.
+    pub fn metalayer(&self, name: &str) -> Option<&Bytes> {
+        self.shared.frame.metalayers().get(name)
+    }
+
+    /// Names of the variable-length metalayers of the trailer.
+    pub fn vlmetalayer_names(&self) -> Vec<String> {
+        self.shared.frame.trailer().vlmetalayers.names().map(|name| name.into_owned()).collect()
+    }
+
+    /// The source.
+    pub fn source(&self) -> &S {
+        &self.shared.source
+    }
+}
+
+/// Asks for the head first, which says where index and trailer are: one round trip for small frames, two for others.
+async fn open_frame<S: RangeSource>(
+    source: &S,
+    start: u64,
+    registry: &Registry,
+    limits: oxiblosc_core::Limits,
+) -> Result<Frame, ReadError> {
+    let (len, head) = if start == 0 { source.open(HEAD).await? } else { (source.size().await?, Bytes::new()) };
+    let Some(available) = len.checked_sub(start) else {
+        return Err(ReadError::OutOfRange { what: "bytes", start, end: start, len });
+    };
+    let mut opener = FrameOpener::new(available, registry, limits);
+    opener.feed(0, head);
+    loop {
+        match opener.step()? {
+            OpenStep::Done(frame) => return Ok(*frame),
+            OpenStep::Read(ranges) => {
+                let absolute = ranges.iter().map(|r| start + r.start..start + r.end).collect();
+                for (range, bytes) in ranges.into_iter().zip(source.read_ranges(absolute).await?) {
+                    opener.feed(range.start, bytes);
+                }
+            }
+            step => return Err(ReadError::Source(std::io::Error::other(format!("cannot do {step:?}")))),
+        }
+    }
+}
+
+impl<S> Clone for FrameReader<S> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<S> fmt::Debug for FrameReader<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameReader").field("header", self.header()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,15 @@
+//! Reading frames.
+
+mod ahead;
+mod byte_stream;
+mod decoding;
+mod frame_reader;
+mod options;
+mod partial;
+mod pieces;
+mod shared;
+
+pub use ahead::ChunkStream;
+pub use byte_stream::ByteStream;
+pub use frame_reader::FrameReader;
+pub use options::ReadOptions;

@@ -1,0 +1,102 @@
+//! How a frame is to be read.
+
+use oxiblosc_core::{Limits, Registry};
+
+use super::FrameReader;
+use crate::compute::Pool;
+use crate::error::ReadError;
+use crate::source::RangeSource;
+
+/// How a frame is to be read; the blocking and the asynchronous readers take the same.
+///
+/// ```
+/// use oxiblosc_streaming::{Pool, ReadOptions, WriteOptions, block_on};
+/// # use oxiblosc_plugins as _;
+///
+/// let pool = Pool::new(2);
+/// # let mut sink = WriteOptions::default().in_memory()?;
+/// # block_on(sink.close())?;
+/// # let source = sink.into_target().into_bytes();
+/// let reader = block_on(ReadOptions::new().pool(&pool).bytes_ahead(32 << 20).open(source))?;
+/// # assert_eq!(reader.nbytes(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct ReadOptions {
+    pub(super) pool: Option<Pool>,
+    pub(super) registry: Option<Registry>,
+    pub(super) limits: Limits,
+    pub(super) chunks_ahead: Option<usize>,
+    pub(super) bytes_ahead: usize,
+    pub(super) start: u64,
+}
+
+impl ReadOptions {
+    /// The bytes that a stream reads ahead when no other number is asked for: 96 MiB.
+    pub const BYTES_AHEAD: usize = 96 << 20;
+
+    /// Everything at its default.
+    pub fn new() -> Self {
+        Self {
+            pool: None,
+            registry: None,
+            limits: Limits::default(),
+            chunks_ahead: None,
+            bytes_ahead: Self::BYTES_AHEAD,
+            start: 0,
+        }
+    }
+
+    /// Where chunks are decoded; share one pool among many readers. By default a reader has a pool of its own, with a
+    /// thread for each processor, which start with its first chunk.
+    pub fn pool(mut self, pool: &Pool) -> Self {
+        self.pool = Some(pool.clone());
+        self
+    }
+
+    /// Where codecs and filters come from; everything linked into the program by default.
+    pub fn registry(mut self, registry: &Registry) -> Self {
+        self.registry = Some(registry.clone());
+        self
+    }
+
+    /// What a file may make the reader allocate.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// How many chunks a stream reads ahead, at least one; 32 by default, or more when the pool has many threads.
+    pub fn chunks_ahead(mut self, chunks: usize) -> Self {
+        self.chunks_ahead = Some(chunks);
+        self
+    }
+
+    /// How many bytes a stream may hold ahead: encoded bytes fetched and decoded bytes not yet asked for. One chunk is
+    /// always allowed. [`ReadOptions::BYTES_AHEAD`] by default.
+    pub fn bytes_ahead(mut self, bytes: usize) -> Self {
+        self.bytes_ahead = bytes;
+        self
+    }
+
+    /// Where in the source the frame starts; 0 by default.
+    pub fn start(mut self, offset: u64) -> Self {
+        self.start = offset;
+        self
+    }
+
+    /// Opens the frame in `source`, in at most two round trips when its header is of a usual size.
+    ///
+    /// # Errors
+    /// When the source fails, and when what is there is not a frame or a damaged one.
+    pub async fn open<S: RangeSource + 'static>(self, source: S) -> Result<FrameReader<S>, ReadError> {
+        FrameReader::with_options(source, self).await
+    }
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}

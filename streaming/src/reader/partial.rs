@@ -1,0 +1,205 @@
+//! Reading a range of decoded bytes: only the blocks it touches, in as few rounds as possible.
+
+use std::iter::Peekable;
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use futures::future::try_join_all;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use oxiblosc_core::chunk::{BlockMap, ChunkHeader, MapProgress};
+
+use super::decoding::Encoded;
+use super::pieces::Piece;
+use super::shared::Shared;
+use crate::error::ReadError;
+use crate::source::RangeSource;
+
+/// A chunk that is shorter than this is read as a whole: its parts would cost more in requests than they save.
+const WHOLE_BELOW: u64 = 32 << 10;
+/// Block size to expect when the header of the frame does not say one: the number of block starts to ask for.
+const LIKELY_BLOCK: usize = 16 << 10;
+/// Encoded bytes that are asked for in one round.
+const GROUP_BYTES: u64 = 8 << 20;
+/// Parts of chunks that are asked for in one round.
+const GROUP_PIECES: usize = 1024;
+/// Rounds under way at a time.
+const GROUPS_AT_ONCE: usize = 4;
+/// A block map takes its first bytes, then its block starts, then its dictionary; then come the blocks.
+const MAX_ROUNDS: usize = 6;
+
+/// A part of a chunk, and where it is to be decoded to.
+type Request = (Piece, BytesMut);
+
+/// What a part needs next, relative to the frame.
+enum Step {
+    /// The first bytes of the chunk.
+    Prefix(Range<u64>),
+    /// All bytes of the chunk.
+    Chunk(Range<u64>),
+    /// Bytes of these blocks.
+    Blocks { map: BlockMap, wanted: Vec<(usize, Range<u64>)> },
+    /// Nothing more.
+    Ready(Encoded),
+}
+
+impl<S: RangeSource> Shared<S> {
+    /// The decoded bytes of `range`.
+    pub(super) async fn bytes(&self, range: Range<u64>) -> Result<Bytes, ReadError> {
+        let nbytes = self.frame.nbytes();
+        if range.start > range.end || range.end > nbytes {
+            return Err(ReadError::OutOfRange { what: "bytes", start: range.start, end: range.end, len: nbytes });
+        }
+        let out = zeroed(range.end - range.start)?;
+        let spread = out.len() / self.frame.chunk_size().unwrap_or(1).max(1) < self.decoding.pool.threads();
+        let pieces = self.starts().await?.pieces(range).peekable();
+        let groups = Groups { shared: self, pieces, out };
+        let mut groups = stream::iter(groups).map(|group| self.read_group(group, spread)).buffered(GROUPS_AT_ONCE);
+        let mut whole = BytesMut::new();
+        while let Some(parts) = groups.try_next().await? {
+            // The parts were split off one buffer: putting them together again copies nothing.
+            parts.into_iter().for_each(|part| whole.unsplit(part));
+        }
+        Ok(whole.freeze())
+    }
+
+    async fn read_group(&self, group: Vec<Request>, spread: bool) -> Result<Vec<BytesMut>, ReadError> {
+        let mut steps = group.iter().map(|(piece, _)| self.first_step(piece)).collect::<Result<Vec<_>, _>>()?;
+        for _ in 0..MAX_ROUNDS {
+            let ranges: Vec<Range<u64>> = steps.iter().flat_map(Step::ranges).collect();
+            if ranges.is_empty() {
+                break;
+            }
+            let mut found = self.fetch(ranges).await?.into_iter();
+            let mut next = Vec::with_capacity(steps.len());
+            for ((piece, _), step) in group.iter().zip(steps) {
+                next.push(self.next_step(piece, step, &mut found)?);
+            }
+            steps = next;
+        }
+        let jobs = group.into_iter().zip(steps).map(|((piece, dst), step)| async move {
+            let Step::Ready(encoded) = step else { return Err(self.changed(piece.chunk)) };
+            let ctx = self.frame.chunk_context(piece.chunk);
+            let job = self.decoding.decode_part(encoded, piece.within, ctx, dst, spread);
+            self.decoded(piece.chunk, job.await)
+        });
+        try_join_all(jobs).await
+    }
+
+    fn first_step(&self, piece: &Piece) -> Result<Step, ReadError> {
+        let Some(span) = self.stored_span(piece.chunk)? else {
+            return Ok(Step::Ready(Encoded::Chunk(self.special(piece.chunk)?)));
+        };
+        // Reading half of a chunk takes as many requests again as reading all of it.
+        if span.end - span.start < WHOLE_BELOW || piece.within.len() > piece.chunk_len / 2 {
+            return Ok(Step::Chunk(span));
+        }
+        let block_size = match self.frame.header().block_size as usize {
+            0 => LIKELY_BLOCK,
+            block_size => block_size,
+        };
+        let prefix = ChunkHeader::EXTENDED_LEN + 4 * piece.chunk_len.div_ceil(block_size);
+        Ok(Step::Prefix(span.start..span.end.min(span.start + prefix as u64)))
+    }
+
+    /// What comes after `step`, whose bytes are the next ones of `found`.
+    fn next_step(&self, piece: &Piece, step: Step, found: &mut impl Iterator<Item = Bytes>) -> Result<Step, ReadError> {
+        let chunk = piece.chunk;
+        let mut bytes = || found.next().ok_or_else(|| self.changed(chunk));
+        Ok(match step {
+            Step::Ready(encoded) => Step::Ready(encoded),
+            Step::Chunk(span) => {
+                let bytes = bytes()?;
+                match self.exact(chunk, &bytes)? {
+                    len if len <= bytes.len() => Step::Ready(Encoded::Chunk(bytes.slice(..len))),
+                    len => Step::Chunk(span.start..span.start + len as u64),
+                }
+            }
+            Step::Prefix(span) => {
+                let prefix = bytes()?;
+                match BlockMap::parse(&prefix).map_err(|e| self.decode_error(chunk, e))? {
+                    MapProgress::Ready(map) => self.blocks_step(piece, map, span.start, &prefix)?,
+                    MapProgress::NeedPrefix(len) => {
+                        // A chunk that ends before its block starts do would have us read past the section.
+                        if prefix.len() >= ChunkHeader::EXTENDED_LEN {
+                            let exact = self.exact(chunk, &prefix)?;
+                            if len > exact {
+                                return Ok(Step::Chunk(span.start..span.start + exact as u64));
+                            }
+                        }
+                        Step::Prefix(span.start..span.start + len as u64)
+                    }
+                }
+            }
+            Step::Blocks { map, wanted } => {
+                let blocks = wanted.into_iter().map(|(block, _)| Ok((block, bytes()?)));
+                Step::Ready(Encoded::Blocks { map, blocks: blocks.collect::<Result<_, ReadError>>()? })
+            }
+        })
+    }
+
+    /// Which blocks of a chunk at `start` of the frame are needed, unless they are in the `prefix` that is here.
+    fn blocks_step(&self, piece: &Piece, map: BlockMap, start: u64, prefix: &Bytes) -> Result<Step, ReadError> {
+        let chunk = piece.chunk;
+        self.frame.check_chunk(chunk, map.header())?;
+        let cbytes = map.header().cbytes;
+        if map.header().has_vl_blocks() {
+            return Ok(Step::Chunk(start..start + cbytes as u64));
+        }
+        let blocks = map.blocks_of_bytes(piece.within.clone()).map_err(|e| self.decode_error(chunk, e))?;
+        let first = blocks.start > 0 && blocks.clone().any(|block| map.needs_reference(block));
+        let spans = first.then_some(0).into_iter().chain(blocks).map(|block| (block, map.span(block)));
+        let spans: Vec<(usize, Range<usize>)> = spans.filter(|(_, span)| !span.is_empty()).collect();
+        if spans.iter().all(|(_, span)| span.end <= prefix.len()) {
+            let blocks = spans.into_iter().map(|(block, span)| (block, prefix.slice(span))).collect();
+            return Ok(Step::Ready(Encoded::Blocks { map, blocks }));
+        }
+        let wanted = spans.into_iter().map(|(block, s)| (block, start + s.start as u64..start + s.end as u64));
+        Ok(Step::Blocks { map, wanted: wanted.collect() })
+    }
+}
+
+impl Step {
+    fn ranges(&self) -> Vec<Range<u64>> {
+        match self {
+            Self::Prefix(range) | Self::Chunk(range) => vec![range.clone()],
+            Self::Blocks { wanted, .. } => wanted.iter().map(|(_, range)| range.clone()).collect(),
+            Self::Ready(_) => Vec::new(),
+        }
+    }
+}
+
+/// Parts that are asked for together, each with its piece of the output.
+struct Groups<'a, S, I: Iterator<Item = Piece>> {
+    shared: &'a Shared<S>,
+    pieces: Peekable<I>,
+    out: BytesMut,
+}
+
+impl<S: RangeSource, I: Iterator<Item = Piece>> Iterator for Groups<'_, S, I> {
+    type Item = Vec<Request>;
+
+    fn next(&mut self) -> Option<Vec<Request>> {
+        let mut group = Vec::new();
+        let mut bytes = 0;
+        while bytes < GROUP_BYTES
+            && group.len() < GROUP_PIECES
+            && let Some(piece) = self.pieces.next()
+        {
+            // An entry that makes no sense is an error when the group is read.
+            let span = self.shared.stored_span(piece.chunk).ok().flatten();
+            bytes += span.map_or(0, |s| (s.end - s.start).min(piece.within.len() as u64));
+            let dst = self.out.split_to(piece.within.len());
+            group.push((piece, dst));
+        }
+        (!group.is_empty()).then_some(group)
+    }
+}
+
+/// A buffer of `len` zeros, or an error where the system has no such memory.
+fn zeroed(len: u64) -> Result<BytesMut, ReadError> {
+    let limit = || ReadError::Limit { what: "the range asked for", needed: len, limit: isize::MAX as u64 };
+    let len = usize::try_from(len).map_err(|_| limit())?;
+    // `zeroed` gets pages that the system has already cleared, but aborts the process where there are none: ask first.
+    Vec::<u8>::new().try_reserve_exact(len).map_err(|_| limit())?;
+    Ok(BytesMut::zeroed(len))
+}

@@ -1,0 +1,191 @@
+//! What all handles and streams of one open frame share.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use oxiblosc_core::chunk::{ChunkError, ChunkHeader};
+use oxiblosc_core::frame::{ChunkEntry, Frame, FrameError};
+
+use super::decoding::Decoding;
+use super::pieces::Starts;
+use crate::compute::JobPanicked;
+use crate::error::ReadError;
+use crate::source::RangeSource;
+
+/// How many chunk headers are asked for in one round.
+const HEADERS_AT_ONCE: u64 = 4096;
+
+pub(super) struct Shared<S> {
+    pub(super) source: S,
+    /// Where in the source the frame begins.
+    pub(super) start: u64,
+    pub(super) frame: Frame,
+    pub(super) decoding: Arc<Decoding>,
+    pub(super) ahead: ReadAhead,
+    /// Where chunks of varying length begin, once that has been asked for.
+    pub(super) starts: Mutex<Option<Arc<[u64]>>>,
+}
+
+/// How much a stream reads ahead.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReadAhead {
+    pub(super) chunks: usize,
+    pub(super) bytes: usize,
+}
+
+impl<S: RangeSource> Shared<S> {
+    /// The bytes of each range, which are relative to the frame: one round.
+    pub(super) async fn fetch(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>, ReadError> {
+        if ranges.is_empty() {
+            return Ok(Vec::new());
+        }
+        let wanted: Vec<usize> = ranges.iter().map(|r| (r.end - r.start) as usize).collect();
+        // No overflow: ranges lie within the frame, and the frame within the source.
+        let ranges = ranges.into_iter().map(|r| self.start + r.start..self.start + r.end).collect();
+        let found = self.source.read_ranges(ranges).await?;
+        if !found.iter().map(Bytes::len).eq(wanted) {
+            let message = "the source returned other lengths than asked for";
+            return Err(ReadError::Source(std::io::Error::other(message)));
+        }
+        Ok(found)
+    }
+
+    /// The encoded bytes of each chunk, exactly: one round, and a second for chunks that are longer than they should
+    /// be. What is wrong with one chunk does not hide the others.
+    pub(super) async fn fetch_chunks(
+        &self,
+        chunks: Range<u64>,
+    ) -> Result<Vec<(u64, Result<Bytes, ReadError>)>, ReadError> {
+        let mut results = HashMap::new();
+        let mut asked = Vec::new();
+        for chunk in chunks.clone() {
+            match self.stored_span(chunk) {
+                Ok(Some(span)) => asked.push((chunk, span)),
+                Ok(None) => {
+                    results.insert(chunk, self.special(chunk));
+                }
+                Err(e) => {
+                    results.insert(chunk, Err(e));
+                }
+            }
+        }
+        // The second time the spans are exact.
+        for _ in 0..2 {
+            let spans = asked.iter().map(|(_, span)| span.clone()).collect();
+            let found = self.fetch(spans).await?;
+            let mut longer = Vec::new();
+            for ((chunk, span), bytes) in asked.into_iter().zip(found) {
+                match self.exact(chunk, &bytes) {
+                    Ok(len) if len <= bytes.len() => {
+                        results.insert(chunk, Ok(bytes.slice(..len)));
+                    }
+                    Ok(len) => longer.push((chunk, span.start..span.start + len as u64)),
+                    Err(e) => {
+                        results.insert(chunk, Err(e));
+                    }
+                }
+            }
+            asked = longer;
+            if asked.is_empty() {
+                break;
+            }
+        }
+        let result = |chunk| (chunk, results.remove(&chunk).unwrap_or_else(|| Err(self.changed(chunk))));
+        Ok(chunks.map(result).collect())
+    }
+
+    /// The encoded bytes of one chunk, exactly.
+    pub(super) async fn fetch_chunk(&self, chunk: u64) -> Result<Bytes, ReadError> {
+        let fetched = self.fetch_chunks(chunk..chunk.saturating_add(1)).await?;
+        fetched.into_iter().next().map_or_else(|| Err(self.changed(chunk)), |(_, result)| result)
+    }
+
+    /// Where a chunk lies, relative to the frame; `None` when it is in the index alone.
+    pub(super) fn stored_span(&self, chunk: u64) -> Result<Option<Range<u64>>, ReadError> {
+        match self.frame.entry(chunk)? {
+            ChunkEntry::File { .. } => Err(ReadError::Sparse),
+            _ => Ok(self.frame.span(chunk)?),
+        }
+    }
+
+    /// A chunk that is in the index alone, as bytes that decode to it.
+    pub(super) fn special(&self, chunk: u64) -> Result<Bytes, ReadError> {
+        let bytes = self.frame.special_chunk(chunk)?;
+        bytes.map(Bytes::from).ok_or_else(|| self.changed(chunk))
+    }
+
+    /// The length of a chunk of which `bytes` are the first ones, when it is what the frame says.
+    pub(super) fn exact(&self, chunk: u64, bytes: &[u8]) -> Result<usize, ReadError> {
+        let header = ChunkHeader::parse(bytes).map_err(|e| self.decode_error(chunk, e))?;
+        self.frame.check_chunk(chunk, &header)?;
+        Ok(header.cbytes)
+    }
+
+    pub(super) fn decode_error(&self, chunk: u64, source: ChunkError) -> ReadError {
+        let offset = match self.frame.entry(chunk) {
+            Ok(ChunkEntry::Stored { offset }) => Some(offset),
+            _ => None,
+        };
+        ReadError::Decode { chunk, offset, source }
+    }
+
+    /// The result of a job for `chunk`.
+    pub(super) fn decoded<T>(
+        &self,
+        chunk: u64,
+        result: Result<Result<T, ChunkError>, JobPanicked>,
+    ) -> Result<T, ReadError> {
+        match result {
+            Ok(result) => result.map_err(|e| self.decode_error(chunk, e)),
+            Err(panic) => Err(ReadError::Panicked { chunk, panic }),
+        }
+    }
+
+    /// A chunk differs from what was read of it a moment ago.
+    pub(super) fn changed(&self, chunk: u64) -> ReadError {
+        let nchunks = self.frame.nchunks();
+        if chunk >= nchunks {
+            return FrameError::NoSuchChunk { chunk, nchunks }.into();
+        }
+        ReadError::Source(std::io::Error::other(format!("chunk {chunk} changed while it was read")))
+    }
+
+    /// Where chunks begin. For chunks of varying length their headers must be read, once.
+    pub(super) async fn starts(&self) -> Result<Starts, ReadError> {
+        let nbytes = self.frame.nbytes();
+        if let Some(chunk_size) = self.frame.chunk_size() {
+            return Ok(Starts::Fixed { chunk_size: chunk_size as u64, nbytes });
+        }
+        let known = self.starts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(starts) = known {
+            return Ok(Starts::Table(starts));
+        }
+        // Not reserved at once: the number of chunks is bounded by the size of the index, but read on demand anyway.
+        let mut starts = vec![0];
+        let mut end = 0u64;
+        let mut first = 0;
+        while first < self.frame.nchunks() {
+            let batch = first..self.frame.nchunks().min(first + HEADERS_AT_ONCE);
+            let mut ranges = Vec::new();
+            for chunk in batch.clone() {
+                let span = self.stored_span(chunk)?.ok_or(FrameError::SpecialInVariable { chunk })?;
+                ranges.push(span.start..span.end.min(span.start + ChunkHeader::EXTENDED_LEN as u64));
+            }
+            for (chunk, bytes) in batch.clone().zip(self.fetch(ranges).await?) {
+                let header = ChunkHeader::parse(&bytes).map_err(|e| self.decode_error(chunk, e))?;
+                self.frame.check_chunk(chunk, &header)?;
+                end = end.saturating_add(header.nbytes as u64);
+                starts.push(end);
+            }
+            first = batch.end;
+        }
+        if end != nbytes {
+            return Err(FrameError::TotalLen { expected: nbytes, found: end }.into());
+        }
+        let starts: Arc<[u64]> = starts.into();
+        *self.starts.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&starts));
+        Ok(Starts::Table(starts))
+    }
+}

@@ -1,0 +1,131 @@
+//! Chunks being encoded, in order.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use oxiblosc_core::Registry;
+use oxiblosc_core::chunk::{ChunkContext, ChunkEncoder, ChunkError, EncodeParams};
+use oxiblosc_core::nd::Geometry;
+
+use super::rechunk::ChunkInput;
+use crate::compute::{Job, Pool};
+use crate::error::WriteError;
+
+/// Encodes chunks on a pool, each by one of the encoders kept here.
+pub(crate) struct Workshop {
+    shared: Arc<Shared>,
+    pool: Pool,
+}
+
+struct Shared {
+    params: EncodeParams,
+    registry: Registry,
+    geometry: Option<Arc<Geometry>>,
+    /// Encoders not in use. One whose plugin panicked is not among them any more.
+    encoders: Mutex<Vec<ChunkEncoder>>,
+}
+
+/// A chunk, and the buffer it was made from.
+pub(crate) struct Encoded {
+    pub(crate) chunk: Vec<u8>,
+    pub(crate) input: ChunkInput,
+}
+
+impl Workshop {
+    /// # Errors
+    /// When codec and filters of `params` are not all in the registry, or do not accept them.
+    pub(crate) fn new(
+        params: EncodeParams,
+        registry: Registry,
+        geometry: Option<Arc<Geometry>>,
+        pool: Pool,
+    ) -> Result<Self, ChunkError> {
+        let first = ChunkEncoder::new(&params, &registry)?;
+        let encoders = Mutex::new(vec![first]);
+        Ok(Self { shared: Arc::new(Shared { params, registry, geometry, encoders }), pool })
+    }
+
+    /// Begins to encode chunk `number`; with `spread`, its blocks are spread over the workers of the pool.
+    pub(crate) fn encode(&self, number: u64, input: ChunkInput, spread: bool) -> Job<Result<Encoded, ChunkError>> {
+        let shared = Arc::clone(&self.shared);
+        // A handle on the pool travels into its own queue only when it is needed there.
+        let executor = spread.then(|| self.pool.clone());
+        self.pool.spawn(move || {
+            let mut encoder = shared.take()?;
+            let mut ctx = ChunkContext::numbered(number);
+            ctx.item_size = Some(shared.params.typesize);
+            ctx.nd = shared.geometry.as_deref();
+            let mut chunk = match executor {
+                Some(pool) => encoder.encode_on(input.as_slice(), &ctx, &pool)?,
+                None => encoder.encode(input.as_slice(), &ctx)?,
+            };
+            shared.put_back(encoder);
+            // What the encoder reserved for the worst case would be held until the target has the chunk.
+            if chunk.capacity() - chunk.len() > chunk.len() / 8 {
+                chunk.shrink_to_fit();
+            }
+            Ok(Encoded { chunk, input })
+        })
+    }
+}
+
+impl Shared {
+    fn take(&self) -> Result<ChunkEncoder, ChunkError> {
+        let kept = self.encoders.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        kept.map_or_else(|| ChunkEncoder::new(&self.params, &self.registry), Ok)
+    }
+
+    fn put_back(&self, encoder: ChunkEncoder) {
+        self.encoders.lock().unwrap_or_else(PoisonError::into_inner).push(encoder);
+    }
+}
+
+/// Chunks on their way through the pool, which leave in the order in which they came.
+#[derive(Default)]
+pub(crate) struct InFlight {
+    queue: VecDeque<Entry>,
+    bytes: usize,
+}
+
+struct Entry {
+    number: u64,
+    len: usize,
+    job: Job<Result<Encoded, ChunkError>>,
+}
+
+impl InFlight {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(crate) fn chunks(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Decoded bytes of these chunks.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn push(&mut self, number: u64, len: usize, job: Job<Result<Encoded, ChunkError>>) {
+        self.bytes += len;
+        self.queue.push_back(Entry { number, len, job });
+    }
+
+    /// The next chunk in order, with its number; `None` when there are no more.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<(u64, Encoded), WriteError>>> {
+        let Some(entry) = self.queue.front_mut() else { return Poll::Ready(None) };
+        let result = ready!(Pin::new(&mut entry.job).poll(cx));
+        let chunk = entry.number;
+        self.bytes -= entry.len;
+        self.queue.pop_front();
+        Poll::Ready(Some(match result {
+            Ok(Ok(encoded)) => Ok((chunk, encoded)),
+            Ok(Err(source)) => Err(WriteError::Encode { chunk, source: Arc::new(source) }),
+            Err(panic) => Err(WriteError::Panicked { chunk, panic }),
+        }))
+    }
+}

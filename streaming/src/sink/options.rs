@@ -1,0 +1,192 @@
+//! How a frame is to be written.
+
+use bytes::Bytes;
+use futures::io::{AsyncSeek, AsyncWrite};
+use oxiblosc_core::Registry;
+use oxiblosc_core::chunk::{ChunkHeader, EncodeParams};
+use oxiblosc_core::frame::{Layout, SpecialPlacement};
+
+use super::FrameSink;
+use crate::compute::Pool;
+use crate::error::WriteError;
+use crate::target::{MemoryTarget, SeekTarget, SpoolTarget, Target};
+
+/// How a frame is to be written; the blocking and the asynchronous writers take the same.
+///
+/// ```
+/// use oxiblosc_core::chunk::EncodeParams;
+/// use oxiblosc_streaming::{Pool, WriteOptions};
+/// # use oxiblosc_plugins as _;
+///
+/// let pool = Pool::per_processor();
+/// let options = WriteOptions::new(EncodeParams { typesize: 4, ..EncodeParams::default() })
+///     .chunk_size(1 << 20)
+///     .pool(&pool)
+///     .metalayer("unit", &b"\xa1K"[..]);
+/// let sink = options.in_memory()?;
+/// # Ok::<(), oxiblosc_streaming::WriteError>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct WriteOptions {
+    pub(super) params: EncodeParams,
+    pub(super) chunk_size: Option<usize>,
+    pub(super) pool: Option<Pool>,
+    pub(super) registry: Option<Registry>,
+    pub(super) chunks_in_flight: Option<usize>,
+    pub(super) bytes_in_flight: usize,
+    pub(super) metalayers: Vec<(String, Bytes)>,
+    pub(super) vlmetalayers: Vec<(String, Bytes)>,
+    pub(super) special: SpecialPlacement,
+    pub(super) sequential: bool,
+    pub(super) layout: Layout,
+}
+
+impl WriteOptions {
+    /// The chunk size when none is asked for: 4 MiB, rounded down to a whole number of items (one item if that is
+    /// larger). Large enough that header and index cost nothing, small enough that a dozen in flight fit into memory
+    /// and that a reader far away gets a chunk in one request.
+    pub const CHUNK_SIZE: usize = 4 << 20;
+
+    /// The bytes in flight when no other number is asked for: 96 MiB.
+    pub const BYTES_IN_FLIGHT: usize = 96 << 20;
+
+    /// Chunks encoded as `params` say, and everything else at its default.
+    pub fn new(params: EncodeParams) -> Self {
+        Self {
+            params,
+            chunk_size: None,
+            pool: None,
+            registry: None,
+            chunks_in_flight: None,
+            bytes_in_flight: Self::BYTES_IN_FLIGHT,
+            metalayers: Vec::new(),
+            vlmetalayers: Vec::new(),
+            special: SpecialPlacement::default(),
+            sequential: false,
+            layout: Layout::Current,
+        }
+    }
+
+    /// Decoded bytes of a chunk, a multiple of the type size; [`WriteOptions::CHUNK_SIZE`] by default.
+    pub fn chunk_size(mut self, bytes: usize) -> Self {
+        self.chunk_size = Some(bytes);
+        self
+    }
+
+    /// Where chunks are encoded; share one pool among many sinks. By default a sink has a pool of its own, with a
+    /// thread for each processor, which start with its first chunk.
+    pub fn pool(mut self, pool: &Pool) -> Self {
+        self.pool = Some(pool.clone());
+        self
+    }
+
+    /// Where codec and filters come from; everything linked into the program by default.
+    pub fn registry(mut self, registry: &Registry) -> Self {
+        self.registry = Some(registry.clone());
+        self
+    }
+
+    /// How many chunks may be in flight: handed to the pool, and not yet accepted by the target. At least one; twice
+    /// the threads of the pool and one more by default.
+    pub fn chunks_in_flight(mut self, chunks: usize) -> Self {
+        self.chunks_in_flight = Some(chunks);
+        self
+    }
+
+    /// How many bytes may be in flight: those of the chunks in work, encoded and decoded, and of the encoded chunks
+    /// that the target has not yet accepted. One chunk is always allowed. [`WriteOptions::BYTES_IN_FLIGHT`] by
+    /// default.
+    pub fn bytes_in_flight(mut self, bytes: usize) -> Self {
+        self.bytes_in_flight = bytes;
+        self
+    }
+
+    /// Adds a metalayer to the header: up to 16, with names of up to 31 bytes; msgpack by convention.
+    ///
+    /// The one called `b2nd` makes the frame an array ([`ArrayMeta`](oxiblosc_core::nd::ArrayMeta)); filters and codecs
+    /// then learn its shape.
+    pub fn metalayer(mut self, name: impl Into<String>, content: impl Into<Bytes>) -> Self {
+        self.metalayers.push((name.into(), content.into()));
+        self
+    }
+
+    /// Adds a variable-length metalayer to the trailer, compressed: up to 16, with names of up to 31 bytes; msgpack by
+    /// convention. More can be added while the frame is written ([`FrameSink::set_vlmetalayer`]).
+    pub fn vlmetalayer(mut self, name: impl Into<String>, content: impl Into<Bytes>) -> Self {
+        self.vlmetalayers.push((name.into(), content.into()));
+        self
+    }
+
+    /// Where chunks go that are nothing but zeros: into the index alone by default.
+    pub fn special(mut self, special: SpecialPlacement) -> Self {
+        self.special = special;
+        self
+    }
+
+    /// Promises in the header that the chunks lie in order and without holes, so that a reader that cannot seek may
+    /// decode them as they come. Chunks of zeros are then stored too.
+    pub fn sequential(mut self, sequential: bool) -> Self {
+        self.sequential = sequential;
+        self
+    }
+
+    /// Age of the layout: [`Layout::Current`] unless software of 2019 is to read the frame.
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// A sink into any target.
+    ///
+    /// # Errors
+    /// When codec or filters are not in the registry, or do not accept the parameters; when the chunk size is not
+    /// possible; when a metalayer does not fit.
+    pub fn sink<T: Target>(self, target: T) -> Result<FrameSink<T>, WriteError> {
+        FrameSink::with_options(target, self)
+    }
+
+    /// A sink into something that can seek; see [`SeekTarget`].
+    ///
+    /// # Errors
+    /// As [`WriteOptions::sink`].
+    pub fn seekable<W: AsyncWrite + AsyncSeek + Unpin>(
+        self,
+        writer: W,
+    ) -> Result<FrameSink<SeekTarget<W>>, WriteError> {
+        self.sink(SeekTarget::new(writer))
+    }
+
+    /// A sink into something that cannot seek; see [`SpoolTarget`].
+    ///
+    /// # Errors
+    /// As [`WriteOptions::sink`].
+    pub fn spooled<W: AsyncWrite + Unpin>(self, writer: W) -> Result<FrameSink<SpoolTarget<W>>, WriteError> {
+        self.sink(SpoolTarget::new(writer))
+    }
+
+    /// A sink into memory; see [`MemoryTarget`].
+    ///
+    /// # Errors
+    /// As [`WriteOptions::sink`].
+    pub fn in_memory(self) -> Result<FrameSink<MemoryTarget>, WriteError> {
+        self.sink(MemoryTarget::new())
+    }
+
+    /// The chunk size to use.
+    pub(super) fn resolved_chunk_size(&self) -> Result<usize, WriteError> {
+        let typesize = self.params.typesize.max(1);
+        let size = self.chunk_size.unwrap_or_else(|| (Self::CHUNK_SIZE / typesize).max(1).saturating_mul(typesize));
+        if size == 0 || !size.is_multiple_of(typesize) || size > ChunkHeader::MAX_NBYTES {
+            return Err(WriteError::ChunkSize { size, typesize, max: ChunkHeader::MAX_NBYTES });
+        }
+        Ok(size)
+    }
+}
+
+impl Default for WriteOptions {
+    /// The default of [`EncodeParams`]; set the type size to the size of your items.
+    fn default() -> Self {
+        Self::new(EncodeParams::default())
+    }
+}

@@ -1,0 +1,56 @@
+//! The sink as the futures traits see it.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures::Sink;
+use futures::io::AsyncWrite;
+
+use super::FrameSink;
+use crate::error::WriteError;
+use crate::target::Target;
+
+/// `poll_ready` waits until everything handed over so far is in flight but for less than one chunk; `start_send` then
+/// takes a buffer of any size.
+impl<T: Target> Sink<Bytes> for FrameSink<T> {
+    type Error = WriteError;
+
+    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+        self.poll_room(cx)
+    }
+
+    fn start_send(mut self: Pin<&mut Self>, item: Bytes) -> Result<(), WriteError> {
+        self.take(item)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+        self.poll_flush_chunks(cx)
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+        self.poll_close_frame(cx).map_ok(drop)
+    }
+}
+
+/// Errors are those of [`FrameSink`] as [`io::Error`]s: the target's own as they are, others with the
+/// [`WriteError`] inside.
+impl<T: Target> AsyncWrite for FrameSink<T> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if buf.is_empty() {
+            self.check_open()?;
+            return Poll::Ready(Ok(0));
+        }
+        ready!(self.poll_room(cx))?;
+        Poll::Ready(Ok(self.take_copy(buf)))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_flush_chunks(cx).map_err(io::Error::from)
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_close_frame(cx).map_ok(drop).map_err(io::Error::from)
+    }
+}

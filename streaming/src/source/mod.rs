@@ -1,0 +1,122 @@
+//! Where a frame is read from.
+
+mod coalesce;
+mod file;
+mod memory;
+mod seek;
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+
+pub use coalesce::Coalesced;
+pub use file::FileSource;
+pub use seek::SeekSource;
+
+/// A place that a frame is read from: of known length, any number of ranges at once.
+///
+/// # Contract
+/// - `read_ranges` gives one buffer for each range, in the order asked for and of exactly its length. Ranges may
+///   overlap, touch or be empty. A range that reaches past the end is an error ([`io::ErrorKind::UnexpectedEof`]), and
+///   must be found to be one before memory is taken for it.
+/// - All ranges of one call are one *round*: a remote source fetches them at the same time, and joins those that lie
+///   close together.
+/// - Dropping a future ends its work or leaves it without consequence.
+pub trait RangeSource: Send + Sync {
+    /// Length in bytes.
+    fn size(&self) -> BoxFuture<'_, io::Result<u64>>;
+
+    /// The bytes of every range.
+    fn read_ranges(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, io::Result<Vec<Bytes>>>;
+
+    /// Length, and the first `head` bytes or all there are. A remote source learns the length with the bytes, in one
+    /// round trip instead of two, and should say so here.
+    fn open(&self, head: u64) -> BoxFuture<'_, io::Result<(u64, Bytes)>> {
+        Box::pin(async move {
+            let len = self.size().await?;
+            let bytes = self.read_ranges(Vec::from([0..head.min(len)])).await?;
+            Ok((len, bytes.into_iter().next().unwrap_or_default()))
+        })
+    }
+}
+
+macro_rules! forward {
+    ($($wrapper:ty),*) => {$(
+        impl<S: RangeSource + ?Sized> RangeSource for $wrapper {
+            fn size(&self) -> BoxFuture<'_, io::Result<u64>> {
+                (**self).size()
+            }
+
+            fn read_ranges(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, io::Result<Vec<Bytes>>> {
+                (**self).read_ranges(ranges)
+            }
+
+            fn open(&self, head: u64) -> BoxFuture<'_, io::Result<(u64, Bytes)>> {
+                (**self).open(head)
+            }
+        }
+    )*};
+}
+
+forward!(Arc<S>, Box<S>, &S);
+
+/// Whether every range lies inside a source of `len` bytes.
+fn check(ranges: &[Range<u64>], len: u64) -> io::Result<()> {
+    match ranges.iter().find(|r| r.start > r.end || r.end > len || usize::try_from(r.end - r.start).is_err()) {
+        Some(Range { start, end }) => Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            format!("bytes {start}..{end} asked for, but the source ends at {len}"),
+        )),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::compute::block_on;
+
+    /// What every source must do.
+    fn conforms(source: &dyn RangeSource, expected: &[u8]) {
+        let len = expected.len() as u64;
+        assert_eq!(block_on(source.size()).unwrap(), len);
+        let ranges = [0..len, 0..0, len..len, len / 2..len, 0..len.min(3), 0..len.min(3)];
+        let found = block_on(source.read_ranges(ranges.to_vec())).unwrap();
+        assert_eq!(found.len(), ranges.len());
+        for (range, bytes) in ranges.iter().zip(found) {
+            assert_eq!(bytes, &expected[range.start as usize..range.end as usize], "{range:?}");
+        }
+        #[expect(clippy::reversed_empty_ranges, reason = "what a source must refuse")]
+        for bad in [0..len + 1, len + 1..len + 1, u64::MAX - 1..u64::MAX, 1..0] {
+            let error = block_on(source.read_ranges(vec![0..len, bad.clone()])).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{bad:?}");
+        }
+        for head in [0, 1, len, len + 1, u64::MAX] {
+            let (found_len, bytes) = block_on(source.open(head)).unwrap();
+            assert_eq!(found_len, len);
+            assert_eq!(bytes, &expected[..head.min(len) as usize]);
+        }
+    }
+
+    #[test]
+    fn all_sources_conform() {
+        for len in [0, 1, 1000] {
+            let bytes: Vec<u8> = (0..len).map(|i| (i * 7 % 256) as u8).collect();
+            let file = tempfile::NamedTempFile::new().unwrap();
+            fs::write(file.path(), &bytes).unwrap();
+            conforms(&Bytes::from(bytes.clone()), &bytes);
+            conforms(&bytes, &bytes);
+            conforms(&FileSource::open_inline(file.path()).unwrap(), &bytes);
+            conforms(&block_on(FileSource::open(file.path())).unwrap(), &bytes);
+            conforms(&SeekSource::new(Cursor::new(bytes.clone())), &bytes);
+            conforms(&Arc::new(bytes.clone()), &bytes);
+            conforms(&(Box::new(bytes.clone()) as Box<dyn RangeSource>), &bytes);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! A frame in a file of its own.
+
+use std::fs::{File, OpenOptions};
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use tempfile::TempPath;
+
+use super::{Part, Target};
+use crate::disk::{AppendFile, IoMode, IoTask};
+
+/// Writes the frame to a file that appears under its name when it is complete.
+///
+/// Until then the bytes are in a temporary file beside it, which vanishes when the target is dropped; whatever had
+/// the name before stays until the last moment. [`FileTarget::in_place`] writes under the final name from the start.
+#[derive(Debug)]
+pub struct FileTarget {
+    file: AppendFile,
+    header_appended: bool,
+    place: Place,
+    durable: bool,
+    publish: Option<IoTask<io::Result<()>>>,
+    committed: bool,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// Already under its name.
+    Final,
+    /// To be renamed. The path is `None` once that is done; shared with the task that does it.
+    Temporary { temporary: Arc<Mutex<Option<TempPath>>>, destination: PathBuf },
+}
+
+impl FileTarget {
+    /// A target whose file replaces `path` when the frame is complete.
+    ///
+    /// A symbolic link is followed: what it points to is replaced, not the link.
+    ///
+    /// # Errors
+    /// When the temporary file cannot be created, and when `path` is something other than a regular file: a device
+    /// or pipe cannot be replaced; write to it through a [`SpoolTarget`](super::SpoolTarget).
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        let destination = resolve(path.as_ref())?;
+        let name = destination.file_name().ok_or_else(|| {
+            let message = format!("{} does not end in a file name", path.as_ref().display());
+            io::Error::new(io::ErrorKind::InvalidInput, message)
+        })?;
+        let directory = destination.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut prefix = std::ffi::OsString::from(".");
+        prefix.push(name);
+        prefix.push(".");
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(&prefix).suffix(".part");
+        // Temporary files are private by default; this one is to become an ordinary file, under the user's umask.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let (file, temporary) = builder.tempfile_in(directory)?.into_parts();
+        let place = Place::Temporary { temporary: Arc::new(Mutex::new(Some(temporary))), destination };
+        Ok(Self::new(file, place))
+    }
+
+    /// A target whose file has its final name from the start, so that a frame whose writer was killed can be found
+    /// and recovered. An existing file is emptied.
+    pub fn in_place(path: impl AsRef<Path>) -> io::Result<Self> {
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+        Ok(Self::new(file, Place::Final))
+    }
+
+    /// Writes on the thread that polls instead of one that may block.
+    #[must_use]
+    pub fn inline(self) -> Self {
+        self.io_mode(IoMode::Inline)
+    }
+
+    /// On which thread the file is written.
+    #[must_use]
+    pub fn io_mode(mut self, mode: IoMode) -> Self {
+        self.file.set_mode(mode);
+        self
+    }
+
+    /// Has the system write everything to the disk before the file gets its name, so that the frame survives a crash
+    /// of the machine too. Off by default: it takes as long as the disk does.
+    #[must_use]
+    pub fn durable(mut self, durable: bool) -> Self {
+        self.durable = durable;
+        self
+    }
+
+    fn new(file: File, place: Place) -> Self {
+        Self {
+            file: AppendFile::new(file, IoMode::default()),
+            header_appended: false,
+            place,
+            durable: false,
+            publish: None,
+            committed: false,
+        }
+    }
+
+    /// Every step can be repeated: a rename that has happened is known by its missing path.
+    fn publish(&self, header: Bytes) -> IoTask<io::Result<()>> {
+        let (file, durable) = (Arc::clone(self.file.file()), self.durable);
+        let rename = match &self.place {
+            Place::Final => None,
+            Place::Temporary { temporary, destination } => Some((Arc::clone(temporary), destination.clone())),
+        };
+        self.file.mode().run(move || {
+            if durable {
+                file.file().sync_all()?;
+            }
+            file.write_all_at(&header, 0)?;
+            if durable {
+                file.file().sync_all()?;
+            }
+            let Some((temporary, destination)) = rename else { return Ok(()) };
+            let mut temporary = temporary.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(path) = temporary.take() {
+                path.persist(&destination).map_err(|failed| {
+                    *temporary = Some(failed.path);
+                    failed.error
+                })?;
+            }
+            if durable { sync_directory(&destination) } else { Ok(()) }
+        })
+    }
+}
+
+impl Target for FileTarget {
+    fn poll_append(&mut self, cx: &mut Context<'_>, _: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+        self.header_appended |= !bytes.is_empty();
+        self.file.poll_append(cx, bytes)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.file.poll_flush(cx)
+    }
+
+    fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
+        if self.committed {
+            return Poll::Ready(Ok(()));
+        }
+        if !self.header_appended {
+            return Poll::Ready(Err(super::header_without_frame()));
+        }
+        if self.publish.is_none() {
+            ready!(self.file.poll_flush(cx))?;
+            self.publish = Some(self.publish(header.clone()));
+        }
+        let Some(publish) = &mut self.publish else { return Poll::Pending };
+        let result = ready!(Pin::new(publish).poll(cx));
+        self.publish = None;
+        self.committed = result.is_ok();
+        Poll::Ready(result)
+    }
+
+    fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_abort(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Place::Temporary { temporary, .. } = &self.place else { return Poll::Ready(Ok(())) };
+        let path = temporary.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Poll::Ready(path.map_or(Ok(()), TempPath::close))
+    }
+}
+
+/// The file that `path` names, links followed, if it may be replaced.
+fn resolve(path: &Path) -> io::Result<PathBuf> {
+    match path.metadata() {
+        Ok(metadata) if metadata.is_file() => path.canonicalize(),
+        Ok(_) => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{} is not a regular file and cannot be replaced by one", path.display()),
+        )),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
+        Err(e) => Err(e),
+    }
+}
+
+/// A rename is on the disk when the directory is.
+fn sync_directory(file: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        let directory = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(directory)?.sync_all()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Where a frame goes.
+//!
+//! The header of a frame holds its totals, which are known only at the end. What a place offers decides how they get
+//! into the first bytes:
+//!
+//! | target | how the header is made right |
+//! |---|---|
+//! | [`FileTarget`] | written over at the end, then the file gets its name |
+//! | [`SeekTarget`] | written over at the end, in any `AsyncWrite + AsyncSeek` |
+//! | [`SpoolTarget`] | the frame is kept (memory, then a temporary file) and copied out at the end, into any `AsyncWrite` |
+//! | [`MemoryTarget`] | written over at the end, in a `Vec<u8>` |
+
+mod file;
+mod memory;
+mod seek;
+mod spool;
+
+use std::io;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+
+pub use file::FileTarget;
+pub use memory::MemoryTarget;
+pub use seek::SeekTarget;
+pub use spool::SpoolTarget;
+
+/// A place that a frame is written to.
+///
+/// Bytes arrive in the order of the file: the header (provisional: its length is final, its totals are not), the
+/// chunks by number, and the tail (index and trailer). One last call brings the final header and makes the frame
+/// valid.
+///
+/// # Contract
+/// - **State lives in the target.** Every method may return `Pending` and be called again any time later with the
+///   same arguments; nothing may depend on a future being kept. In between, no other method is called except
+///   [`poll_abort`](Target::poll_abort) (and `drop`).
+/// - **Errors leave the target usable.** After an error the same call may be made again and goes on where the failed
+///   one stopped: accepted bytes are neither lost nor repeated. When a target cannot keep that promise, it must go on
+///   returning errors.
+/// - **Atomicity.** Before [`poll_commit`](Target::poll_commit) is `Ready(Ok)`, no reader that checks totals takes
+///   what is there for a complete frame.
+/// - **Dropping** a target that is not committed leaves the frame unfinished; it must not block.
+pub trait Target {
+    /// Accepts bytes that follow all earlier ones, by taking them from the front of `bytes`: at least one of them
+    /// when it is `Ready(Ok)`, unless there are none. `part` says what they belong to.
+    fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>>;
+
+    /// Waits until all accepted bytes have been passed on as far as they can be before the frame is final.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Makes the frame final: `header` replaces the provisional header, of the same length. Called after everything
+    /// has been appended; afterwards the bytes are at their place and flushed.
+    fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>>;
+
+    /// Closes what lies underneath, after the frame is final.
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Gives the frame up and removes what can be removed (a temporary file, the parts of an upload).
+    fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let _ = cx;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: Target + ?Sized> Target for Box<T> {
+    fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+        (**self).poll_append(cx, part, bytes)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        (**self).poll_flush(cx)
+    }
+
+    fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
+        (**self).poll_commit(cx, header)
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        (**self).poll_close(cx)
+    }
+
+    fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        (**self).poll_abort(cx)
+    }
+}
+
+/// What a run of bytes of a frame belongs to. Most targets need not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Part {
+    /// The provisional header.
+    Header,
+    /// The chunk with this number.
+    Chunk(u64),
+    /// Index and trailer.
+    Tail,
+}
+
+/// A caller of [`Target`] broke its contract.
+fn header_without_frame() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "a header was committed before one was appended")
+}

@@ -1,0 +1,194 @@
+//! A frame in anything that can be written and seeked.
+
+use std::io::{self, SeekFrom};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use futures::io::{AsyncSeek, AsyncWrite};
+
+use super::{Part, Target};
+
+/// Writes the frame where `writer` stands and goes back to patch the header at the end.
+///
+/// Positions are relative to where the writer stood at first, so a frame may be put into the middle of a file. The
+/// file must not be open in append mode, in which the system moves every write to the end; that is noticed, and an
+/// error.
+#[derive(Debug)]
+pub struct SeekTarget<W> {
+    writer: W,
+    /// Position of the frame, once it has been asked for.
+    start: Option<u64>,
+    /// Bytes that the writer has accepted.
+    accepted: u64,
+    /// Whether the writer stands behind the accepted bytes, as far as is known.
+    in_place: bool,
+    commit: Commit,
+}
+
+/// How far a commit has come.
+#[derive(Debug, Clone, Copy)]
+enum Commit {
+    FlushFrame,
+    SeekHeader,
+    WriteHeader { done: usize },
+    CheckHeader,
+    FlushHeader,
+    SeekEnd,
+    Done,
+}
+
+impl<W> SeekTarget<W> {
+    /// A target that begins where `writer` stands.
+    pub fn new(writer: W) -> Self {
+        Self { writer, start: None, accepted: 0, in_place: true, commit: Commit::FlushFrame }
+    }
+
+    /// The writer.
+    pub fn get_ref(&self) -> &W {
+        &self.writer
+    }
+
+    /// The writer; once the frame is final it stands behind the frame.
+    pub fn into_inner(self) -> W {
+        self.writer
+    }
+}
+
+impl<W: AsyncWrite + AsyncSeek + Unpin> SeekTarget<W> {
+    fn poll_seek(&mut self, cx: &mut Context<'_>, to: SeekFrom) -> Poll<io::Result<u64>> {
+        Pin::new(&mut self.writer).poll_seek(cx, to)
+    }
+
+    fn poll_start(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
+        if let Some(start) = self.start {
+            return Poll::Ready(Ok(start));
+        }
+        let start = ready!(self.poll_seek(cx, SeekFrom::Current(0)))?;
+        self.start = Some(start);
+        Poll::Ready(Ok(start))
+    }
+
+    /// After an error the writer may stand anywhere: asks where, and goes back to the end of what it has accepted.
+    ///
+    /// Some writers (files of async runtimes) accept bytes and fail later. They then stand before the end of what
+    /// they accepted, and those bytes are gone: better an error for good than a frame with a hole.
+    fn poll_resume(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let end = ready!(self.poll_start(cx))? + self.accepted;
+        if !self.in_place {
+            let found = ready!(self.poll_seek(cx, SeekFrom::Current(0)))?;
+            if found < end {
+                return Poll::Ready(Err(io::Error::other(format!(
+                    "the writer has lost bytes that it had accepted: it stands at {found}, expected {end}"
+                ))));
+            }
+            if found > end {
+                ready!(self.poll_seek(cx, SeekFrom::Start(end)))?;
+            }
+            self.in_place = true;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let result = ready!(Pin::new(&mut self.writer).poll_write(cx, bytes));
+        Poll::Ready(match result {
+            Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => Ok(n),
+            // Nothing was written and nothing moved: the one error that does not need a new look at the position.
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            Err(e) => {
+                self.in_place = false;
+                Err(e)
+            }
+        })
+    }
+
+    fn poll_commit_steps(&mut self, cx: &mut Context<'_>, header: &[u8]) -> Poll<io::Result<()>> {
+        if header.len() as u64 > self.accepted {
+            return Poll::Ready(Err(super::header_without_frame()));
+        }
+        let start = ready!(self.poll_start(cx))?;
+        loop {
+            self.commit = match self.commit {
+                // Errors that the writer has put off must show before the header says that all is there.
+                Commit::FlushFrame => {
+                    ready!(self.poll_resume(cx))?;
+                    ready!(self.poll_flush(cx))?;
+                    Commit::SeekHeader
+                }
+                Commit::SeekHeader => {
+                    ready!(self.poll_seek(cx, SeekFrom::Start(start)))?;
+                    Commit::WriteHeader { done: 0 }
+                }
+                Commit::WriteHeader { done } if done < header.len() => {
+                    let n = ready!(self.poll_write(cx, &header[done..]))?;
+                    Commit::WriteHeader { done: done + n }
+                }
+                Commit::WriteHeader { .. } => Commit::CheckHeader,
+                Commit::CheckHeader => {
+                    let (found, expected) =
+                        (ready!(self.poll_seek(cx, SeekFrom::Current(0)))?, start + header.len() as u64);
+                    if found != expected {
+                        return Poll::Ready(Err(io::Error::new(
+                            io::ErrorKind::InvalidInput,
+                            format!(
+                                "the header was not written where it belongs: the writer stands at {found}, expected \
+                                 {expected}; a file must not be open in append mode"
+                            ),
+                        )));
+                    }
+                    Commit::FlushHeader
+                }
+                Commit::FlushHeader => {
+                    ready!(self.poll_flush(cx))?;
+                    Commit::SeekEnd
+                }
+                Commit::SeekEnd => {
+                    let end = start + self.accepted;
+                    ready!(self.poll_seek(cx, SeekFrom::Start(end)))?;
+                    self.in_place = true;
+                    Commit::Done
+                }
+                Commit::Done => return Poll::Ready(Ok(())),
+            };
+        }
+    }
+}
+
+impl<W: AsyncWrite + AsyncSeek + Unpin> Target for SeekTarget<W> {
+    fn poll_append(&mut self, cx: &mut Context<'_>, _: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+        ready!(self.poll_resume(cx))?;
+        if !bytes.is_empty() {
+            let n = ready!(self.poll_write(cx, bytes))?;
+            bytes.advance(n);
+            self.accepted += n as u64;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let result = ready!(Pin::new(&mut self.writer).poll_flush(cx));
+        self.in_place &= result.is_ok();
+        Poll::Ready(result)
+    }
+
+    fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
+        let result = ready!(self.poll_commit_steps(cx, header));
+        if result.is_err() {
+            // Once the frame is flushed the writer moves to and fro, and where it stands says nothing about lost bytes
+            // any more: from there on, begin again with the header only.
+            if !matches!(self.commit, Commit::FlushFrame) {
+                self.commit = Commit::SeekHeader;
+            }
+        }
+        Poll::Ready(result)
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_close(cx)
+    }
+}

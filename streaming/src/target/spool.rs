@@ -1,0 +1,235 @@
+//! A frame for something that can only be written from front to back.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::mem;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use futures::io::AsyncWrite;
+
+use super::{Part, Target};
+use crate::disk::{AppendFile, IoMode, IoTask};
+
+/// How much of a temporary file is read at once when it is copied out.
+const COPY: usize = 1 << 20;
+
+/// Keeps the frame, in memory up to a limit and in a temporary file beyond it, and writes it to `writer` when it is
+/// complete. Nothing reaches the writer before that.
+#[derive(Debug)]
+pub struct SpoolTarget<W> {
+    writer: W,
+    limit: usize,
+    directory: Option<PathBuf>,
+    mode: IoMode,
+    /// Bytes kept so far, here and in the file.
+    kept: u64,
+    memory: VecDeque<Bytes>,
+    file: Option<AppendFile>,
+    commit: Commit,
+}
+
+/// How far a commit has come. A failed step is repeated; what the writer has accepted is not written again.
+#[derive(Debug)]
+enum Commit {
+    FlushSpool,
+    Header { done: usize },
+    Body { at: u64, reading: Option<IoTask<io::Result<Bytes>>>, read: Bytes },
+    Flush,
+    Done,
+}
+
+impl<W> SpoolTarget<W> {
+    /// Up to here a frame is kept in memory unless [`SpoolTarget::memory_limit`] says otherwise: 16 MiB.
+    pub const MEMORY_LIMIT: usize = 16 << 20;
+
+    /// A target that copies the finished frame to `writer`.
+    pub fn new(writer: W) -> Self {
+        Self {
+            writer,
+            limit: Self::MEMORY_LIMIT,
+            directory: None,
+            mode: IoMode::default(),
+            kept: 0,
+            memory: VecDeque::new(),
+            file: None,
+            commit: Commit::FlushSpool,
+        }
+    }
+
+    /// Keeps up to `bytes` in memory before it turns to a temporary file.
+    #[must_use]
+    pub fn memory_limit(mut self, bytes: usize) -> Self {
+        self.limit = bytes;
+        self
+    }
+
+    /// Where the temporary file is made; the system's place for such files by default.
+    #[must_use]
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = Some(directory.into());
+        self
+    }
+
+    /// On which thread the temporary file is read and written.
+    #[must_use]
+    pub fn io_mode(mut self, mode: IoMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// The writer.
+    pub fn get_ref(&self) -> &W {
+        &self.writer
+    }
+
+    /// The writer; once the frame is final it has received all of it.
+    pub fn into_inner(self) -> W {
+        self.writer
+    }
+
+    /// Moves what is in memory to the temporary file, making it if there is none.
+    ///
+    /// Making the file is a short system call and done here and now, so that `poll_append` needs no further state.
+    fn poll_spill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.file.is_none() {
+            let file = match &self.directory {
+                Some(directory) => tempfile::tempfile_in(directory)?,
+                None => tempfile::tempfile()?,
+            };
+            self.file = Some(AppendFile::new(file, self.mode));
+        }
+        let Some(file) = &mut self.file else { return Poll::Ready(Ok(())) };
+        while let Some(bytes) = self.memory.front_mut() {
+            ready!(file.poll_append(cx, bytes))?;
+            if bytes.is_empty() {
+                self.memory.pop_front();
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<W: AsyncWrite + Unpin> SpoolTarget<W> {
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match ready!(Pin::new(&mut self.writer).poll_write(cx, bytes)) {
+            Ok(0) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            result => Poll::Ready(result),
+        }
+    }
+
+    /// Writes the kept bytes from `header_len` on. `at` is the position in the frame of the next byte that is not in
+    /// `read`.
+    fn poll_body(&mut self, cx: &mut Context<'_>, header_len: usize) -> Poll<io::Result<()>> {
+        loop {
+            let Commit::Body { at, reading, read } = &mut self.commit else { return Poll::Ready(Ok(())) };
+            if read.is_empty() {
+                *read = match (&self.file, &mut *reading) {
+                    _ if *at == self.kept => return Poll::Ready(Ok(())),
+                    (None, _) => {
+                        // Pieces are let go as they leave; the header lies in the first ones.
+                        let Some(mut bytes) = self.memory.pop_front() else { return Poll::Ready(Ok(())) };
+                        let header_left = (header_len as u64).saturating_sub(*at).min(bytes.len() as u64);
+                        *at += bytes.len() as u64;
+                        bytes.advance(header_left as usize);
+                        bytes
+                    }
+                    (Some(file), None) => {
+                        *at = (*at).max(header_len as u64);
+                        let (from, file) = (*at, std::sync::Arc::clone(file.file()));
+                        // Lossless: at most COPY.
+                        let len = (self.kept - from).min(COPY as u64) as usize;
+                        *reading = Some(self.mode.run(move || {
+                            let mut bytes = vec![0; len];
+                            file.read_exact_at(&mut bytes, from)?;
+                            Ok(bytes.into())
+                        }));
+                        continue;
+                    }
+                    (Some(_), Some(task)) => {
+                        let result = ready!(Pin::new(task).poll(cx));
+                        *reading = None;
+                        let bytes = result?;
+                        *at += bytes.len() as u64;
+                        bytes
+                    }
+                };
+                continue;
+            }
+            let bytes = mem::take(read);
+            let result = self.poll_write(cx, &bytes);
+            if let Commit::Body { read, .. } = &mut self.commit {
+                *read = bytes;
+                if let Poll::Ready(Ok(n)) = &result {
+                    read.advance(*n);
+                }
+            }
+            ready!(result)?;
+        }
+    }
+}
+
+impl<W: AsyncWrite + Unpin> Target for SpoolTarget<W> {
+    fn poll_append(&mut self, cx: &mut Context<'_>, _: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+        let before = bytes.len();
+        if self.file.is_none() && self.kept + bytes.len() as u64 <= self.limit as u64 {
+            self.memory.push_back(mem::take(bytes));
+        } else {
+            ready!(self.poll_spill(cx))?;
+            if let Some(file) = &mut self.file {
+                ready!(file.poll_append(cx, bytes))?;
+            }
+        }
+        self.kept += (before - bytes.len()) as u64;
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.file {
+            Some(file) => file.poll_flush(cx),
+            None => Poll::Ready(Ok(())),
+        }
+    }
+
+    fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
+        if header.len() as u64 > self.kept {
+            return Poll::Ready(Err(super::header_without_frame()));
+        }
+        loop {
+            self.commit = match &mut self.commit {
+                Commit::FlushSpool => {
+                    ready!(self.poll_flush(cx))?;
+                    Commit::Header { done: 0 }
+                }
+                Commit::Header { done } if *done < header.len() => {
+                    let done = *done;
+                    let n = ready!(self.poll_write(cx, &header[done..]))?;
+                    Commit::Header { done: done + n }
+                }
+                Commit::Header { .. } => Commit::Body { at: 0, reading: None, read: Bytes::new() },
+                Commit::Body { .. } => {
+                    ready!(self.poll_body(cx, header.len()))?;
+                    Commit::Flush
+                }
+                Commit::Flush => {
+                    ready!(Pin::new(&mut self.writer).poll_flush(cx))?;
+                    Commit::Done
+                }
+                Commit::Done => return Poll::Ready(Ok(())),
+            };
+        }
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_close(cx)
+    }
+
+    fn poll_abort(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.memory.clear();
+        self.file = None;
+        Poll::Ready(Ok(()))
+    }
+}
