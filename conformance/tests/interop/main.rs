@@ -7,6 +7,7 @@ mod arrays;
 mod case;
 mod chunk_lengths;
 mod environment;
+mod frame_edits;
 mod matrix;
 mod worker;
 
