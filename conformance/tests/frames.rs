@@ -35,6 +35,7 @@ fn main() {
     for name in ["empty", "blosclz-shuf3", "lz4-50chunks", "backed-lz4-tail"] {
         trials.push(Trial::test(format!("early::{name}: the same bytes again"), move || write_early_again(name)));
     }
+    trials.push(Trial::test("early: damage anywhere ends with a result", damage_old_frames));
     libtest_mimic::run(&arguments, trials).exit();
 }
 
@@ -263,4 +264,40 @@ fn same_bytes(found: &[u8], expected: &[u8]) -> Result<(), Failed> {
         }
         None => Ok(()),
     }
+}
+
+/// Frames of the years 2019 to 2021, each byte of their metadata replaced, and cut at every length.
+fn damage_old_frames() -> Result<(), Failed> {
+    let (registry, limits) = (Registry::linked()?, Limits::default());
+    let read = |bytes: Bytes| -> Result<(), Failed> {
+        let mut opener = FrameOpener::new(bytes.len() as u64, registry, limits);
+        while let Ok(OpenStep::Read(ranges)) = opener.step() {
+            for range in ranges {
+                opener.feed(range.start, bytes.slice(range.start as usize..range.end as usize));
+            }
+        }
+        if let Ok(OpenStep::Done(frame)) = opener.step() {
+            let mut decoder = ChunkDecoder::new(registry);
+            let _ = frame.user_metadata(&mut decoder);
+            for i in 0..frame.nchunks().min(100) {
+                let _ = (frame.entry(i), frame.span(i), frame.chunk_len(i));
+            }
+        }
+        Ok(())
+    };
+    for name in ["beta1-zstd-delta", "beta5-lz4hc-zerochunk-user", "beta5-backed-empty", "616f5b50-lz4-2meta-tail"] {
+        let source = Source::open(&vector("early", name))?;
+        let header = 0..source.frame.header().header_len as usize;
+        for at in header.chain(source.frame.chunks_end() as usize..source.bytes.len()) {
+            for value in [0x00, 0x01, 0x7F, 0x80, 0xFF, source.bytes[at] ^ 1] {
+                let mut bytes = source.bytes.to_vec();
+                bytes[at] = value;
+                read(bytes.into())?;
+            }
+        }
+        for len in 0..source.bytes.len() {
+            read(source.bytes.slice(..len))?;
+        }
+    }
+    Ok(())
 }

@@ -151,20 +151,29 @@ impl FrameHeader {
     /// and the values that only matter for appending are not checked: files that C-Blosc2 wrote in the course of time
     /// have different ones.
     pub fn parse(head: &[u8]) -> Result<Self, FrameError> {
-        let layout = Layout::detect(head)?;
-        let min = layout.min_header_len();
-        if head.len() < min {
-            return Err(FrameError::TooShort { len: head.len() as u64, min: min as u64 });
-        }
-        let header = match layout {
-            Layout::Current => parse_current(head)?,
-            Layout::Early | Layout::Beta => early::parse(head, layout)?,
-        };
+        let header = Self::parse_unfinished(head)?;
         let min_frame = u64::from(header.header_len);
         if header.frame_len < min_frame || i64::try_from(header.frame_len).is_err() {
             return Err(FrameError::FrameLen { found: header.frame_len, min: min_frame, max: i64::MAX as u64 });
         }
         Ok(header)
+    }
+
+    /// As [`parse`](Self::parse), but takes any frame length: a writer that was interrupted has left the provisional
+    /// header, in which it is 0.
+    ///
+    /// # Errors
+    /// Those of `parse` but the ones about the frame length.
+    pub fn parse_unfinished(head: &[u8]) -> Result<Self, FrameError> {
+        let layout = Layout::detect(head)?;
+        let min = layout.min_header_len();
+        if head.len() < min {
+            return Err(FrameError::TooShort { len: head.len() as u64, min: min as u64 });
+        }
+        match layout {
+            Layout::Current => parse_current(head),
+            Layout::Early | Layout::Beta => early::parse(head, layout),
+        }
     }
 
     /// Serialises the fixed part in the layout that the header names. The lengths are written as they stand.

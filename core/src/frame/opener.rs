@@ -67,7 +67,8 @@ pub struct FrameOpener {
     registry: Registry,
     /// What has been fed, in any order.
     pieces: Vec<(u64, Bytes)>,
-    probed: bool,
+    /// What has been asked for.
+    asked: Vec<Range<u64>>,
 }
 
 impl FrameOpener {
@@ -82,7 +83,7 @@ impl FrameOpener {
             limits,
             registry: registry.clone(),
             pieces: Vec::new(),
-            probed: false,
+            asked: Vec::new(),
         }
     }
 
@@ -101,8 +102,7 @@ impl FrameOpener {
     /// # Errors
     /// What is wrong with the frame; [`FrameError::MissingBytes`] when called again without the bytes asked for.
     pub fn step(&mut self) -> Result<OpenStep, FrameError> {
-        if !self.probed {
-            self.probed = true;
+        if self.asked.is_empty() {
             let min = Layout::Early.min_header_len() as u64;
             if self.available < min {
                 return Err(FrameError::TooShort { len: self.available, min });
@@ -111,15 +111,21 @@ impl FrameOpener {
             if self.get(0..(FIXED_LEN as u64).min(self.available)).is_none() {
                 let head = 0..PROBE.min(self.available);
                 let tail = self.available.saturating_sub(PROBE).max(head.end)..self.available;
-                return Ok(OpenStep::Read([head, tail].into_iter().filter(|range| !range.is_empty()).collect()));
+                self.asked = [head, tail].into_iter().filter(|range| !range.is_empty()).collect();
+                return Ok(OpenStep::Read(self.asked.clone()));
             }
         }
         let mut missing = Vec::new();
-        let opened = self.open(&mut missing)?;
-        match opened {
-            Some(frame) => Ok(OpenStep::Done(Box::new(frame))),
-            None => Ok(OpenStep::Read(missing)),
+        if let Some(frame) = self.open(&mut missing)? {
+            return Ok(OpenStep::Done(Box::new(frame)));
         }
+        // Asking twice would go on forever with a source that is shorter than it said.
+        let again = |range: &&Range<u64>| self.asked.iter().any(|a| a.start <= range.start && range.end <= a.end);
+        if let Some(&Range { start, end }) = missing.iter().find(again) {
+            return Err(FrameError::MissingBytes { start, end });
+        }
+        self.asked.extend(missing.iter().cloned());
+        Ok(OpenStep::Read(missing))
     }
 
     /// Opens the frame, or notes what is missing for that. Everything that can be asked for at once is.
@@ -139,7 +145,8 @@ impl FrameOpener {
             }
             found
         };
-        let header_bytes = want(0..header.header_len.into());
+        // Copies, so that the frame does not keep what was read around them.
+        let header_bytes = want(0..header.header_len.into()).map(|bytes| Bytes::copy_from_slice(&bytes));
         // Without the tail it is not known where the index ends. If there is little between the chunks and the end of
         // the frame, all of it is read at once, and else first what tells where the pieces are.
         let end = plan.index_at..header.frame_len;
@@ -193,7 +200,7 @@ impl FrameOpener {
             return Err(FrameError::TrailerLen { offset: end - TRAILER_TAIL as u64 + 1, found, min, max });
         }
         let bytes = want(end - len..end);
-        Ok(bytes.map(|bytes| Located { start: end - len, bytes: Some(bytes) }))
+        Ok(bytes.map(|bytes| Located { start: end - len, bytes: Some(Bytes::copy_from_slice(&bytes)) }))
     }
 
     fn index(

@@ -610,4 +610,11 @@ fn reading_less_than_asked_for_is_an_error_and_not_a_loop() {
     let mut opener = oxiblosc_core::frame::FrameOpener::new(1000, registry(), Limits::default());
     opener.step().unwrap();
     assert!(matches!(opener.step(), Err(FrameError::MissingBytes { .. })));
+    // A source that ends before it said it would.
+    let file = good();
+    let mut opener = oxiblosc_core::frame::FrameOpener::new(file.len() as u64, registry(), Limits::default());
+    opener.step().unwrap();
+    opener.feed(0, file[..1000].to_vec().into());
+    let missing = opener.step().unwrap_err();
+    assert!(matches!(missing, FrameError::MissingBytes { start: 1193, end } if end == file.len() as u64), "{missing}");
 }

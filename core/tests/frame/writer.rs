@@ -1,12 +1,13 @@
 //! What the writer writes opens again and decodes to what was put in.
 
-use oxiblosc_core::chunk::SpecialKind;
+use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader, SpecialKind};
 use oxiblosc_core::frame::{
-    ChunkEntry, FrameParams, FrameWriteError, FrameWriter, Metalayers, Placement, Sequential, SpecialPlacement,
+    ChunkEntry, FrameEditor, FrameError, FrameHeader, FrameParams, FrameWriteError, FrameWriter, Metalayers, Placement,
+    Sequential, SpecialPlacement,
 };
 use oxiblosc_core::{Limits, Registry};
 
-use super::support::{decode, encode, noise, open, open_counting, ramp, registry, write};
+use super::support::{chunk_bytes, decode, encode, noise, open, open_counting, ramp, registry, write};
 
 #[test]
 fn lengths_around_chunk_and_type_size() {
@@ -48,7 +49,7 @@ fn many_chunks_have_a_compressed_index_and_open_in_two_rounds() {
 #[test]
 fn an_empty_registry_stores_index_and_metalayers() {
     let params = FrameParams::new(encode(4), 40);
-    let chunk = super::support::chunk_bytes(
+    let chunk = chunk_bytes(
         &write(&params, [&ramp(40)[..]], &[]).unwrap(),
         &open(&write(&params, [&ramp(40)[..]], &[]).unwrap()).unwrap(),
         0,
@@ -68,7 +69,7 @@ fn an_empty_registry_stores_index_and_metalayers() {
     file[..header.len()].copy_from_slice(&header);
     let frame = open(&file).unwrap();
     assert_eq!(frame.nchunks(), 1000);
-    let mut decoder = oxiblosc_core::chunk::ChunkDecoder::new(&Registry::empty());
+    let mut decoder = ChunkDecoder::new(&Registry::empty());
     assert_eq!(frame.vlmetalayer("n", &mut decoder).unwrap().unwrap(), [7; 1000]);
 }
 
@@ -165,7 +166,7 @@ fn metalayers_of_both_kinds_come_back_in_order() {
         let frame = open(&file).unwrap();
         assert_eq!(frame.metalayers(), &params.metalayers);
         assert!(frame.trailer().vlmetalayers.names().eq(vl.iter().map(|(n, _)| *n)));
-        let mut decoder = oxiblosc_core::chunk::ChunkDecoder::new(registry());
+        let mut decoder = ChunkDecoder::new(registry());
         for (name, content) in &vl {
             assert_eq!(frame.vlmetalayer(name, &mut decoder).unwrap().as_ref(), Some(content), "{name:?}");
         }
@@ -186,6 +187,52 @@ fn the_promise_holds_until_a_length_changes() {
     assert!(frame.is_in_order());
     assert!(!Sequential { cbytes: promise.cbytes + 1, ..promise }.holds(frame.header()));
     assert_eq!(decode(&file, &frame).unwrap(), zeros);
+}
+
+#[test]
+fn blocks_of_variable_length() {
+    let encode = encode(1);
+    let mut encoder = ChunkEncoder::new(&encode, registry()).unwrap();
+    for (chunk_size, flags) in [(1000, 0x93), (0, 0xD3)] {
+        let mut writer = FrameWriter::new(&FrameParams::new(encode.clone(), chunk_size), registry()).unwrap();
+        let mut file = writer.header();
+        let mut data = Vec::new();
+        for len in [1000, 1000, 990] {
+            let part = ramp(len);
+            let chunk = encoder.encode_blocks(&[&part[..10], &part[10..]], &ChunkContext::default()).unwrap();
+            file.extend_from_slice(writer.push(&chunk).unwrap().bytes(&chunk));
+            data.extend(part);
+        }
+        let regular = encoder.encode(&ramp(10), &ChunkContext::default()).unwrap();
+        let mixed = writer.push(&regular).unwrap_err();
+        assert!(matches!(mixed, FrameWriteError::MixedBlocks { chunk: 3, variable: false }), "{mixed}");
+        file.extend(writer.finish().unwrap());
+        let header = writer.header();
+        file[..header.len()].copy_from_slice(&header);
+        assert_eq!(file[25], flags);
+        let frame = open(&file).unwrap();
+        assert!(frame.header().vl_blocks);
+        assert_eq!(decode(&file, &frame).unwrap(), data);
+        let mut editor = FrameEditor::new(&frame, registry()).unwrap();
+        assert!(matches!(editor.insert(0, &regular), Err(FrameWriteError::MixedBlocks { .. })));
+        editor
+            .delete(2)
+            .or_else(|_| {
+                editor.learn(2, &ChunkHeader::parse(&chunk_bytes(&file, &frame, 2).unwrap()).unwrap())?;
+                editor.delete(2)
+            })
+            .unwrap();
+        assert_eq!(editor.nbytes(), 2000);
+    }
+}
+
+#[test]
+fn a_frame_that_was_not_finished_has_a_header_that_says_so() {
+    let params = FrameParams::new(encode(4), 400);
+    let header = FrameWriter::new(&params, registry()).unwrap().header();
+    assert!(matches!(open(&header), Err(FrameError::FrameLen { found: 0, .. })));
+    let header = FrameHeader::parse_unfinished(&header).unwrap();
+    assert_eq!((header.frame_len, header.header_len, header.typesize), (0, 97, 4));
 }
 
 #[test]
