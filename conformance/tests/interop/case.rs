@@ -1,8 +1,12 @@
 //! The settings of one round trip, for both sides.
 
-use oxiblosc::core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, EncodeParams, SplitMode};
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use oxiblosc::core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkFormat, EncodeParams, SplitMode};
 use oxiblosc::core::pipeline::FilterSlots;
 use oxiblosc::core::{CodecId, FilterId, Registry};
+use oxiblosc::streaming::{Pool, ReadError, ReadOptions, WriteOptions, blocking};
 use serde_json::{Value, json};
 
 /// The five codecs that both sides write, with their names.
@@ -30,13 +34,20 @@ pub(crate) struct Case {
     pub(crate) block_size: Option<usize>,
     pub(crate) split: SplitMode,
     pub(crate) dict: bool,
+    /// The other side is told otherwise.
+    pub(crate) format: ChunkFormat,
 }
 
 impl Case {
     pub(crate) fn new(codec: CodecId, level: u8, typesize: usize, filters: &[(FilterId, u8)]) -> Self {
         let filters = filters.to_vec();
-        let split = SplitMode::default();
-        Self { codec, codec_meta: 0, level, typesize, filters, block_size: None, split, dict: false }
+        let (split, format) = (SplitMode::default(), ChunkFormat::Blosc2);
+        Self { codec, codec_meta: 0, level, typesize, filters, block_size: None, split, dict: false, format }
+    }
+
+    /// Whether delta is among the filters.
+    pub(crate) fn has_delta(&self) -> bool {
+        self.filters.iter().any(|(id, _)| *id == FilterId::DELTA)
     }
 
     /// For this side.
@@ -50,7 +61,7 @@ impl Case {
             block_size: self.block_size,
             split: self.split,
             use_dict: self.dict,
-            ..EncodeParams::default()
+            format: self.format,
         }
     }
 
@@ -83,6 +94,48 @@ impl Case {
             Err(error) => panic!("{self:?}, {} bytes: {error}", data.len()),
         }
     }
+}
+
+/// A frame made by this side.
+#[track_caller]
+pub(crate) fn write_frame(case: &Case, chunk_size: usize, data: &[u8]) -> Vec<u8> {
+    let options = WriteOptions::new(case.params()).chunk_size(chunk_size).pool(pool());
+    let written = blocking::FrameWriter::in_memory(options).and_then(|mut writer| {
+        writer.push(data.to_vec().into())?;
+        writer.finish()?;
+        Ok(writer.into_bytes())
+    });
+    match written {
+        Ok(frame) => frame,
+        Err(error) => panic!("{case:?}, {} bytes in chunks of {chunk_size}: {error}", data.len()),
+    }
+}
+
+/// What this side makes of a frame.
+pub(crate) fn read_frame(frame: &[u8]) -> Result<Vec<u8>, String> {
+    let options = ReadOptions::new().pool(pool());
+    let read = || {
+        let reader = blocking::FrameReader::with_options(frame.to_vec(), options)?;
+        let mut data = Vec::new();
+        for chunk in reader.chunks() {
+            data.extend_from_slice(&chunk?);
+        }
+        Ok::<_, ReadError>(data)
+    };
+    read().map_err(|e| e.to_string())
+}
+
+/// The encoded chunks of a frame.
+pub(crate) fn chunks_of(frame: &[u8]) -> Vec<Bytes> {
+    let options = ReadOptions::new().pool(pool());
+    let reader = blocking::FrameReader::with_options(frame.to_vec(), options).expect("a frame made here");
+    let nchunks = reader.as_async().nchunks();
+    (0..nchunks).map(|i| reader.encoded_chunk(i).expect("a frame made here")).collect()
+}
+
+fn pool() -> &'static Pool {
+    static POOL: LazyLock<Pool> = LazyLock::new(Pool::per_processor);
+    &POOL
 }
 
 /// What this side makes of a chunk.

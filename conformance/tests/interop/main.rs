@@ -4,11 +4,16 @@
 //! tests are skipped and say so; with `CI=true` that is a failure.
 
 mod arrays;
+mod blosc1;
 mod case;
 mod chunk_lengths;
 mod environment;
 mod frame_edits;
+mod frame_lengths;
+mod generated;
 mod matrix;
+mod random;
+mod vl_blocks;
 mod worker;
 
 use serde_json::json;

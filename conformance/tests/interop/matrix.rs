@@ -3,10 +3,11 @@
 use std::fmt;
 use std::ops::AddAssign;
 
+use bytes::Bytes;
 use serde_json::json;
 
 use crate::arrays::{self, Array};
-use crate::case::{CODECS, Case, PIPELINES, decode};
+use crate::case::{CODECS, Case, PIPELINES, chunks_of, decode, read_frame, write_frame};
 use crate::worker::Worker;
 
 const LEVELS: [u8; 4] = [0, 1, 5, 9];
@@ -96,20 +97,24 @@ fn both_ways(array: &Array, case: &Case, worker: &mut Worker) -> Sizes {
     // Three chunks, the last one short.
     let chunk_size = array.bytes.len() / 5 * 2 / array.typesize * array.typesize;
 
-    let ours: Vec<_> = array.bytes.chunks(chunk_size).map(|data| case.encode(data)).collect();
-    let chunks: Vec<_> = ours.iter().map(Vec::as_slice).collect();
+    let frame = write_frame(case, chunk_size, &array.bytes);
+    let back = worker.call("frames.read", json!({}), &[&frame]).into_blob();
+    assert!(back == array.bytes, "{} ours to python, frame: {case:?}", array.name);
+    let ours = chunks_of(&frame);
+    let chunks: Vec<_> = ours.iter().map(|chunk| &chunk[..]).collect();
     let back = worker.call("chunks.decompress_each", json!({}), &chunks).blobs.concat();
-    assert!(back == array.bytes, "{} ours to python: {case:?}", array.name);
+    assert!(back == array.bytes, "{} ours to python, chunks: {case:?}", array.name);
 
     let mut settings = case.to_json();
     settings["chunksize"] = chunk_size.into();
     let written = worker.call("frames.write", json!({ "case": settings }), &[&array.bytes]);
     assert_eq!(written.value["reads_back"], true, "{} {case:?}", array.name);
-    let [_frame, theirs @ ..] = written.blobs.as_slice() else { panic!("a frame and its chunks") };
+    let [frame, theirs @ ..] = written.blobs.as_slice() else { panic!("a frame and its chunks") };
+    let back = read_frame(frame).unwrap_or_else(|e| panic!("{} python to ours, frame: {case:?}: {e}", array.name));
+    assert!(back == array.bytes, "{} python to ours, frame: {case:?}", array.name);
     let back: Result<Vec<_>, _> = theirs.iter().map(|chunk| decode(chunk)).collect();
-    let back = back.unwrap_or_else(|e| panic!("{} python to ours: {case:?}: {e}", array.name));
-    assert!(back.concat() == array.bytes, "{} python to ours: {case:?}", array.name);
+    let back = back.unwrap_or_else(|e| panic!("{} python to ours, chunks: {case:?}: {e}", array.name));
+    assert!(back.concat() == array.bytes, "{} python to ours, chunks: {case:?}", array.name);
 
-    let total = |chunks: &[Vec<u8>]| chunks.iter().map(Vec::len).sum();
-    Sizes { ours: total(&ours), theirs: total(theirs) }
+    Sizes { ours: ours.iter().map(Bytes::len).sum(), theirs: theirs.iter().map(Vec::len).sum() }
 }

@@ -45,9 +45,19 @@ impl ChunkDecoder {
 
     /// Decodes a whole chunk into a new buffer.
     pub fn decode(&mut self, chunk: &[u8], ctx: &ChunkContext<'_>) -> Result<Vec<u8>, ChunkError> {
+        self.decode_on(chunk, ctx, &Inline)
+    }
+
+    /// Decodes a whole chunk into a new buffer, its blocks spread over the workers of `executor`.
+    pub fn decode_on(
+        &mut self,
+        chunk: &[u8],
+        ctx: &ChunkContext<'_>,
+        executor: &dyn Executor,
+    ) -> Result<Vec<u8>, ChunkError> {
         let map = self.map(chunk)?;
         let mut dst = vec![0; map.header().nbytes];
-        self.decode_all(&map, chunk, ctx, &mut dst, &Inline)?;
+        self.decode_all(&map, chunk, ctx, &mut dst, executor)?;
         Ok(dst)
     }
 

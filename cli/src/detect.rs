@@ -1,0 +1,61 @@
+//! What kind of file the bytes are.
+
+use oxiblosc::core::chunk::{ChunkError, ChunkHeader};
+use thiserror::Error;
+
+/// Bytes from the start of a file that [`Kind::of`] wants to see; fewer when the file is shorter.
+pub(crate) const HEAD_LEN: u64 = 64;
+
+/// What kind of file the bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A contiguous frame of any age.
+    Frame,
+    /// A chunk of Blosc 1 or 2.
+    Chunk,
+}
+
+impl Kind {
+    /// The kind of a file that starts with `head`.
+    pub(crate) fn of(head: &[u8]) -> Result<Self, ForeignError> {
+        // Contiguous frame format document: a msgpack array whose first element is the 8-byte string "b2frame\0".
+        // The byte of the array differs between the ages of the format.
+        if head.get(2..10) == Some(b"b2frame\0") {
+            return Ok(Self::Frame);
+        }
+        // A chunk has no magic number. If its header makes sense it is taken for one, and the decoder checks the rest.
+        match ChunkHeader::parse(head) {
+            Ok(_) => Ok(Self::Chunk),
+            Err(chunk) => Err(ForeignError { chunk }),
+        }
+    }
+}
+
+/// The bytes are of no kind that can be read.
+#[derive(Debug, Error)]
+#[error("neither a frame (no `b2frame` at offset 2) nor a chunk: {chunk}")]
+pub(crate) struct ForeignError {
+    #[source]
+    chunk: ChunkError,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds() {
+        let kind = |head: &[u8]| Kind::of(head).ok();
+        assert_eq!(kind(b"\x9e\xa8b2frame\0\xd2\0\0\0\x61"), Some(Kind::Frame));
+        assert_eq!(kind(b"\x9b\xa8b2frame\0"), Some(Kind::Frame));
+        // A stored chunk of five bytes from C-Blosc 1, and an empty one from C-Blosc2.
+        assert_eq!(kind(b"\x02\x01\x12\x01\x05\0\0\0\x05\0\0\0\x15\0\0\0hello"), Some(Kind::Chunk));
+        let empty = b"\x05\x01\x07\x01\0\0\0\0\x01\0\0\0\x20\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0";
+        assert_eq!(kind(empty), Some(Kind::Chunk));
+        for foreign in
+            [b"".as_slice(), b"b2frame\0", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"plain text, and not too short"]
+        {
+            assert_eq!(kind(foreign), None, "{foreign:?}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What can go wrong, and the exit status that says so.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::io;
+
+use thiserror::Error;
+
+/// Why a command failed.
+#[derive(Debug, Error)]
+pub(crate) enum CliError {
+    /// The command line asks for something that does not exist or does not go together.
+    #[error("{0}")]
+    Usage(String),
+    /// A file could not be read or written.
+    #[error("{name}")]
+    Io {
+        /// The file, or what stands for it.
+        name: String,
+        source: io::Error,
+    },
+    /// The content of a file is bad.
+    #[error("{name}")]
+    Data {
+        /// The file, or what stands for it.
+        name: String,
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// Whoever reads our standard output has seen enough.
+    #[error("broken pipe")]
+    BrokenPipe,
+}
+
+impl CliError {
+    /// An I/O error on the file called `name`.
+    pub(crate) fn io(name: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { name: name.into(), source }
+    }
+
+    /// An error in the content of the file called `name`.
+    pub(crate) fn data<E: Into<Box<dyn Error + Send + Sync>>>(name: impl Into<String>) -> impl FnOnce(E) -> Self {
+        move |source| Self::Data { name: name.into(), source: source.into() }
+    }
+
+    /// An error of writing to standard output, where a broken pipe is no failure.
+    pub(crate) fn stdout(source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::BrokenPipe => Self::BrokenPipe,
+            _ => Self::Io { name: "standard output".into(), source },
+        }
+    }
+
+    /// The exit status of the command.
+    pub(crate) fn status(&self) -> u8 {
+        match self {
+            Self::BrokenPipe => 0,
+            Self::Io { .. } | Self::Data { .. } => 1,
+            Self::Usage(_) => 2,
+        }
+    }
+}
+
+/// The error and what caused it, in one line.
+pub(crate) fn one_line(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        // Some errors quote their cause in their own message; it need not be said twice.
+        if !text.contains(&message) {
+            let _ = write!(text, ": {message}");
+        }
+        cause = error.source();
+    }
+    // Messages of libraries may have several lines, and file names anything at all.
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Error)]
+    enum Layer {
+        #[error("inner at offset 7")]
+        Inner,
+        #[error("quoting: {0}")]
+        Quoting(#[source] Box<Layer>),
+        #[error("silent\nabout it")]
+        Silent(#[source] Box<Layer>),
+    }
+
+    #[test]
+    fn causes_are_said_once_and_in_one_line() {
+        let error = Layer::Silent(Box::new(Layer::Quoting(Box::new(Layer::Inner))));
+        let error = CliError::data::<Layer>("a.b2frame")(error);
+        assert_eq!(one_line(&error), "a.b2frame: silent about it: quoting: inner at offset 7");
+        assert_eq!(error.status(), 1);
+    }
+}

@@ -1,0 +1,37 @@
+//! Where compressed bytes go: a file that appears whole or not at all, or a stream.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+
+use futures::io::AllowStdIo;
+use oxiblosc::streaming::IoMode;
+use oxiblosc::streaming::target::{FileTarget, SpoolTarget, Target};
+
+use crate::args::Source;
+use crate::error::CliError;
+
+/// A target for `destination`. A regular file gets its name when all of it is written; a stream or a device, which
+/// cannot be replaced, gets its bytes then.
+pub(crate) fn target(destination: &Source) -> Result<Box<dyn Target>, CliError> {
+    let Source::Path(path) = destination else {
+        return Ok(Box::new(SpoolTarget::new(AllowStdIo::new(io::stdout())).io_mode(IoMode::Inline)));
+    };
+    let stream = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+    let target: io::Result<Box<dyn Target>> = if stream {
+        OpenOptions::new()
+            .write(true)
+            .open(path)
+            .map(|file| Box::new(SpoolTarget::new(AllowStdIo::new(file)).io_mode(IoMode::Inline)) as _)
+    } else {
+        FileTarget::create(path).map(|target| Box::new(target.io_mode(IoMode::Inline)) as _)
+    };
+    target.map_err(failed(destination))
+}
+
+/// An error of writing to `destination`. When standard output breaks, whoever read it has seen enough.
+pub(crate) fn failed(destination: &Source) -> impl FnOnce(io::Error) -> CliError {
+    move |error| match destination {
+        Source::Standard => CliError::stdout(error),
+        Source::Path(path) => CliError::io(path.display().to_string())(error),
+    }
+}

@@ -1,0 +1,82 @@
+//! `oxiblosc plugins`: the filters and codecs that are linked in.
+
+use std::io::{self, Write};
+
+use oxiblosc::core::codec::CodecTraits;
+use oxiblosc::core::filter::FilterTraits;
+use oxiblosc::core::{IdRange, Registry};
+use serde_json::{Value, json};
+
+use crate::args::PluginsArgs;
+use crate::error::CliError;
+
+/// One filter or codec, ready to be shown.
+struct Row {
+    id: u8,
+    name: &'static str,
+    provider: &'static str,
+    notes: Vec<&'static str>,
+}
+
+pub(crate) fn run(args: &PluginsArgs, registry: &Registry) -> Result<(), CliError> {
+    let codecs: Vec<Row> = registry
+        .codecs()
+        .map(|entry| entry.info())
+        .map(|info| Row { id: info.id.0, name: info.name, provider: info.provider, notes: codec_notes(info.traits) })
+        .collect();
+    let filters: Vec<Row> = registry
+        .filters()
+        .map(|entry| entry.info())
+        .map(|info| Row { id: info.id.0, name: info.name, provider: info.provider, notes: filter_notes(info.traits) })
+        .collect();
+    let mut out = io::stdout().lock();
+    if args.json {
+        let list = |rows: &[Row]| rows.iter().map(Row::to_json).collect::<Vec<_>>();
+        writeln!(out, "{:#}", json!({ "codecs": list(&codecs), "filters": list(&filters) }))
+    } else {
+        table(&mut out, "codecs", &codecs)
+            .and_then(|()| writeln!(out))
+            .and_then(|()| table(&mut out, "filters", &filters))
+    }
+    .and_then(|()| out.flush())
+    .map_err(CliError::stdout)
+}
+
+fn codec_notes(traits: CodecTraits) -> Vec<&'static str> {
+    let mut notes = vec![if traits.encode { "reads and writes" } else { "reads only" }];
+    notes.extend(traits.dict.then_some("dictionaries"));
+    notes
+}
+
+fn filter_notes(traits: FilterTraits) -> Vec<&'static str> {
+    vec![if traits.lossy { "lossy" } else { "lossless" }]
+}
+
+impl Row {
+    fn range(&self) -> &'static str {
+        match IdRange::of(self.id) {
+            IdRange::Blosc => "blosc",
+            IdRange::Registered => "registered",
+            IdRange::User => "user",
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "name": self.name,
+            "range": self.range(),
+            "provider": self.provider,
+            "notes": self.notes,
+        })
+    }
+}
+
+fn table(out: &mut impl Write, title: &str, rows: &[Row]) -> io::Result<()> {
+    writeln!(out, "{title}")?;
+    for row in rows {
+        let notes = row.notes.join(", ");
+        writeln!(out, "  {:>3}  {:<16} {:<11} {:<20} {notes}", row.id, row.name, row.range(), row.provider)?;
+    }
+    Ok(())
+}

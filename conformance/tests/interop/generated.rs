@@ -1,0 +1,234 @@
+//! Generated combinations of everything, both ways.
+//!
+//! `OXIBLOSC_INTEROP_CASES` sets how many (2,000), `OXIBLOSC_INTEROP_SEED` where they start. A failure names the seed
+//! of its case, with which that case alone comes back: `OXIBLOSC_INTEROP_SEED=<seed> OXIBLOSC_INTEROP_CASES=1`.
+
+use std::env;
+
+use oxiblosc::core::chunk::SplitMode;
+use oxiblosc::core::{CodecId, FilterId};
+use serde_json::json;
+
+use crate::arrays::{self, Array};
+use crate::case::{CODECS, Case, decode, read_frame, write_frame};
+use crate::random::Random;
+use crate::worker::Worker;
+
+const SEED: u64 = 20_190_819;
+const CASES: u64 = 2000;
+
+const TYPESIZES: [usize; 21] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 32, 255, 256, 300];
+
+/// Settings, data, and how they are stored.
+struct Generated {
+    seed: u64,
+    case: Case,
+    data: Vec<u8>,
+    /// Chunk size of a frame; a lone chunk if `None`.
+    chunk_size: Option<usize>,
+}
+
+#[test]
+fn combinations() {
+    let Some(mut worker) = Worker::start() else { return };
+    let number = |name: &str, default| {
+        env::var(name).map_or(default, |value| value.parse().unwrap_or_else(|e| panic!("{name}: {value:?}: {e}")))
+    };
+    let (first, count) = (number("OXIBLOSC_INTEROP_SEED", SEED), number("OXIBLOSC_INTEROP_CASES", CASES));
+    let arrays = arrays::NAMES.map(arrays::load);
+    let mut skipped = 0;
+    for seed in first..first + count {
+        let generated = Generated::new(seed, &arrays);
+        generated.ours_to_python(&mut worker);
+        skipped += u64::from(!generated.python_to_ours(&mut worker));
+    }
+    println!("{count} cases from seed {first}, {skipped} of them not written correctly by C-Blosc2");
+    assert!(skipped <= count.div_ceil(4), "{skipped} of {count} cases could not be written by C-Blosc2");
+}
+
+impl Generated {
+    fn new(seed: u64, arrays: &[Array]) -> Self {
+        let mut random = Random::new(seed);
+        let typesize = random.pick(&TYPESIZES);
+        let (_, codec) = random.pick(&CODECS);
+        let mut case = Case::new(codec, random.below(10) as u8, typesize, &pipeline(&mut random, typesize));
+        case.split = random.pick(&[SplitMode::Always, SplitMode::Never, SplitMode::Auto, SplitMode::ForwardCompat]);
+        case.dict = matches!(codec, CodecId::ZSTD | CodecId::LZ4 | CodecId::LZ4HC) && random.one_in(4);
+        if random.one_in(2) {
+            let items = 1 + random.spread(40_000 / typesize);
+            case.block_size = Some(items * typesize + if random.one_in(8) { random.below(typesize) } else { 0 });
+        }
+        // Level 9 of zstd takes as long as hundreds of others.
+        let max = if codec == CodecId::ZSTD && case.level == 9 { 40_000 } else { 300_000 };
+        let mut length = length(&mut random, &case, max);
+        let chunk_size = random.one_in(2).then(|| typesize * (1 + random.spread(max / typesize)));
+        if chunk_size.is_some() {
+            // Of a frame, C-Blosc2 reads whole items.
+            length -= length % typesize;
+        }
+        let data = data(&mut random, arrays, typesize, length);
+        Self { seed, case, data, chunk_size }
+    }
+
+    fn told(&self) -> String {
+        let Self { seed, case, data, chunk_size } = self;
+        format!("OXIBLOSC_INTEROP_SEED={seed}: {case:?}, {} bytes, chunk size {chunk_size:?}", data.len())
+    }
+
+    fn ours_to_python(&self, worker: &mut Worker) {
+        let (op, encoded) = match self.chunk_size {
+            None => ("chunks.decompress", self.case.encode(&self.data)),
+            Some(size) => ("frames.read", write_frame(&self.case, size, &self.data)),
+        };
+        let here = self.decoded(&encoded);
+        if !self.is_lossy() {
+            assert!(here == self.data, "ours to ours: {}", self.told());
+        }
+        let there = worker.try_call(op, &json!({}), &[&encoded]);
+        let there = there.unwrap_or_else(|e| panic!("ours to python: {}: {e}", self.told())).into_blob();
+        assert!(there == here, "ours to python: {}", self.told());
+    }
+
+    /// Whether C-Blosc2 could write the data.
+    fn python_to_ours(&self, worker: &mut Worker) -> bool {
+        if self.spoiled_by_writer() {
+            return false;
+        }
+        let mut settings = self.case.to_json();
+        let op = match self.chunk_size {
+            None => "chunks.compress",
+            Some(size) => {
+                settings["chunksize"] = size.into();
+                "frames.write"
+            }
+        };
+        let Ok(answer) = worker.try_call(op, &json!({ "case": settings }), &[&self.data]) else { return false };
+        let encoded = &answer.blobs[0];
+        let there = if self.is_lossy() {
+            let op = if self.chunk_size.is_none() { "chunks.decompress" } else { "frames.read" };
+            match worker.try_call(op, &json!({}), &[encoded]) {
+                Ok(answer) => answer.into_blob(),
+                Err(_) => return false,
+            }
+        } else {
+            let reads_back = answer.value.as_bool().or_else(|| answer.value["reads_back"].as_bool());
+            if reads_back != Some(true) {
+                return false;
+            }
+            self.data.clone()
+        };
+        assert!(self.decoded(encoded) == there, "python to ours: {}", self.told());
+        true
+    }
+
+    fn decoded(&self, encoded: &[u8]) -> Vec<u8> {
+        let decoded = if self.chunk_size.is_none() { decode(encoded) } else { read_frame(encoded) };
+        decoded.unwrap_or_else(|e| panic!("{}: {e}", self.told()))
+    }
+
+    fn is_lossy(&self) -> bool {
+        self.case.filters.iter().any(|(id, _)| is_lossy(*id))
+    }
+
+    /// Data that C-Blosc2 stores in a way from which they cannot be restored, whatever reads them, or only by chance.
+    fn spoiled_by_writer(&self) -> bool {
+        let Self { case, data, chunk_size, .. } = self;
+        let filters = &case.filters;
+        let delta = filters.iter().position(|(id, _)| *id == FilterId::DELTA);
+        let truncation = filters.iter().position(|(id, _)| is_lossy(*id));
+        let broken_item = !data.len().is_multiple_of(case.typesize);
+        // The block size in the header is the one asked for, that of the blocks a multiple of the type size.
+        let chunk = chunk_size.unwrap_or(data.len()).min(data.len());
+        let last = chunk_size.map_or(data.len(), |size| data.len() % size);
+        let block_size = case.block_size.is_some_and(|size| {
+            !size.is_multiple_of(case.typesize) && size > case.typesize
+                || broken_item && (size >= chunk || size >= last)
+        });
+        // The third filter of a pipeline writes into the caller's data.
+        filters.len() > 2
+            // A rest that does not fill a word is not written.
+            || broken_item && (delta.is_some() || truncation.is_some())
+            // Later blocks refer to the first one as it was before truncation.
+            || delta.is_some() && truncation.is_some()
+            || block_size
+    }
+}
+
+fn is_lossy(id: FilterId) -> bool {
+    matches!(id, FilterId::TRUNC_PREC | FilterId::INT_TRUNC)
+}
+
+/// Up to three filters in any order.
+fn pipeline(random: &mut Random, typesize: usize) -> Vec<(FilterId, u8)> {
+    let mut filters = Vec::new();
+    for _ in 0..random.pick(&[0, 1, 1, 1, 2, 2, 3]) {
+        let id = random.pick(&[
+            FilterId::SHUFFLE,
+            FilterId::SHUFFLE,
+            FilterId::BITSHUFFLE,
+            FilterId::DELTA,
+            FilterId::TRUNC_PREC,
+            FilterId::INT_TRUNC,
+            FilterId::BYTEDELTA,
+        ]);
+        let meta = match id {
+            FilterId::SHUFFLE if random.one_in(6) => 1 + random.below(20) as u8,
+            // Without its meta byte it takes the type size of the frame, which a lone chunk does not have.
+            FilterId::BYTEDELTA => typesize.min(255) as u8,
+            FilterId::TRUNC_PREC if typesize == 4 => 1 + random.below(22) as u8,
+            FilterId::TRUNC_PREC if typesize == 8 => 1 + random.below(51) as u8,
+            FilterId::INT_TRUNC if matches!(typesize, 1 | 2 | 4 | 8) => 1 + random.below(8 * typesize - 1) as u8,
+            FilterId::TRUNC_PREC | FilterId::INT_TRUNC => continue,
+            _ => 0,
+        };
+        if !filters.iter().any(|(other, _)| *other == id) {
+            filters.push((id, meta));
+        }
+    }
+    filters
+}
+
+/// Nothing, little, around the limits of items and blocks, or anything.
+fn length(random: &mut Random, case: &Case, max: usize) -> usize {
+    let block = case.block_size.unwrap_or(1 << 15);
+    let near = |random: &mut Random, n: usize| (n + random.below(3)).saturating_sub(1);
+    match random.below(8) {
+        0 => random.pick(&[0, 1, 31, 32, 33]),
+        1 => near(random, case.typesize),
+        2 => near(random, block),
+        3 => {
+            let blocks = 1 + random.below(8);
+            near(random, block * blocks)
+        }
+        4 => case.typesize * random.spread(max / case.typesize),
+        _ => random.spread(max),
+    }
+    .min(max)
+}
+
+/// Real data, or the kinds that take a way of their own through the encoder.
+fn data(random: &mut Random, arrays: &[Array], typesize: usize, length: usize) -> Vec<u8> {
+    let real = |random: &mut Random| {
+        let bytes = &arrays[random.below(arrays.len())].bytes;
+        let start = random.below(bytes.len() - length);
+        bytes[start..][..length].to_vec()
+    };
+    match random.below(10) {
+        0 => vec![0; length],
+        1 => vec![random.below(256) as u8; length],
+        2 => random.bytes(length),
+        3 => {
+            // Counting items.
+            let item = |i: usize| (0..typesize).map(move |byte| if byte < 4 { (i >> (8 * byte)) as u8 } else { 0 });
+            (0..length.div_ceil(typesize)).flat_map(item).take(length).collect()
+        }
+        4 => {
+            // Zeros, and something behind them.
+            let mut data = real(random);
+            let zeros = random.below(length + 1);
+            data[..zeros].fill(0);
+            data
+        }
+        _ => real(random),
+    }
+}
