@@ -60,6 +60,10 @@ impl FileTarget {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let (file, temporary) = builder.tempfile_in(directory)?.into_parts();
+        // Whoever could read the old file can read the new one, and nobody else.
+        if let Ok(replaced) = destination.metadata() {
+            file.set_permissions(replaced.permissions())?;
+        }
         let place = Place::Temporary { temporary: Arc::new(Mutex::new(Some(temporary))), destination };
         Ok(Self::new(file, place))
     }
