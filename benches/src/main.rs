@@ -54,7 +54,7 @@ fn run(args: &Args) -> Result<usize> {
     let sources = sources(&args.data)?;
     let mut session = Session { c: CBlosc2::load()?, form, report: Report::default(), failures: Vec::new() };
     let wanted = |group: &str| args.only.is_empty() || args.only.iter().any(|name| name == group);
-    let [chunks, filters, accesses, _streams] = form.time();
+    let [chunks, filters, accesses, streams] = form.time();
     if wanted("filter") {
         group::filter::run(&mut session, filters)?;
     }
@@ -63,6 +63,9 @@ fn run(args: &Args) -> Result<usize> {
     }
     if wanted("access") {
         group::access::run(&mut session, accesses)?;
+    }
+    if wanted("stream") {
+        group::stream::run(&mut session, streams)?;
     }
     session.report.finish();
     print!("{}", table::render(&session.report));

@@ -3,6 +3,7 @@
 pub mod access;
 pub mod chunk;
 pub mod filter;
+pub mod stream;
 
 use std::time::{Duration, Instant};
 
@@ -103,6 +104,6 @@ impl Clock {
     pub fn next(&mut self, most: Duration) -> Pace {
         let share = self.end.saturating_duration_since(Instant::now()) / self.left.max(1);
         self.left = self.left.saturating_sub(1);
-        Pace { budget: most.min(share), min_rounds: 3, max_rounds: 201 }
+        Pace { budget: most.min(share), good_rounds: 9, min_rounds: 3, max_rounds: 201 }
     }
 }

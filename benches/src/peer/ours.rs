@@ -4,6 +4,7 @@ use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, EncodeParam
 use oxiblosc_core::executor::{Executor, Inline};
 use oxiblosc_core::registry::Registry;
 use oxiblosc_plugins as _;
+use oxiblosc_streaming::Pool;
 
 use super::ChunkCodec;
 use crate::settings::Settings;
@@ -32,12 +33,12 @@ impl Chunks {
     /// An encoder and a decoder for these settings.
     ///
     /// # Errors
-    /// When a plugin is missing, or threads cannot be started.
+    /// When a plugin is missing.
     pub fn new(settings: &Settings) -> Result<Self> {
         let registry = Registry::linked().map_err(Error::new)?;
         let encoder = ChunkEncoder::new(&params(settings), registry).map_err(Error::new)?;
         let executor: Box<dyn Executor> =
-            if settings.threads > 1 { Box::new(Pool::new(settings.threads)?) } else { Box::new(Inline) };
+            if settings.threads > 1 { Box::new(Pool::new(settings.threads)) } else { Box::new(Inline) };
         Ok(Self { encoder, decoder: ChunkDecoder::new(registry), executor })
     }
 
@@ -65,33 +66,5 @@ impl ChunkCodec for Chunks {
     fn decompress(&mut self, chunk: &[u8], dst: &mut [u8]) -> Result<()> {
         let ctx = ChunkContext::default();
         self.decoder.decode_into_on(chunk, &ctx, dst, &*self.executor).map_err(Error::new)
-    }
-}
-
-/// The caller's thread and a rayon pool of the others.
-struct Pool {
-    others: rayon_core::ThreadPool,
-    workers: usize,
-}
-
-impl Pool {
-    fn new(workers: usize) -> Result<Self> {
-        let others = rayon_core::ThreadPoolBuilder::new().num_threads(workers - 1).build().map_err(Error::new)?;
-        Ok(Self { others, workers })
-    }
-}
-
-impl Executor for Pool {
-    fn workers(&self) -> usize {
-        self.workers
-    }
-
-    fn run(&self, workers: usize, work: &(dyn Fn(usize) + Sync)) {
-        self.others.in_place_scope(|scope| {
-            for worker in 1..workers.min(self.workers) {
-                scope.spawn(move |_| work(worker));
-            }
-            work(0);
-        });
     }
 }

@@ -5,6 +5,9 @@ use std::fmt::Write;
 use super::{GROUPS, Report, Row};
 use crate::peer::name;
 
+/// Speed that is bought with files larger than this, relative to C-Blosc2's, is not worth having.
+const SIZE_LIMIT: f64 = 1.01;
+
 /// One line per measurement with all its peers, a block per group, then the geometric means and the rows in which a
 /// peer is ahead by most.
 pub fn render(report: &Report) -> String {
@@ -28,6 +31,14 @@ pub fn render(report: &Report) -> String {
             let _ = writeln!(out, "  {:<11}{}  {:.2}", row.group, subject(row), row.speed_ratio);
         }
     }
+    let larger: Vec<&Row> =
+        report.rows.iter().filter(|row| row.peer == name::C && row.size_ratio > SIZE_LIMIT).collect();
+    if !larger.is_empty() {
+        out.push_str("\nlarger than what C-Blosc2 makes of it: the speed of these rows does not count\n");
+    }
+    for row in larger {
+        let _ = writeln!(out, "  {:<11}{}  {:.3}", row.group, subject(row), row.size_ratio);
+    }
     out
 }
 
@@ -37,13 +48,13 @@ fn block(out: &mut String, group: &str, rows: &[&Row]) {
         .into_iter()
         .filter(|peer| rows.iter().any(|row| row.peer == *peer))
         .collect();
-    let _ = write!(out, "{group}\n  {:<82}{:>9}", "", "ours");
+    let _ = write!(out, "{group}\n  {:<84}{:>9}", "", "ours");
     peers.iter().for_each(|peer| out.push_str(&format!("{peer:>18}")));
     let _ = writeln!(out, "{:>8}", "size");
 
     for subjects in rows.chunk_by(|a, b| a.same_subject(b)) {
         let first = subjects[0];
-        let _ = write!(out, "  {:<82}{:>9}", subject(first), speed(first.ours_mbps));
+        let _ = write!(out, "  {:<84}{:>9}", subject(first), speed(first.ours_mbps));
         for peer in &peers {
             match subjects.iter().find(|row| row.peer == *peer) {
                 Some(row) => out.push_str(&format!("{:>11}{:>7.2}", speed(row.peer_mbps), row.speed_ratio)),
@@ -64,7 +75,7 @@ fn speed(mbps: f64) -> String {
 
 fn subject(row: &Row) -> String {
     let Row { workload, codec, filter, level, threads, .. } = row;
-    format!("{workload:<44}{codec:<9}{filter:<13}level {level}  threads {threads}")
+    format!("{workload:<46}{codec:<9}{filter:<13}level {level}  threads {threads}")
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Group `access`: reading and writing parts of what is compressed.
 
+mod file;
 mod item;
 
 use std::time::Duration;
@@ -16,8 +17,9 @@ const RACE: Duration = Duration::from_millis(600);
 /// When the data cannot be loaded; a case that fails is noted and passed over.
 pub fn run(session: &mut Session, time: Duration) -> Result<()> {
     eprintln!("access");
-    let mut clock = Clock::start(time, item::races(session.form));
-    item::run(session, &mut clock)
+    let mut clock = Clock::start(time, item::races(session.form) + file::RACES);
+    item::run(session, &mut clock)?;
+    file::run(session, &mut clock)
 }
 
 /// The same positions in every run: a linear congruential generator's upper bits, in `0..below`.

@@ -129,8 +129,39 @@ pub struct Storage {
 
 /// `blosc2_context`
 pub type Context = c_void;
-/// `blosc2_schunk`
-pub type Schunk = c_void;
+/// The head of `blosc2_schunk`, up to the last field that is needed; only ever behind a pointer.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Schunk {
+    version: u8,
+    compcode: u8,
+    compcode_meta: u8,
+    clevel: u8,
+    splitmode: u8,
+    /// Bytes of an item.
+    pub typesize: i32,
+    blocksize: i32,
+    /// Bytes of a chunk.
+    pub chunksize: i32,
+    flags2: u8,
+    use_dict: u8,
+    filters: [u8; MAX_FILTERS],
+    filters_meta: [u8; MAX_FILTERS],
+    /// Number of chunks.
+    pub nchunks: i64,
+    current_nchunk: i64,
+    /// Decoded bytes.
+    pub nbytes: i64,
+    cbytes: i64,
+    data: *mut c_void,
+    data_len: usize,
+    /// Where it is stored, and how.
+    pub storage: *mut Storage,
+    frame: *mut c_void,
+    cctx: *mut Context,
+    /// The context of all reads.
+    pub dctx: *mut Context,
+}
 /// `b2nd_context_t`
 pub type NdContext = c_void;
 /// `b2nd_array_t`

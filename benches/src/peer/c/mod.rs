@@ -1,7 +1,8 @@
 //! C-Blosc2, loaded at run time from the python-blosc2 wheel.
 
 pub mod ffi;
-pub mod venv;
+mod schunk;
+mod venv;
 
 use std::ffi::c_void;
 
@@ -9,6 +10,7 @@ use super::ChunkCodec;
 use crate::settings::Settings;
 use crate::{Error, Result};
 use ffi::{Api, CParams, Context, DParams};
+pub use schunk::SuperChunk;
 
 /// The library.
 #[derive(Debug, Clone, Copy)]

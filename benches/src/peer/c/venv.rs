@@ -15,7 +15,7 @@ const REQUIREMENTS: &str = include_str!("../../../../conformance/interop/require
 ///
 /// # Errors
 /// When there is no Python, or the packages cannot be installed.
-pub fn library() -> Result<PathBuf> {
+pub(super) fn library() -> Result<PathBuf> {
     let python = environment(&target_dir()?.join("interop-venv"))?;
     // Finding the module without importing it leaves NumPy out of the matter.
     let script = "import importlib.util as u, os; print(os.path.dirname(u.find_spec('blosc2').origin))";
