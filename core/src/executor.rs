@@ -1,12 +1,11 @@
 //! How work on independent blocks reaches threads, without this crate starting any.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Runs a closure on several workers at once and waits for all of them.
 ///
-/// The core hands over one closure and lets every worker draw block numbers from a shared counter, so an executor
-/// need not know how much work there is. `oxiblosc-streaming` implements this for its thread pool.
+/// The core hands over one closure and lets every worker draw blocks from a shared iterator, so an executor need not
+/// know how much work there is. `oxiblosc-streaming` implements this for its thread pool.
 pub trait Executor: Send + Sync {
     /// How many workers [`Executor::run`] may use at once; at least 1.
     fn workers(&self) -> usize;
@@ -28,26 +27,6 @@ impl Executor for Inline {
     fn run(&self, _workers: usize, work: &(dyn Fn(usize) + Sync)) {
         work(0);
     }
-}
-
-/// Calls `task(worker, i)` once for every `i` in `0..count`, spread over the workers of `executor`.
-pub fn for_each(executor: &dyn Executor, count: usize, task: impl Fn(usize, usize) + Sync) {
-    let workers = executor.workers().min(count);
-    if workers <= 1 {
-        (0..count).for_each(|i| task(0, i));
-        return;
-    }
-    // Relaxed is enough: the counter only hands out numbers; results are published by the executor's own join.
-    let next = AtomicUsize::new(0);
-    executor.run(workers, &|worker| {
-        loop {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            if i >= count {
-                break;
-            }
-            task(worker, i);
-        }
-    });
 }
 
 /// Hands the items of `items` to the workers of `executor`, in their order and one at a time, until there are none or
@@ -116,4 +95,52 @@ impl<W> PerWorker<W> {
 /// The value itself, by way of the exclusive borrow.
 pub(crate) fn unlocked<W>(mutex: &mut Mutex<W>) -> &mut W {
     mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads that are started for each call.
+    struct Threads(usize);
+
+    impl Executor for Threads {
+        fn workers(&self) -> usize {
+            self.0
+        }
+
+        fn run(&self, workers: usize, work: &(dyn Fn(usize) + Sync)) {
+            std::thread::scope(|scope| (0..workers).for_each(|worker| drop(scope.spawn(move || work(worker)))));
+        }
+    }
+
+    #[test]
+    fn every_item_once_whatever_the_workers() {
+        for workers in [1, 2, 7] {
+            for count in [0, 1, 2, 100] {
+                let mut bytes = vec![0u8; count];
+                let items = bytes.chunks_mut(1).enumerate();
+                try_for_each(&Threads(workers), count, items, |worker, (i, byte)| {
+                    assert!(worker < workers.min(count));
+                    byte[0] += i as u8;
+                    Ok::<_, ()>(())
+                })
+                .unwrap();
+                assert_eq!(bytes, (0..count as u8).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_ends_the_work() {
+        for workers in [1, 3] {
+            let done = Mutex::new(0);
+            let result = try_for_each(&Threads(workers), 1000, 0..1000, |_, item| {
+                *locked(&done) += 1;
+                if item < 5 { Ok(()) } else { Err(item) }
+            });
+            assert!(result.unwrap_err() >= 5);
+            assert!((6..1000).contains(&*locked(&done)), "{workers} workers");
+        }
+    }
 }

@@ -232,3 +232,96 @@ pub enum PipelineError {
         source: FilterError,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::FilterInfo;
+
+    /// Forward appends its meta byte to what a block looks like: shifts all bytes by one place and puts it first.
+    #[derive(Clone)]
+    struct Push;
+
+    impl Filter for Push {
+        fn forward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
+            dst[1..].copy_from_slice(&src[..src.len() - 1]);
+            dst[0] = ctx.meta;
+            Ok(())
+        }
+
+        fn backward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
+            assert_eq!(src[0], ctx.meta, "undone in another order");
+            dst[..src.len() - 1].copy_from_slice(&src[1..]);
+            dst[src.len() - 1] = 0;
+            Ok(())
+        }
+    }
+
+    fn registry() -> Registry {
+        let mut registry = Registry::empty();
+        for (id, name, traits) in
+            [(160, "push", FilterTraits::LOSSLESS), (161, "push and forget", FilterTraits::FORWARD_ONLY)]
+        {
+            let info = FilterInfo { id: FilterId(id), name, provider: "test", traits, overrides: false };
+            registry.add_filter(info, Box::new(Push)).unwrap();
+        }
+        registry
+    }
+
+    fn slots(filters: &[(u8, u8)]) -> FilterSlots {
+        let filters: Vec<_> = filters.iter().map(|&(id, meta)| (FilterId(id), meta)).collect();
+        FilterSlots::from_list(&filters).unwrap()
+    }
+
+    #[test]
+    fn filters_run_in_slot_order_and_back() {
+        let ctx = BlockContext::new(1);
+        for count in 0..=6 {
+            let list: Vec<(u8, u8)> = (1..=count).map(|meta| (160, meta)).collect();
+            let mut pipeline = Pipeline::new(&slots(&list), &registry()).unwrap();
+            let src = [9, 9, 0, 0, 0, 0, 0, 0];
+            let mut dst = [0xff; 8];
+            pipeline.forward(&ctx, &src, &mut dst).unwrap();
+            let mut expected: Vec<u8> = (1..=count).rev().chain([9, 9]).collect();
+            expected.resize(8, 0);
+            assert_eq!(dst[..], expected);
+            let mut back = [0xff; 8];
+            pipeline.backward(&ctx, &dst, &mut back).unwrap();
+            assert_eq!(back, src);
+        }
+    }
+
+    #[test]
+    fn filters_without_a_way_back_are_left_out_of_it() {
+        let ctx = BlockContext::new(1);
+        let mut pipeline = Pipeline::new(&slots(&[(161, 1), (160, 2), (161, 3)]), &registry()).unwrap();
+        assert!(pipeline.is_lossy() && !pipeline.backward_is_identity());
+        let mut dst = [0xff; 4];
+        pipeline.backward(&ctx, &[2, 7, 7, 7], &mut dst).unwrap();
+        assert_eq!(dst, [7, 7, 7, 0]);
+        pipeline.set(&slots(&[(161, 1)]), &registry()).unwrap();
+        assert!(pipeline.backward_is_identity());
+        pipeline.backward(&ctx, &[1, 2, 3, 4], &mut dst).unwrap();
+        assert_eq!(dst, [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_pipeline_that_cannot_be_set_is_empty() {
+        let mut pipeline = Pipeline::new(&slots(&[(160, 1)]), &registry()).unwrap();
+        let error = pipeline.set(&slots(&[(160, 1), (170, 0)]), &registry()).unwrap_err();
+        assert!(matches!(error, PipelineError::Registry { slot: 1, .. }));
+        assert!(pipeline.is_empty());
+        pipeline.set(&slots(&[(160, 1)]), &registry()).unwrap();
+        assert!(!pipeline.is_empty());
+    }
+
+    #[test]
+    fn six_slots() {
+        assert!(FilterSlots::from_list(&[(FilterId::SHUFFLE, 0); 7]).is_none());
+        let slots =
+            FilterSlots::from_list(&[(FilterId::SHUFFLE, 0), (FilterId::NONE, 0), (FilterId::DELTA, 1)]).unwrap();
+        let active: Vec<_> = slots.active().map(|(slot, filter)| (slot, filter.id, filter.meta)).collect();
+        assert_eq!(active, [(0, FilterId::SHUFFLE, 0), (2, FilterId::DELTA, 1)]);
+        assert!(slots.contains(FilterId::DELTA) && !slots.contains(FilterId::BITSHUFFLE));
+    }
+}

@@ -512,3 +512,11 @@ fn blosc1_headers() {
     assert_eq!(decode(&stored.bytes()).unwrap(), b"abcdefgh");
     assert_eq!(invalid(Raw { nbytes: 7, ..stored }.error()), (12, 24));
 }
+
+/// The alpha of Blosc2 had five slots; what its header has in the place of the sixth is no filter.
+#[test]
+fn the_alpha_had_five_filters() {
+    let raw = Raw { version: 3, filters: [0, 0, 0, 0, 0, 99], ..raw() };
+    assert_eq!(decode(&raw.bytes()).unwrap(), b"abcdefgh");
+    assert!(matches!(Raw { version: 4, ..raw }.error(), ChunkError::Pipeline { .. }));
+}

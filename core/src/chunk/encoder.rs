@@ -291,22 +291,21 @@ impl ChunkEncoder {
 
     /// The filters of a regular chunk: those of the parameters, with one exception.
     ///
-    /// Bit shuffle of a Blosc 1 chunk whose last block ends in part of an item, after a multiple of eight whole ones,
-    /// and of one whose last block is shorter than an item: Blosc 1 copies that rest, C-Blosc2 forgets it when it
-    /// reads such chunks. Byte shuffle, or no filter, is read by both.
+    /// Under the old rule of bit shuffle, C-Blosc2 forgets the end of a last block that is shorter than an item, or
+    /// that ends in part of an item after a multiple of eight whole ones. Blosc 1 does not, but both read the chunk
+    /// right when byte shuffle, or nothing, takes the place of bit shuffle.
     fn slots(&self, plan: &Plan) -> FilterSlots {
-        let slots = self.params.filters;
-        if self.params.format == ChunkFormat::Blosc2 || !slots.contains(FilterId::BITSHUFFLE) {
-            return slots;
-        }
+        let mut slots = self.params.filters;
         let typesize = usize::from(plan.typesize);
         let last = plan.nbytes % plan.blocksize;
         let forgotten = !last.is_multiple_of(typesize) && (last < typesize || (last / typesize).is_multiple_of(8));
-        match self.registry.filter(FilterId::SHUFFLE) {
-            _ if !forgotten => slots,
-            Ok(_) => FilterSlots::SHUFFLE,
-            Err(_) => FilterSlots::NONE,
+        if forgotten && self.params.format != ChunkFormat::Blosc2 {
+            let shuffle = self.registry.filter(FilterId::SHUFFLE).map_or(FilterId::NONE, |entry| entry.info().id);
+            for slot in slots.0.iter_mut().filter(|slot| slot.id == FilterId::BITSHUFFLE) {
+                *slot = FilterSlot { id: shuffle, meta: 0 };
+            }
         }
+        slots
     }
 
     /// Whether `src`, which became all zeros in the filters, may be called zeros: the filters that Blosc knows turn

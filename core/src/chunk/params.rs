@@ -19,7 +19,8 @@ pub struct EncodeParams {
     /// The filters.
     pub filters: FilterSlots,
     /// Bytes of a block; chosen from codec, level and type size when `None`. Rounded down to a multiple of
-    /// `typesize`.
+    /// `typesize`, and taken as it is otherwise (C-Blosc 1 enlarges the blocks of split chunks even when asked for a
+    /// size; there are at least 128 bytes in its blocks here too).
     pub block_size: Option<usize>,
     /// Whether blocks are split into one stream per byte of the type.
     pub split: SplitMode,

@@ -45,4 +45,4 @@ impl Filter for IntTrunc {
     }
 }
 
-register_filter!(FilterId::INT_TRUNC, "int_trunc", FilterTraits::LOSSY, || Box::new(IntTrunc::default()));
+register_filter!(FilterId::INT_TRUNC, "int_trunc", FilterTraits::FORWARD_ONLY, || Box::new(IntTrunc::default()));

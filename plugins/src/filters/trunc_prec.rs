@@ -44,4 +44,4 @@ impl Filter for TruncPrec {
     }
 }
 
-register_filter!(FilterId::TRUNC_PREC, "trunc_prec", FilterTraits::LOSSY, || Box::new(TruncPrec::default()));
+register_filter!(FilterId::TRUNC_PREC, "trunc_prec", FilterTraits::FORWARD_ONLY, || Box::new(TruncPrec::default()));
