@@ -128,17 +128,28 @@ fn check_words(width: usize, src: &[u8], dst: &[u8]) {
 /// Where the strips of `size` begin that cover `0..len` when the last one may overlap the one before it; nothing when
 /// not one fits.
 fn strips(len: usize, size: usize) -> impl Iterator<Item = usize> {
-    slabs(len, size, size).map(|(first, _)| first)
+    slabs(0, len, size, size).map(|(first, _)| first)
 }
 
-/// Begin and length of the slabs that cover `0..len`: each is `size` long, but the last one may be shorter, down to
-/// `least`. If less is left, it is `least` long and overlaps the one before it. Nothing when `least` does not fit.
-fn slabs(len: usize, size: usize, least: usize) -> impl Iterator<Item = (usize, usize)> {
+/// Begin and length of the slabs that cover `0..len`; nothing when `least` does not fit.
+///
+/// The first one begins at 0, the others at `phase` (less than `size`) and every `size` from there on. Each is `size`
+/// long, but the last one may be shorter, down to `least`. If less is left, it is `least` long and overlaps the one before
+/// it.
+fn slabs(phase: usize, len: usize, size: usize, least: usize) -> impl Iterator<Item = (usize, usize)> {
     let end = if len < least { 0 } else { len };
-    (0..end).step_by(size).map(move |first| {
+    let head = (0..end.min(phase)).step_by(size);
+    head.chain((phase..end).step_by(size)).map(move |first| {
         let count = (len - first).clamp(least, size);
         (first.min(len - count), count)
     })
+}
+
+/// How many bytes of `block` lie before the first cache line that begins in it. Vectors that are stored from there on do
+/// not straddle two lines, which costs more than all else.
+fn misalignment(block: &[u8]) -> usize {
+    const LINE: usize = 64;
+    block.as_ptr().addr().wrapping_neg() % LINE
 }
 
 #[cfg(test)]

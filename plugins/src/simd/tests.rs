@@ -3,7 +3,7 @@
 use super::*;
 
 /// Bytes around the block that no kernel may touch.
-const GUARD: usize = 65;
+const GUARD: usize = 64;
 
 fn noise(len: usize) -> Vec<u8> {
     let mut state = 0x2545_F491_4F6C_DD1D_u64;
@@ -27,11 +27,12 @@ fn widths() -> impl Iterator<Item = usize> {
     (1..=40).chain([47, 48, 63, 64, 65, 100, 127, 128, 200, 255])
 }
 
-/// Runs `kernel` on unaligned memory between guards, and returns what it wrote.
+/// Runs `kernel` on memory between guards, aligned in a way that depends on the length, and returns what it wrote.
 fn run(len: usize, mut kernel: impl FnMut(&mut [u8])) -> Vec<u8> {
-    let mut memory = vec![0xA5; len + 2 * GUARD];
-    kernel(&mut memory[GUARD..GUARD + len]);
-    let (before, rest) = memory.split_at(GUARD);
+    let guard = GUARD + len % 67;
+    let mut memory = vec![0xA5; guard + len + GUARD];
+    kernel(&mut memory[guard..guard + len]);
+    let (before, rest) = memory.split_at(guard);
     let (written, after) = rest.split_at(len);
     assert!(before.iter().chain(after).all(|b| *b == 0xA5), "a kernel wrote outside of its block");
     written.to_vec()
@@ -117,12 +118,17 @@ fn the_best_level_is_the_last_one() {
 }
 
 #[test]
-fn strips_cover_everything_once_or_twice() {
+fn slabs_cover_everything() {
     for len in 0..200 {
-        let mut covered = vec![false; len];
-        for first in strips(len, 16) {
-            covered[first..first + 16].fill(true);
+        for (size, least) in [(16, 16), (16, 8), (64, 16)] {
+            for phase in 0..size {
+                let mut covered = vec![false; len];
+                for (first, count) in slabs(phase, len, size, least) {
+                    assert!((least..=size).contains(&count));
+                    covered[first..first + count].fill(true);
+                }
+                assert!(covered.iter().all(|c| *c == (len >= least)), "{len} in {size} or {least} from {phase} on");
+            }
         }
-        assert!(covered.iter().all(|c| *c == (len >= 16)), "{len}");
     }
 }

@@ -11,7 +11,7 @@ use super::shuffle::{
 };
 use super::transpose::transpose;
 use super::{load, load_part, store, store_part, vector};
-use crate::simd::{scalar, slabs, strips};
+use crate::simd::{misalignment, scalar, slabs, strips};
 
 /// Items that are transposed at a time.
 const SLAB: usize = 8 * STRIP;
@@ -36,7 +36,7 @@ pub(super) fn bitshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
         9..=16 => bitshuffle_narrow::<16>(width, items, planes, n),
         _ => {
             let mut rows = Rows([0; COLUMN * SLAB]);
-            for (first, count) in slabs(n, SLAB, STRIP) {
+            for (first, count) in slabs(8 * misalignment(planes), n, SLAB, STRIP) {
                 for column in strips(width, COLUMN) {
                     for at in strips(count, STRIP) {
                         let items = &items[(first + at) * width + column..];
@@ -68,7 +68,7 @@ pub(super) fn bitunshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
         9..=16 => bitunshuffle_narrow::<16>(width, planes, items, n),
         _ => {
             let mut rows = Rows([0; COLUMN * SLAB]);
-            for (first, count) in slabs(n, SLAB, STRIP) {
+            for (first, count) in slabs(0, n, SLAB, STRIP) {
                 for column in strips(width, COLUMN) {
                     for j in 0..COLUMN {
                         row_from_bits(&planes[(column + j) * n + first / 8..], n / 8, count, &mut rows, j);
@@ -88,7 +88,7 @@ pub(super) fn bitunshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
 fn bitshuffle_narrow<const P: usize>(width: usize, items: &[u8], planes: &mut [u8], n: usize) {
     let index = gather::<P>(width);
     let mut rows = Rows([0; COLUMN * SLAB]);
-    for (first, count) in slabs(n, SLAB, STRIP) {
+    for (first, count) in slabs(8 * misalignment(planes), n, SLAB, STRIP) {
         for at in strips(count, STRIP) {
             strip_to_planes::<P>(width, index, &items[(first + at) * width..], &mut rows.0, SLAB, at);
         }
@@ -102,7 +102,7 @@ fn bitshuffle_narrow<const P: usize>(width: usize, items: &[u8], planes: &mut [u
 fn bitunshuffle_narrow<const P: usize>(width: usize, planes: &[u8], items: &mut [u8], n: usize) {
     let index = scatter::<P>(width);
     let mut rows = Rows([0; COLUMN * SLAB]);
-    for (first, count) in slabs(n, SLAB, STRIP) {
+    for (first, count) in slabs(0, n, SLAB, STRIP) {
         for j in 0..width {
             row_from_bits(&planes[j * n + first / 8..], n / 8, count, &mut rows, j);
         }

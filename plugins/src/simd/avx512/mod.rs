@@ -5,6 +5,7 @@
 mod bitshuffle;
 mod shuffle;
 mod transpose;
+mod words;
 
 use std::arch::x86_64::*;
 
@@ -21,42 +22,33 @@ impl Avx512 {
             && is_x86_feature_detected!("gfni");
         all.then_some(Self(()))
     }
+}
 
-    pub(super) fn shuffle(self, width: usize, src: &[u8], dst: &mut [u8]) {
-        // SAFETY: `self` exists only where the processor has the instructions that the function is compiled for.
-        unsafe { shuffle::shuffle(width, src, dst) }
-    }
+/// Defines the kernels of this level.
+macro_rules! entry_points {
+    ($(fn $name:ident($($arg:ident: $ty:ty),*) = $kernel:path;)*) => {
+        impl Avx512 {
+            $(
+                pub(super) fn $name(self, $($arg: $ty),*) {
+                    // SAFETY: `self` exists only where the processor has the instructions that the function is compiled
+                    // for.
+                    unsafe { $kernel($($arg),*) }
+                }
+            )*
+        }
+    };
+}
 
-    pub(super) fn unshuffle(self, width: usize, src: &[u8], dst: &mut [u8]) {
-        // SAFETY: as above.
-        unsafe { shuffle::unshuffle(width, src, dst) }
-    }
-
-    pub(super) fn bitshuffle(self, width: usize, src: &[u8], dst: &mut [u8]) {
-        // SAFETY: as above.
-        unsafe { bitshuffle::bitshuffle(width, src, dst) }
-    }
-
-    pub(super) fn bitunshuffle(self, width: usize, src: &[u8], dst: &mut [u8]) {
-        // SAFETY: as above.
-        unsafe { bitshuffle::bitunshuffle(width, src, dst) }
-    }
-
-    pub(super) fn xor_running(self, width: usize, src: &[u8], dst: &mut [u8]) {
-        crate::simd::scalar::xor_running(width, src, dst)
-    }
-    pub(super) fn add_running(self, src: &[u8], dst: &mut [u8]) {
-        crate::simd::scalar::add_running(src, dst)
-    }
-    pub(super) fn sub_previous(self, src: &[u8], dst: &mut [u8]) {
-        crate::simd::scalar::sub_previous(src, dst)
-    }
-    pub(super) fn mask(self, width: usize, mask: u64, src: &[u8], dst: &mut [u8]) {
-        crate::simd::scalar::mask(width, mask, src, dst)
-    }
-    pub(super) fn xor(self, src: &[u8], o: &[u8], dst: &mut [u8]) {
-        crate::simd::scalar::xor(src, o, dst)
-    }
+entry_points! {
+    fn shuffle(width: usize, src: &[u8], dst: &mut [u8]) = shuffle::shuffle;
+    fn unshuffle(width: usize, src: &[u8], dst: &mut [u8]) = shuffle::unshuffle;
+    fn bitshuffle(width: usize, src: &[u8], dst: &mut [u8]) = bitshuffle::bitshuffle;
+    fn bitunshuffle(width: usize, src: &[u8], dst: &mut [u8]) = bitshuffle::bitunshuffle;
+    fn xor(src: &[u8], other: &[u8], dst: &mut [u8]) = words::xor;
+    fn xor_running(width: usize, src: &[u8], dst: &mut [u8]) = words::xor_running;
+    fn sub_previous(src: &[u8], dst: &mut [u8]) = words::sub_previous;
+    fn add_running(src: &[u8], dst: &mut [u8]) = words::add_running;
+    fn mask(width: usize, mask: u64, src: &[u8], dst: &mut [u8]) = words::mask;
 }
 
 /// Bytes in a vector.

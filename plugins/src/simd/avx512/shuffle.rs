@@ -11,7 +11,7 @@ use std::arch::x86_64::*;
 
 use super::transpose::{transpose, transpose_bytes};
 use super::{VECTOR, load_part, load_planes, load_rows, store, store_part, store_planes, store_rows, vector};
-use crate::simd::{scalar, strips};
+use crate::simd::{misalignment, scalar, slabs, strips};
 
 /// Items that are transposed at a time.
 pub(super) const STRIP: usize = 64;
@@ -34,7 +34,7 @@ pub(super) fn shuffle(width: usize, src: &[u8], dst: &mut [u8]) {
         5..=8 => shuffle_narrow::<8>(width, items, planes, n),
         9..=16 => shuffle_narrow::<16>(width, items, planes, n),
         _ => {
-            for first in strips(n, STRIP) {
+            for (first, _) in slabs(misalignment(planes), n, STRIP, STRIP) {
                 for column in strips(width, COLUMN) {
                     let items = &items[first * width + column..];
                     column_to_planes(width, items, &mut planes[column * n..], n, first);
@@ -74,7 +74,7 @@ pub(super) fn unshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn shuffle_narrow<const P: usize>(width: usize, items: &[u8], planes: &mut [u8], n: usize) {
     let index = gather::<P>(width);
-    for first in strips(n, STRIP) {
+    for (first, _) in slabs(misalignment(planes), n, STRIP, STRIP) {
         strip_to_planes::<P>(width, index, &items[first * width..], planes, n, first);
     }
 }

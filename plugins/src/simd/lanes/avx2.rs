@@ -63,9 +63,8 @@ impl Lanes for Avx2 {
     register_operations! {
         fn permute(v: __m256i, index: __m256i) -> __m256i { _mm256_shuffle_epi8(v, index) }
         fn repeat(lane: [u8; LANE]) -> __m256i { _mm256_broadcastsi128_si256(_mm_loadu_si128(lane.as_ptr().cast())) }
-        fn pair(a: __m256i, b: __m256i) -> (__m256i, __m256i) {
-            (_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b))
-        }
+        fn to_second(v: __m256i) -> __m256i { _mm256_permute2x128_si256::<0x08>(v, v) }
+        fn swap(v: __m256i) -> __m256i { _mm256_permute2x128_si256::<0x01>(v, v) }
         fn splat(b: u8) -> __m256i { _mm256_set1_epi8(b as i8) }
         fn interleave(a: __m256i, b: __m256i) -> (__m256i, __m256i) {
             (_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b))
@@ -79,16 +78,7 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn last<const WIDTH: usize>(self, v: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2, and the instruction works on registers.
-        let last_lane_twice = unsafe { _mm256_permute2x128_si256::<0x11>(v, v) };
-        self.permute(last_lane_twice, self.repeat(const { last_bytes(WIDTH) }))
-    }
-
-    #[inline(always)]
-    fn last_of_lane_before<const WIDTH: usize>(self, v: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2, and the instruction works on registers.
-        let zero_and_first_lane = unsafe { _mm256_permute2x128_si256::<0x08>(v, v) };
-        self.permute(zero_and_first_lane, self.repeat(const { last_bytes(WIDTH) }))
+    fn last_of_lane<const WIDTH: usize>(self, v: __m256i) -> __m256i {
+        self.permute(v, self.repeat(const { last_bytes(WIDTH) }))
     }
 }

@@ -4,10 +4,10 @@
 //! scratch buffer that stays in the first-level cache. Then the eight rows for the same byte of the eight items are eight
 //! vectors whose bits at the same position form 8 x 8 squares; transposed, they are the eight planes of this byte.
 
-use super::shuffle::{STRIP, check_rows, write_dense};
+use super::shuffle::{STRIP, check_rows, write_rows};
 use super::transpose::{from_planes, to_planes, transpose_bits};
 use super::{LANE, Lanes, Parts};
-use crate::simd::{scalar, slabs, strips};
+use crate::simd::{misalignment, scalar, slabs, strips};
 
 /// The rows of up to 16 bytes of each item of a record.
 #[repr(align(64))]
@@ -24,7 +24,7 @@ pub(super) fn bitshuffle<S: Parts>(s: S, width: usize, src: &[u8], dst: &mut [u8
     let (items, tail) = src.split_at(n * record);
     let (planes, dst_tail) = dst.split_at_mut(n * record);
     let mut rows = Rows([0; 8 * LANE * STRIP]);
-    for (first, count) in slabs(n, STRIP, S::BYTES) {
+    for (first, count) in slabs(misalignment(planes), n, STRIP, S::BYTES) {
         let items = &items[first * record..];
         // All bytes of the items at once if there are at most 16; otherwise in columns of 16.
         for column in strips(width.max(LANE), LANE) {
@@ -60,7 +60,7 @@ pub(super) fn bitunshuffle<S: Parts>(s: S, width: usize, src: &[u8], dst: &mut [
     let (planes, tail) = src.split_at(n * record);
     let (items, dst_tail) = dst.split_at_mut(n * record);
     let mut rows = Rows([0; 8 * LANE * STRIP]);
-    for (first, count) in slabs(n, STRIP, S::BYTES) {
+    for (first, count) in slabs(0, n, STRIP, S::BYTES) {
         let items = &mut items[first * record..];
         for column in strips(width.max(LANE), LANE) {
             let bytes = width.min(LANE);
@@ -113,7 +113,7 @@ fn bytes_from_rows<S: Lanes>(s: S, rows: &[u8], items: &mut [u8], count: usize) 
         let v = from_planes(s, v);
         // SAFETY: the lanes of the eight vectors are the records from `first` on, two records in each, and there are `count`
         // records.
-        unsafe { write_dense(s, items.as_mut_ptr().add(first * 8), v) };
+        unsafe { write_rows(s, items.as_mut_ptr().add(first * 8), LANE, v) };
     }
 }
 

@@ -80,9 +80,13 @@ trait Lanes: Copy {
     /// The byte `b` everywhere.
     fn splat(self, b: u8) -> Self::V;
 
-    /// For vectors of two lanes: the first lanes of `a` and `b`, and their second lanes.
-    fn pair(self, a: Self::V, b: Self::V) -> (Self::V, Self::V) {
-        (a, b)
+    /// For vectors of two lanes: the first lane becomes the second, and the first is zero.
+    fn to_second(self, _v: Self::V) -> Self::V {
+        unreachable!("only where there are two `LANES`")
+    }
+    /// For vectors of two lanes: they change places.
+    fn swap(self, _v: Self::V) -> Self::V {
+        unreachable!("only where there are two `LANES`")
     }
     /// The bytes of `a` and `b` alternating, in each lane by itself: those from the low half and those from the high half.
     fn interleave(self, a: Self::V, b: Self::V) -> (Self::V, Self::V);
@@ -100,10 +104,8 @@ trait Lanes: Copy {
 
     /// Moves the bytes of each lane up by `COUNT`; zeros come in.
     fn move_up<const COUNT: i32>(self, v: Self::V) -> Self::V;
-    /// The last `WIDTH` bytes of the vector, repeated.
-    fn last<const WIDTH: usize>(self, v: Self::V) -> Self::V;
-    /// In each lane the last `WIDTH` bytes of the lane before it, repeated; zeros in the first lane.
-    fn last_of_lane_before<const WIDTH: usize>(self, v: Self::V) -> Self::V;
+    /// The last `WIDTH` bytes of each lane, repeated in it.
+    fn last_of_lane<const WIDTH: usize>(self, v: Self::V) -> Self::V;
 }
 
 /// The parts of the kernels that are worth a call: each transposes about a kilobyte. Inlined, they would bring so many

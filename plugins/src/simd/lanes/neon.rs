@@ -61,7 +61,7 @@ impl Lanes for Neon {
                 _ => vextq_u8::<8>(zeros, v),
             }
         }
-        fn last[WIDTH: usize](v: uint8x16_t) -> uint8x16_t {
+        fn last_of_lane[WIDTH: usize](v: uint8x16_t) -> uint8x16_t {
             match WIDTH {
                 1 => vdupq_laneq_u8::<15>(v),
                 2 => vreinterpretq_u8_u16(vdupq_laneq_u16::<7>(vreinterpretq_u16_u8(v))),
@@ -69,6 +69,5 @@ impl Lanes for Neon {
                 _ => vreinterpretq_u8_u64(vdupq_laneq_u64::<1>(vreinterpretq_u64_u8(v))),
             }
         }
-        fn last_of_lane_before[WIDTH: usize](_v: uint8x16_t) -> uint8x16_t { vdupq_n_u8(0) }
     }
 }

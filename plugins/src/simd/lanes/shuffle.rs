@@ -5,7 +5,7 @@
 
 use super::transpose::{from_planes, to_planes};
 use super::{LANE, Lanes, Parts};
-use crate::simd::{scalar, slabs, strips};
+use crate::simd::{misalignment, scalar, slabs, strips};
 
 /// Items that are transposed at a time: as many as the bytes in a cache line.
 pub(super) const STRIP: usize = 64;
@@ -79,7 +79,7 @@ fn narrow_to_planes<S: Lanes, const P: usize>(s: S, width: usize, items: &[u8], 
     // Bytes of the items in a lane; what else is read falls into the gaps.
     let lane = LANE / P * width;
     let mut padded = [0; 32 * 8 + LANE];
-    for first in strips(n, S::BYTES) {
+    for (first, _) in slabs(misalignment(planes) % S::BYTES, n, S::BYTES, S::BYTES) {
         let mut from = items[first * width..].as_ptr();
         if width != P && (n - first - S::BYTES) * width < LANE {
             padded[..S::BYTES * width].copy_from_slice(&items[first * width..][..S::BYTES * width]);
@@ -123,10 +123,7 @@ fn narrow_from_planes<S: Lanes, const P: usize>(s: S, width: usize, planes: &[u8
             }
         }
         let items = &mut items[first * width..];
-        if width == P {
-            // SAFETY: the strip lies within the items.
-            unsafe { write_dense(s, items.as_mut_ptr(), v) };
-        } else if items.len() >= S::BYTES * width + LANE {
+        if width == P || items.len() >= S::BYTES * width + LANE {
             // SAFETY: the strip lies within the items, and `LANE` bytes follow it.
             unsafe { write_rows(s, items.as_mut_ptr(), lane, v) };
         } else {
@@ -138,36 +135,13 @@ fn narrow_from_planes<S: Lanes, const P: usize>(s: S, width: usize, planes: &[u8
     }
 }
 
-/// Writes lane after lane of all vectors: first lanes, then second lanes.
-///
-/// # Safety
-/// There must be room for the vectors at `to`.
-#[inline(always)]
-pub(super) unsafe fn write_dense<S: Lanes, const N: usize>(s: S, to: *mut u8, v: [S::V; N]) {
-    if S::LANES == 2 {
-        for q in (0..N).step_by(2) {
-            let (first, second) = s.pair(v[q], v[q + 1]);
-            // SAFETY: two of `N` lanes each, from the lane `q` and `N + q` on.
-            unsafe {
-                s.write(to.add(q * LANE), first);
-                s.write(to.add((N + q) * LANE), second);
-            }
-        }
-    } else {
-        for (q, v) in v.into_iter().enumerate() {
-            // SAFETY: one of `N` vectors.
-            unsafe { s.write(to.add(q * LANE), v) };
-        }
-    }
-}
-
 /// Writes lane after lane of all vectors, `step` bytes apart, in increasing order: what exceeds `step` is replaced by the
 /// next lane.
 ///
 /// # Safety
 /// There must be room for the lanes `step` bytes apart, and for all 16 bytes of the last one.
 #[inline(always)]
-unsafe fn write_rows<S: Lanes, const N: usize>(s: S, mut to: *mut u8, step: usize, v: [S::V; N]) {
+pub(super) unsafe fn write_rows<S: Lanes, const N: usize>(s: S, mut to: *mut u8, step: usize, v: [S::V; N]) {
     for v in v {
         // SAFETY: the caller answers for the lanes.
         unsafe { s.write_lane::<0>(to, v) };
@@ -187,7 +161,7 @@ fn columns_to_planes<S: Parts>(s: S, width: usize, items: &[u8], planes: &mut [u
     // Items of less than 16 bytes are read together with what follows them; for the last ones there must be something.
     let mut padded = [0; (STRIP + 1) * LANE];
     let mut tile = Tile([0; LANE * STRIP]);
-    for (first, count) in slabs(n, STRIP, S::BYTES) {
+    for (first, count) in slabs(misalignment(planes), n, STRIP, S::BYTES) {
         let mut items = &items[first * width..];
         if width < LANE && items.len() < count * width + LANE {
             padded[..count * width].copy_from_slice(&items[..count * width]);
@@ -215,7 +189,7 @@ fn columns_from_planes<S: Parts>(s: S, width: usize, planes: &[u8], items: &mut 
     // Items of less than 16 bytes are written together with bytes that the next items replace; for the last ones there
     // must be room.
     let mut padded = [0; (STRIP + 1) * LANE];
-    for (first, count) in slabs(n, STRIP, S::BYTES) {
+    for (first, count) in slabs(0, n, STRIP, S::BYTES) {
         let items = &mut items[first * width..];
         for column in strips(width.max(LANE), LANE) {
             let planes = &planes[column * n + first..];
@@ -290,13 +264,8 @@ pub(super) fn rows_from_planes<S: Lanes>(
         }
         let v = from_planes(s, v);
         let rows = rows[first * width..].as_mut_ptr();
-        if width == LANE {
-            // SAFETY: the rows lie without a gap, and were checked to be there.
-            unsafe { write_dense(s, rows, v) };
-        } else {
-            // SAFETY: the rows are below `count`, and 16 bytes of each were checked to be there.
-            unsafe { write_rows(s, rows, width, v) };
-        }
+        // SAFETY: the rows are below `count`, and 16 bytes of each were checked to be there.
+        unsafe { write_rows(s, rows, width, v) };
     }
 }
 

@@ -53,7 +53,7 @@ impl Lanes for Sse2 {
     }
 
     #[inline(always)]
-    fn last<const WIDTH: usize>(self, v: __m128i) -> __m128i {
+    fn last_of_lane<const WIDTH: usize>(self, v: __m128i) -> __m128i {
         // SAFETY: `self` proves SSE2, and these instructions work on registers.
         unsafe {
             let words = if WIDTH == 1 { _mm_unpackhi_epi8(v, v) } else { v };
@@ -63,10 +63,5 @@ impl Lanes for Sse2 {
                 _ => _mm_shuffle_epi32::<0xEE>(v),
             }
         }
-    }
-
-    #[inline(always)]
-    fn last_of_lane_before<const WIDTH: usize>(self, _: __m128i) -> __m128i {
-        self.splat(0)
     }
 }

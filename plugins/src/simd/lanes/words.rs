@@ -65,11 +65,13 @@ fn running<S: Lanes, const W: usize>(
             v = op(s, v, s.move_up::<4>(v));
         }
         v = op(s, v, s.move_up::<8>(v));
-        if S::LANES > 1 {
-            v = op(s, v, s.last_of_lane_before::<W>(v));
+        let mut last = s.last_of_lane::<W>(v);
+        if S::LANES == 2 {
+            v = op(s, v, s.to_second(last));
+            last = op(s, last, s.swap(last));
         }
         s.store(dst, at, op(s, v, before));
-        before = op(s, before, s.last::<W>(v));
+        before = op(s, before, last);
     }
     for i in whole..src.len() {
         let previous = if i < W { 0 } else { dst[i - W] };

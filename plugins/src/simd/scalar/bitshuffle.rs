@@ -1,15 +1,21 @@
 //! Bit transposition.
 
+/// Groups of eight items per strip. The items of a strip stay in the first-level cache while their bytes are taken one
+/// after the other, and each plane of bits receives a whole cache line at a time.
+const STRIP: usize = 64;
+
 /// See [`crate::simd::bitshuffle`].
 pub(in crate::simd) fn bitshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
     let groups = src.len() / width / 8;
     let (items, tail) = src.split_at(groups * 8 * width);
     let (planes, dst_tail) = dst.split_at_mut(groups * 8 * width);
-    for (g, items) in items.chunks_exact(8 * width).enumerate() {
+    for (strip, items) in items.chunks(STRIP * 8 * width).enumerate() {
         for j in 0..width {
-            let rows = transpose_bits(u64::from_le_bytes(std::array::from_fn(|t| items[t * width + j])));
-            for (k, byte) in rows.to_le_bytes().into_iter().enumerate() {
-                planes[(8 * j + k) * groups + g] = byte;
+            for (g, items) in items.chunks_exact(8 * width).enumerate() {
+                let rows = transpose_bits(u64::from_le_bytes(std::array::from_fn(|t| items[t * width + j])));
+                for (k, byte) in rows.to_le_bytes().into_iter().enumerate() {
+                    planes[(8 * j + k) * groups + strip * STRIP + g] = byte;
+                }
             }
         }
     }
@@ -21,12 +27,14 @@ pub(in crate::simd) fn bitunshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
     let groups = src.len() / width / 8;
     let (planes, tail) = src.split_at(groups * 8 * width);
     let (items, dst_tail) = dst.split_at_mut(groups * 8 * width);
-    for (g, items) in items.chunks_exact_mut(8 * width).enumerate() {
+    for (strip, items) in items.chunks_mut(STRIP * 8 * width).enumerate() {
         for j in 0..width {
-            let rows = std::array::from_fn(|k| planes[(8 * j + k) * groups + g]);
-            let column = transpose_bits(u64::from_le_bytes(rows));
-            for (t, byte) in column.to_le_bytes().into_iter().enumerate() {
-                items[t * width + j] = byte;
+            for (g, items) in items.chunks_exact_mut(8 * width).enumerate() {
+                let rows = std::array::from_fn(|k| planes[(8 * j + k) * groups + strip * STRIP + g]);
+                let column = transpose_bits(u64::from_le_bytes(rows));
+                for (t, byte) in column.to_le_bytes().into_iter().enumerate() {
+                    items[t * width + j] = byte;
+                }
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Kernels over words of 1, 2, 4 or 8 bytes.
 
+use std::ops::BitXor;
+
 /// See [`crate::simd::xor`].
 #[inline(always)]
 pub(in crate::simd) fn xor(src: &[u8], other: &[u8], dst: &mut [u8]) {
@@ -9,20 +11,25 @@ pub(in crate::simd) fn xor(src: &[u8], other: &[u8], dst: &mut [u8]) {
 /// See [`crate::simd::xor_running`].
 pub(in crate::simd) fn xor_running(width: usize, src: &[u8], dst: &mut [u8]) {
     match width {
-        1 => running::<1>(src, dst),
-        2 => running::<2>(src, dst),
-        4 => running::<4>(src, dst),
-        _ => running::<8>(src, dst),
+        1 => running(src, dst, u8::from_le_bytes, u8::to_le_bytes),
+        2 => running(src, dst, u16::from_le_bytes, u16::to_le_bytes),
+        4 => running(src, dst, u32::from_le_bytes, u32::to_le_bytes),
+        _ => running(src, dst, u64::from_le_bytes, u64::to_le_bytes),
     }
 }
 
-fn running<const W: usize>(src: &[u8], dst: &mut [u8]) {
+fn running<T: BitXor<Output = T> + Copy + Default, const W: usize>(
+    src: &[u8],
+    dst: &mut [u8],
+    read: impl Fn([u8; W]) -> T,
+    write: impl Fn(T) -> [u8; W],
+) {
     let (src, _) = src.as_chunks::<W>();
     let (dst, _) = dst.as_chunks_mut::<W>();
-    let mut sum = [0; W];
+    let mut sum = T::default();
     for (d, s) in dst.iter_mut().zip(src) {
-        sum.iter_mut().zip(s).for_each(|(sum, s)| *sum ^= s);
-        *d = sum;
+        sum = sum ^ read(*s);
+        *d = write(sum);
     }
 }
 
