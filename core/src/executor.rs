@@ -1,5 +1,6 @@
 //! How work on independent blocks reaches threads, without this crate starting any.
 
+use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Runs a closure on several workers at once and waits for all of them.
@@ -27,6 +28,14 @@ impl Executor for Inline {
     fn run(&self, _workers: usize, work: &(dyn Fn(usize) + Sync)) {
         work(0);
     }
+}
+
+/// Calls `task(worker, i)` once for every `i` in `0..count`, spread over the workers of `executor`.
+pub fn for_each(executor: &dyn Executor, count: usize, task: impl Fn(usize, usize) + Sync) {
+    let Ok(()) = try_for_each(executor, count, 0..count, |worker, i| -> Result<(), Infallible> {
+        task(worker, i);
+        Ok(())
+    });
 }
 
 /// Hands the items of `items` to the workers of `executor`, in their order and one at a time, until there are none or
