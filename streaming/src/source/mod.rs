@@ -37,7 +37,7 @@ pub trait RangeSource: Send + Sync {
     fn open(&self, head: u64) -> BoxFuture<'_, io::Result<(u64, Bytes)>> {
         Box::pin(async move {
             let len = self.size().await?;
-            let bytes = self.read_ranges(Vec::from([0..head.min(len)])).await?;
+            let bytes = self.read_ranges(std::iter::once(0..head.min(len)).collect()).await?;
             Ok((len, bytes.into_iter().next().unwrap_or_default()))
         })
     }

@@ -281,7 +281,7 @@ impl RangeSource for Counting {
     fn open(&self, head: u64) -> BoxFuture<'_, io::Result<(u64, Bytes)>> {
         Box::pin(async move {
             let len = RangeSource::size(&self.bytes).await?;
-            let bytes = self.read_ranges(Vec::from([0..head.min(len)])).await?;
+            let bytes = self.read_ranges(std::iter::once(0..head.min(len)).collect()).await?;
             Ok((len, bytes.into_iter().next().unwrap_or_default()))
         })
     }
