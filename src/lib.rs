@@ -1,7 +1,224 @@
 //! Blosc2 as a streaming codec framework with an open plugin registry.
+//!
+//! Blosc2 cuts data into chunks and blocks, rearranges their bytes with filters, and compresses them with a fast codec.
+//! A chunk is one compressed buffer; a frame is a file of many chunks, any part of which can be read alone.
+//!
+//! - [Compress a buffer](#compress-a-buffer)
+//! - [Write a file, and read parts of it](#write-a-file-and-read-parts-of-it)
+//! - [Stream into a frame](#stream-into-a-frame)
+//! - [Stream out of a frame](#stream-out-of-a-frame)
+//! - [Choose where frames go and come from](#choose-where-frames-go-and-come-from)
+//! - [Share threads and bound memory](#share-threads-and-bound-memory)
+//! - [Bring a filter or a codec](#bring-a-filter-or-a-codec)
+//! - [Read files you do not trust](#read-files-you-do-not-trust)
+//! - [Store what the data are](#store-what-the-data-are)
+//!
+//! # Compress a buffer
+//!
+//! [`compress`] makes one chunk of one buffer, [`decompress`] undoes it. The filter needs to know how wide an item is.
+//!
+//! ```
+//! use oxiblosc::{CodecId, EncodeParams, Inline};
+//!
+//! let data: Vec<u8> = (0..100_000u32).flat_map(u32::to_le_bytes).collect();
+//! let params = EncodeParams { codec: CodecId::ZSTD, typesize: 4, ..EncodeParams::default() };
+//! let chunk = oxiblosc::compress(&data, &params, &Inline)?;
+//! assert!(chunk.len() < data.len() / 20);
+//! assert_eq!(oxiblosc::decompress(&chunk, &Inline)?, data);
+//! # Ok::<(), oxiblosc::chunk::ChunkError>(())
+//! ```
+//!
+//! [`Inline`] works on this thread; a [`Pool`] in its place works on several.
+//!
+//! # Write a file, and read parts of it
+//!
+//! The twins in [`blocking`] are made for [`std::io`]:
+//!
+//! ```
+//! use std::io::Write;
+//! use oxiblosc::{EncodeParams, WriteOptions, blocking};
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("squares.b2frame");
+//! let params = EncodeParams { typesize: 8, ..EncodeParams::default() };
+//! let mut writer = blocking::FrameWriter::create(&path, WriteOptions::new(params))?;
+//! for i in 0..1_000_000u64 {
+//!     writer.write_all(&(i * i).to_le_bytes())?;
+//! }
+//! let summary = writer.finish()?; // only now is there a file of that name
+//! assert_eq!(summary.nbytes, 8_000_000);
+//!
+//! let reader = blocking::FrameReader::open(&path)?;
+//! let items = reader.items(1000..1002)?; // decodes the blocks that hold them
+//! assert_eq!(items[..8], (1000u64 * 1000).to_le_bytes());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Stream into a frame
+//!
+//! A [`FrameSink`] takes bytes as a `futures::Sink` or as a `futures::io::AsyncWrite`, in pieces of any size. Chunks
+//! are compressed on a [`Pool`], away from the executor; when too many are in flight, the sink waits.
+//!
+//! ```
+//! use bytes::Bytes;
+//! use futures::{StreamExt, stream};
+//! use oxiblosc::{WriteError, WriteOptions};
+//!
+//! # futures::executor::block_on(async {
+//! let readings = stream::iter((0..1000u32).map(|i| Ok::<_, WriteError>(Bytes::from(vec![i as u8; 500]))));
+//! let mut sink = WriteOptions::default().in_memory()?;
+//! readings.forward(&mut sink).await?;
+//! assert_eq!(sink.summary().map(|s| s.nbytes), Some(500_000));
+//! let frame: Vec<u8> = sink.into_target().into_bytes();
+//! # assert_eq!(frame.len() as u64, oxiblosc::FrameReader::open(frame.clone()).await?.frame().frame_len());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! Closing is explicit and can be tried again after a failure; a sink that is dropped instead leaves no frame behind.
+//! Futures may be dropped at any time: nothing is lost or repeated.
+//!
+//! # Stream out of a frame
+//!
+//! ```
+//! use futures::TryStreamExt;
+//! use oxiblosc::FrameReader;
+//! # use std::io::Write;
+//! # use oxiblosc::{WriteOptions, blocking};
+//! # let mut writer = blocking::FrameWriter::in_memory(WriteOptions::default().chunk_size(1000))?;
+//! # writer.write_all(&[1; 12_345])?;
+//! # writer.finish()?;
+//! # let frame = writer.into_bytes();
+//! # futures::executor::block_on(async {
+//!
+//! let reader = FrameReader::open(frame).await?;
+//! let mut chunks = reader.chunks(); // fetched and decoded ahead, in order
+//! let mut sum = 0;
+//! while let Some(chunk) = chunks.try_next().await? {
+//!     sum += chunk.iter().map(|&b| u64::from(b)).sum::<u64>();
+//! }
+//! # assert_eq!(sum, 12_345);
+//! # Ok::<(), oxiblosc::ReadError>(())
+//! # }).unwrap();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`FrameReader::into_async_read`] gives the same bytes as a `futures::io::AsyncRead` that can also seek.
+//!
+//! # Choose where frames go and come from
+//!
+//! | a frame goes to | with |
+//! |---|---|
+//! | a file that appears when it is complete | [`target::FileTarget`], [`blocking::FrameWriter::create`] |
+//! | anything that can seek | [`WriteOptions::seekable`], [`blocking::FrameWriter::new`] |
+//! | anything else that takes bytes | [`WriteOptions::spooled`], [`blocking::FrameWriter::spooled`] |
+//! | memory | [`WriteOptions::in_memory`], [`blocking::FrameWriter::in_memory`] |
+//! | a place of your own | [`target::Target`] |
+//!
+//! | a frame comes from | with |
+//! |---|---|
+//! | a file | [`source::FileSource`], [`blocking::FrameReader::open`] |
+//! | memory | `bytes::Bytes`, `Vec<u8>` |
+//! | a `Read + Seek` | [`blocking::FrameReader::new`] |
+//! | a place of your own | [`source::RangeSource`] |
+//!
+//! # Share threads and bound memory
+//!
+//! There are no global threads. A sink or reader makes its own unless it is given a [`Pool`]:
+//!
+//! ```
+//! use oxiblosc::{Pool, WriteOptions};
+//!
+//! let pool = Pool::new(4);
+//! let options = WriteOptions::default().pool(&pool).chunk_size(1 << 20).bytes_in_flight(16 << 20);
+//! let (one, other) = (options.clone().in_memory()?, options.in_memory()?);
+//! # Ok::<(), oxiblosc::WriteError>(())
+//! ```
+//!
+//! # Bring a filter or a codec
+//!
+//! Implement [`filter::Filter`] or [`codec::Codec`] and register it, at item level or on a [`Registry`] value. The
+//! built-in ones came through the same door.
+//!
+//! ```standalone_crate
+//! use oxiblosc::filter::{BlockContext, Filter, FilterError, FilterTraits};
+//! use oxiblosc::{EncodeParams, FilterId, FilterSlots, Inline, register_filter};
+//!
+//! #[derive(Clone)]
+//! struct Invert;
+//!
+//! impl Filter for Invert {
+//!     fn forward(&mut self, _: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
+//!         dst.iter_mut().zip(src).for_each(|(d, s)| *d = !s);
+//!         Ok(())
+//!     }
+//!     fn backward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
+//!         self.forward(ctx, src, dst)
+//!     }
+//! }
+//!
+//! register_filter!(FilterId(200), "invert", FilterTraits::LOSSLESS, || Box::new(Invert));
+//!
+//! let params = EncodeParams { filters: FilterSlots::single(FilterId(200)), ..EncodeParams::default() };
+//! let chunk = oxiblosc::compress(&[7; 1000], &params, &Inline)?;
+//! assert_eq!(oxiblosc::decompress(&chunk, &Inline)?, [7; 1000]);
+//! # Ok::<(), oxiblosc::chunk::ChunkError>(())
+//! ```
+//!
+//! # Read files you do not trust
+//!
+//! Every size in a file is checked against what is left of the file and against [`Limits`] before memory is taken, and
+//! damage is an error that says what is wrong and where:
+//!
+//! ```
+//! use oxiblosc::{Limits, ReadOptions, blocking};
+//!
+//! let mut limits = Limits::default();
+//! limits.chunk_bytes = 64 << 20;
+//! let options = ReadOptions::new().limits(limits);
+//! let error = blocking::FrameReader::with_options(b"no frame at all".to_vec(), options).unwrap_err();
+//! assert!(error.to_string().starts_with("not a Blosc2 frame"));
+//! ```
+//!
+//! # Store what the data are
+//!
+//! Metalayers travel in the header and are there before the first chunk; variable-length metalayers travel in the
+//! trailer and may be set until the sink is closed. By convention both hold msgpack. The metalayer `b2nd` makes a frame
+//! an n-dimensional array; [`nd`] reads and writes it.
+//!
+//! ```
+//! use oxiblosc::{WriteOptions, blocking};
+//!
+//! let options = WriteOptions::default().metalayer("unit", &b"\xa1K"[..]);
+//! let mut writer = blocking::FrameWriter::in_memory(options)?;
+//! writer.sink().set_vlmetalayer("notes", b"\xa8no clouds")?;
+//! writer.finish()?;
+//!
+//! let reader = blocking::FrameReader::from_bytes(writer.into_bytes())?;
+//! assert_eq!(reader.metalayer("unit").map(|m| &m[..]), Some(&b"\xa1K"[..]));
+//! assert_eq!(reader.vlmetalayer("notes")?.as_deref(), Some(&b"\xa8no clouds"[..]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod oneshot;
+
+pub use oneshot::{compress, decompress};
+
 pub use oxiblosc_core as core;
 pub use oxiblosc_plugins as plugins;
 pub use oxiblosc_streaming as streaming;
+
+pub use oxiblosc_core::chunk::{EncodeParams, SplitMode};
+pub use oxiblosc_core::pipeline::FilterSlots;
+pub use oxiblosc_core::{
+    CodecId, Executor, FilterId, Inline, Limits, Registry, chunk, codec, filter, frame, nd, register_codec,
+    register_filter, registry,
+};
+pub use oxiblosc_streaming::{
+    ByteStream, ChunkStream, FrameReader, FrameSink, Pool, ReadError, ReadOptions, Summary, WriteError, WriteOptions,
+    blocking, source, target,
+};
 
 /// The examples of the README, compiled and run.
 #[cfg(doctest)]
