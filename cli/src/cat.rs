@@ -7,6 +7,7 @@ use futures::executor::block_on;
 use futures::io::{AsyncBufReadExt, AsyncSeekExt};
 use oxiblosc::core::Registry;
 use oxiblosc::core::chunk::{ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
+use oxiblosc::core::nd::ArrayMeta;
 use oxiblosc::streaming::{Pool, ReadOptions};
 
 use crate::args::CatArgs;
@@ -27,6 +28,10 @@ fn frame(args: &CatArgs, input: &Input, registry: &Registry) -> Result<(), CliEr
     let failed = |error| input.failed(error);
     let options = ReadOptions::new().pool(&pool(args.threads)).registry(registry);
     let reader = block_on(options.open(input.source.clone())).map_err(failed)?;
+    if ArrayMeta::find(reader.metalayers()).is_some() {
+        // The bytes of the chunks are not those of the array in C order.
+        return Err(CliError::data(&input.name)("n-dimensional arrays (b2nd) cannot be written out yet"));
+    }
     let bytes = match args.items {
         Some(items) => bytes_of(items, reader.items_len(), reader.typesize() as u64),
         None => 0..reader.nbytes(),

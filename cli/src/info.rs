@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use oxiblosc::core::chunk::{ChunkError, ChunkHeader};
-use oxiblosc::core::frame::{Fingerprint, FrameType, Layout};
+use oxiblosc::core::frame::{Fingerprint, FrameType, Layout, MetaValue};
+use oxiblosc::core::nd::ArrayMeta;
 use oxiblosc::core::pipeline::FilterSlots;
 use oxiblosc::core::{CodecId, Registry};
 use oxiblosc::streaming::source::RangeSource;
@@ -17,7 +18,6 @@ use crate::args::InfoArgs;
 use crate::detect::Kind;
 use crate::error::CliError;
 use crate::input::Input;
-use crate::msgpack::{hex, to_json};
 use crate::units::{ratio, show_bytes};
 
 pub(crate) fn run(args: &InfoArgs, registry: &Registry) -> Result<(), CliError> {
@@ -54,6 +54,8 @@ struct Info {
     vlmeta: Map<String, Value>,
     fingerprint: Option<Value>,
     sealed: bool,
+    /// Shapes and dtype of an n-dimensional array.
+    array: Option<ArrayMeta>,
 }
 
 /// A filter or codec with its byte of metadata.
@@ -79,15 +81,18 @@ async fn of_frame(reader: &FrameReader<Arc<dyn RangeSource>>, registry: &Registr
     let mut vlmeta = Map::new();
     for name in reader.vlmetalayer_names() {
         let content = reader.vlmetalayer(&name).await?.unwrap_or_default();
-        vlmeta.insert(name, to_json(&content));
+        vlmeta.insert(name, json_of(&content));
     }
     let (slots, blocksize) = match &first {
         Some(chunk) if header.layout == Layout::Early => (&chunk.filters, Some(chunk.blocksize as u64)),
         Some(chunk) if header.block_size == 0 => (&header.filters, Some(chunk.blocksize as u64)),
         _ => (&header.filters, Some(u64::from(header.block_size)).filter(|&size| size > 0)),
     };
+    // A metalayer that cannot be read still shows among the others.
+    let array = ArrayMeta::find(reader.metalayers()).and_then(Result::ok);
     Ok(Info {
         kind: match (header.layout, header.frame_type) {
+            _ if array.is_some() => "b2nd",
             (Layout::Early | Layout::Beta, _) => "early-frame",
             (_, FrameType::Sparse) => "sparse-frame",
             (_, FrameType::Contiguous) => "frame",
@@ -102,10 +107,11 @@ async fn of_frame(reader: &FrameReader<Arc<dyn RangeSource>>, registry: &Registr
         codec: Named::codec(header.codec, header.codec_meta, registry),
         level: Some(header.level),
         filters: Named::filters(slots, registry),
-        meta: reader.metalayers().iter().map(|(name, content)| (name.into_owned(), to_json(content))).collect(),
+        meta: reader.metalayers().iter().map(|(name, content)| (name.into_owned(), json_of(content))).collect(),
         vlmeta,
         fingerprint: fingerprint(reader.frame().fingerprint()),
         sealed: true,
+        array,
     })
 }
 
@@ -128,6 +134,7 @@ fn of_chunk(chunk: &[u8], registry: &Registry) -> Result<Info, ChunkError> {
         vlmeta: Map::new(),
         fingerprint: None,
         sealed: true,
+        array: None,
     })
 }
 
@@ -140,6 +147,16 @@ fn fingerprint(fingerprint: Fingerprint) -> Option<Value> {
         _ => 16,
     };
     Some(json!({ "type": fingerprint.kind, "digest": hex(&fingerprint.digest[..len]) }))
+}
+
+/// The content of a metalayer: msgpack by convention.
+fn json_of(content: &[u8]) -> Value {
+    let json = MetaValue::read(content).to_json();
+    serde_json::from_str(&json).unwrap_or(Value::String(json))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Named {
@@ -190,6 +207,10 @@ impl Info {
             "vlmeta": self.vlmeta,
             "fingerprint": self.fingerprint,
             "sealed": self.sealed,
+            "shape": self.array.as_ref().map(|array| &array.geometry.shape),
+            "chunkshape": self.array.as_ref().map(|array| &array.geometry.chunk_shape),
+            "blockshape": self.array.as_ref().map(|array| &array.geometry.block_shape),
+            "dtype": self.array.as_ref().and_then(|array| array.dtype.as_ref()),
         })
     }
 }
@@ -203,6 +224,12 @@ impl fmt::Display for Info {
             short => format!("{bytes} bytes ({short})"),
         };
         line("kind", format!("{}, version {}", self.kind, self.version))?;
+        if let Some(ArrayMeta { geometry, dtype, .. }) = &self.array {
+            line("shape", format!("{:?}", geometry.shape))?;
+            line("chunkshape", format!("{:?}", geometry.chunk_shape))?;
+            line("blockshape", format!("{:?}", geometry.block_shape))?;
+            line("dtype", dtype.clone().unwrap_or_else(|| "not recorded".into()))?;
+        }
         line("nbytes", size(self.nbytes))?;
         line("cbytes", size(self.cbytes))?;
         if let Some(ratio) = self.ratio() {

@@ -7,7 +7,6 @@ mod detect;
 mod error;
 mod info;
 mod input;
-mod msgpack;
 mod npy;
 mod output;
 mod plain;

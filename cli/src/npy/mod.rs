@@ -2,14 +2,14 @@
 //!
 //! Source: NumPy Enhancement Proposal 1 and its successor, the documentation of `numpy.lib.format`.
 
-mod dtype;
-mod literal;
+mod dict;
 
 use std::io::{self, Read};
 
 use thiserror::Error;
 
-use literal::{Literal, LiteralError};
+use dict::{DictError, entries, unquote};
+use oxiblosc::core::nd::item_size;
 
 /// "The first 6 bytes are a magic string: exactly `\x93NUMPY`."
 pub(crate) const MAGIC: [u8; 6] = *b"\x93NUMPY";
@@ -29,7 +29,7 @@ const MAX_DIMENSIONS: usize = 64;
 pub(crate) struct NpyHeader {
     /// Offset of the data in the file.
     pub(crate) data_offset: u64,
-    /// The type description, as it stands in the header.
+    /// The type description: a name, or the text of a list of fields.
     pub(crate) descr: String,
     /// Bytes of an item.
     pub(crate) item_size: usize,
@@ -68,34 +68,36 @@ impl NpyHeader {
         let mut text = vec![0; length as usize];
         read_exact(file, &mut text, text_offset)?;
         let text = decode(text, major)?;
-        let literal = literal::parse(&text).map_err(|e| e.at(text_offset))?;
-        Self::from_literal(&literal, text_offset + u64::from(length))
+        let entries = entries(&text).map_err(|source| {
+            let offset = text_offset + source.offset as u64;
+            NpyError::Dict { offset, source }
+        })?;
+        Self::from_entries(&entries, text_offset + u64::from(length))
     }
 
     /// "It is a dictionary with three keys": `descr`, `fortran_order` and `shape`.
-    fn from_literal(literal: &Literal, data_offset: u64) -> Result<Self, NpyError> {
-        let Literal::Dict(entries) = literal else {
-            return Err(NpyError::Field { field: "header", expected: "a dictionary" });
-        };
+    fn from_entries(entries: &[(&str, &str)], data_offset: u64) -> Result<Self, NpyError> {
         if entries.len() != 3 {
             return Err(NpyError::Field { field: "header", expected: "three keys: descr, fortran_order and shape" });
         }
         let value = |field: &'static str| {
-            let key = Literal::Str(field.to_owned());
-            let entry = entries.iter().find(|(k, _)| *k == key);
-            entry.map(|(_, value)| value).ok_or(NpyError::Field { field, expected: "to be present" })
+            let entry = entries.iter().find(|(key, _)| *key == field);
+            entry.map(|(_, value)| *value).ok_or(NpyError::Field { field, expected: "to be present" })
         };
         let descr = value("descr")?;
-        let item_size = dtype::item_size(descr)?;
-        let Literal::Bool(fortran_order) = *value("fortran_order")? else {
-            return Err(NpyError::Field { field: "fortran_order", expected: "True or False" });
+        let descr = unquote(descr).unwrap_or(descr);
+        let item_size = item_size(descr).ok_or_else(|| NpyError::Type { descr: descr.to_owned() })?;
+        let fortran_order = match value("fortran_order")? {
+            "True" => true,
+            "False" => false,
+            _ => return Err(NpyError::Field { field: "fortran_order", expected: "True or False" }),
         };
         let shape = shape(value("shape")?)?;
         let nbytes = shape
             .iter()
             .try_fold(item_size as u64, |nbytes, &extent| nbytes.checked_mul(extent))
             .ok_or(NpyError::Field { field: "shape", expected: "an array of less than 2^64 bytes" })?;
-        Ok(Self { data_offset, descr: descr.to_string(), item_size, shape, fortran_order, nbytes })
+        Ok(Self { data_offset, descr: descr.to_owned(), item_size, shape, fortran_order, nbytes })
     }
 
     /// Whether the data is in C order, the last index varying fastest. With at most one dimension of more than one
@@ -105,16 +107,23 @@ impl NpyHeader {
     }
 }
 
-fn shape(literal: &Literal) -> Result<Vec<u64>, NpyError> {
+/// A tuple of whole numbers; Python 2 wrote large ones with an `L`.
+fn shape(text: &str) -> Result<Vec<u64>, NpyError> {
     let wrong = NpyError::Field { field: "shape", expected: "a tuple of at most 64 whole numbers" };
-    match literal {
-        Literal::Tuple(extents) if extents.len() <= MAX_DIMENSIONS => extents
-            .iter()
-            .map(|extent| if let Literal::Int(extent) = extent { Some(*extent) } else { None })
-            .collect::<Option<_>>()
-            .ok_or(wrong),
-        _ => Err(wrong),
+    let Some(inner) = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else { return Err(wrong) };
+    let inner = inner.trim();
+    if inner.is_empty() {
+        return Ok(Vec::new());
     }
+    // A comma is what makes a tuple; after the last of several items it is optional.
+    let items = inner.strip_suffix(',').unwrap_or(inner);
+    let extent = |item: &str| {
+        let digits = item.trim();
+        let digits = digits.strip_suffix('L').unwrap_or(digits);
+        digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+    };
+    let extents: Option<Vec<u64>> = items.split(',').map(extent).collect();
+    extents.filter(|extents| extents.len() <= MAX_DIMENSIONS && inner.contains(',')).ok_or(wrong)
 }
 
 /// Versions 1 and 2 are Latin-1, version 3 is UTF-8.
@@ -146,19 +155,13 @@ pub(crate) enum NpyError {
     #[error(".npy header of {found} bytes at offset 8; at most {MAX_HEADER_LEN} are read")]
     HeaderLength { found: u32 },
     #[error(".npy header at offset {offset}: {source}")]
-    Literal { offset: u64, source: LiteralError },
+    Dict { offset: u64, source: DictError },
     #[error(".npy header: {field}: expected {expected}")]
     Field { field: &'static str, expected: &'static str },
-    #[error(".npy header: type {descr}: {reason}")]
-    Type { descr: String, reason: &'static str },
+    #[error(".npy header: items of type {descr:?} have no size, or hold Python objects")]
+    Type { descr: String },
     #[error("could not read the .npy header at offset {offset}")]
     Io { offset: u64, source: io::Error },
-}
-
-impl LiteralError {
-    fn at(self, text_offset: u64) -> NpyError {
-        NpyError::Literal { offset: text_offset + self.offset as u64, source: self }
-    }
 }
 
 #[cfg(test)]
@@ -204,6 +207,14 @@ mod tests {
     }
 
     #[test]
+    fn types_of_fields() {
+        let dict = "{'descr': [('a', '<i4'), ('b', '<f8', (2, 3))], 'fortran_order': False, 'shape': (7L, 1), }";
+        let header = read(&file(1, dict)).expect("a good header");
+        assert_eq!((header.item_size, header.shape, header.nbytes), (52, vec![7, 1], 364));
+        assert_eq!(header.descr, "[('a', '<i4'), ('b', '<f8', (2, 3))]");
+    }
+
+    #[test]
     fn orders_differ_only_with_two_extended_dimensions() {
         let order = |shape: &str| {
             let dict = format!("{{'descr': '<f8', 'fortran_order': True, 'shape': {shape}, }}");
@@ -231,6 +242,10 @@ mod tests {
             "{'descr': '<i2', 'fortran_order': False, 'shape': (3,), 'more': 1}",
             "{'descr': '<i2', 'fortran_order': 0, 'shape': (3,)}",
             "{'descr': '<i2', 'fortran_order': False, 'shape': 3}",
+            "{'descr': '<i2', 'fortran_order': False, 'shape': (3)}",
+            "{'descr': '<i2', 'fortran_order': False, 'shape': (,)}",
+            "{'descr': '<i2', 'fortran_order': False, 'shape': (3,,4)}",
+            "{'descr': '<i2', 'fortran_order': False, 'shape': (+3,)}",
             "{'descr': '<i2', 'fortran_order': False, 'shape': (-3,)}",
             "{'descr': '<i2', 'fortran_order': False, 'shape': (4294967296, 4294967296)}",
             "{'descr': '|O', 'fortran_order': False, 'shape': (3,)}",

@@ -1,9 +1,11 @@
 //! `oxiblosc info`.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::args;
-use crate::program::{array_bytes, run_with};
+use crate::program::{array_bytes, run_with, vector_path};
 
 fn info(compressed: &[u8]) -> Value {
     serde_json::from_slice(&run_with(args!["info", "--json", "-"], compressed).ok()).expect("JSON")
@@ -69,4 +71,23 @@ fn as_text() {
     for word in ["frame", "25000", "zstd", "shuffle"] {
         assert!(text.contains(word), "{word}: {text}");
     }
+}
+
+#[test]
+fn an_array() {
+    // Made by python-blosc2: [[1, 2, 3], [4, 5, 6]] of 16-bit numbers.
+    let array = fs::read(vector_path("samples/b2nd.b2frame")).expect("the vector is in the repository");
+    let info = info(&array);
+    for (key, value) in [
+        ("kind", json!("b2nd")),
+        ("shape", json!([2, 3])),
+        ("chunkshape", json!([2, 2])),
+        ("blockshape", json!([1, 2])),
+        ("dtype", json!("<i2")),
+        ("blocksize", json!(4)),
+    ] {
+        assert_eq!(info[key], value, "{key}");
+    }
+    let text = String::from_utf8(run_with(args!["info", "-"], &array).ok()).expect("text");
+    assert!(text.contains("[2, 3]") && text.contains("<i2"), "{text}");
 }

@@ -6,3 +6,4 @@ mod info;
 mod plugins;
 mod program;
 mod round_trips;
+mod vectors;

@@ -76,6 +76,11 @@ pub(crate) fn array_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/data/arrays").join(name)
 }
 
+/// Where the files of other writers are.
+pub(crate) fn vector_path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/data/vectors").join(name)
+}
+
 /// The last `len` bytes of an array: real data, without the header of its file.
 pub(crate) fn array_bytes(name: &str, len: usize) -> Vec<u8> {
     let mut bytes = fs::read(array_path(name)).expect("the array is in the repository");
