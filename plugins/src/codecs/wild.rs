@@ -11,6 +11,19 @@
 /// How many bytes past the end a copy may read and write.
 pub(super) const SLACK: usize = 32;
 
+/// Returns `condition` and tells the compiler to lay out the code for it to be true.
+#[inline(always)]
+pub(super) fn likely(condition: bool) -> bool {
+    #[cold]
+    #[inline]
+    fn unlikely() {}
+
+    if !condition {
+        unlikely();
+    }
+    condition
+}
+
 /// Reads 16 bytes.
 ///
 /// # Safety
@@ -134,11 +147,8 @@ pub(super) unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
     let mut done = 0;
     loop {
         // SAFETY: `done` is 0 or less than `len`, so the step ends at most `SLACK` bytes after `len`.
-        unsafe {
-            let (low, high) = (load16(src.add(done)), load16(src.add(done + 16)));
-            store16(dst.add(done), low);
-            store16(dst.add(done + 16), high);
-        }
+        // An array of this size is moved by the widest instructions there are.
+        unsafe { dst.add(done).cast::<[u8; 32]>().write_unaligned(src.add(done).cast::<[u8; 32]>().read_unaligned()) };
         done += 32;
         if done >= len {
             return;
@@ -158,7 +168,7 @@ pub(super) unsafe fn repeat_short<M: Machine>(dst: *mut u8, distance: usize, len
     unsafe {
         // No branch on the distance, which is hard to predict.
         store16(dst, M::spread(load16(dst.sub(distance)), distance.min(16)));
-        if len > 16 {
+        if !likely(len <= 16) {
             repeat::<M>(dst, distance, len);
         }
     }
@@ -202,6 +212,23 @@ pub(super) unsafe fn repeat<M: Machine>(dst: *mut u8, distance: usize, len: usiz
                 }
             }
         }
+    }
+}
+
+/// [`repeat`] at position `at` of `dst`, which may end right after the match.
+///
+/// # Safety
+/// The machine is an `M`; `1 <= distance <= at` and `at + len <= dst.len()`.
+#[inline(always)]
+pub(super) unsafe fn repeat_inside<M: Machine>(dst: &mut [u8], at: usize, distance: usize, len: usize) {
+    let room = dst.len() - at;
+    let wide = if room >= len + SLACK { len } else { room.saturating_sub(SLACK) };
+    if wide > 0 {
+        // SAFETY: wide + SLACK <= room; the rest by the contract.
+        unsafe { repeat::<M>(dst.as_mut_ptr().add(at), distance, wide) };
+    }
+    if wide < len {
+        repeat_exact(dst, at + wide, distance, len - wide);
     }
 }
 
@@ -257,6 +284,14 @@ mod tests {
                     // SAFETY: `distance` bytes precede and `len + SLACK` follow; the machine was asked.
                     unsafe { repeat(wide.as_mut_ptr().add(distance), distance, len) };
                     assert_eq!(wide[..distance + len], expected, "{name}: distance {distance}, length {len}");
+                }
+
+                for room in [0, 1, SLACK - 1, SLACK, SLACK + 1] {
+                    let mut inside = before.clone();
+                    inside.resize(distance + len + room, 0xEE);
+                    // SAFETY: `distance` bytes precede and at least `len` follow.
+                    unsafe { repeat_inside::<Portable>(&mut inside, distance, distance, len) };
+                    assert_eq!(inside[..distance + len], expected, "distance {distance}, length {len}, room {room}");
                 }
 
                 let mut exact = before.clone();

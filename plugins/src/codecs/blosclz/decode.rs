@@ -141,7 +141,7 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
     else {
         return done;
     };
-    let (from, to) = (src.as_ptr(), dst.as_mut_ptr());
+    let from = src.as_ptr();
     // The marker in the first byte is not part of its operation.
     let mut mask = 31;
     while done.input <= input_end && done.output <= output_end {
@@ -155,8 +155,8 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
             // They are different allocations, one borrowed mutably.
             unsafe {
                 let (low, high) = (wild::load16(from.add(input)), wild::load16(from.add(input + 16)));
-                wild::store16(to.add(output), low);
-                wild::store16(to.add(output + 16), high);
+                wild::store16(dst.as_mut_ptr().add(output), low);
+                wild::store16(dst.as_mut_ptr().add(output + 16), high);
             }
             done = Position { input: input + op + 1, output: output + op + 1 };
             continue;
@@ -174,9 +174,6 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
                 if len > dst.len() {
                     return done;
                 }
-            }
-            if dst.len() - output < len.saturating_add(LENGTH_BIAS + SLACK) {
-                return done;
             }
         }
         len += LENGTH_BIAS;
@@ -196,9 +193,17 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
         if distance >= output {
             return done;
         }
-        // SAFETY: distance + 1 <= output, so the bytes before are inside the output. `len + SLACK` bytes follow: for a
-        // continued length by the check above, else because len <= 8 and at least SHORT_OUTPUT are left.
-        unsafe { wild::repeat_short::<M>(to.add(output), distance + 1, len) };
+        let distance = distance + 1;
+        if op >> 5 != CONTINUED {
+            // SAFETY: distance <= output, so the bytes before are inside the output. At least SHORT_OUTPUT bytes are left
+            // of it, and len <= 8. The machine is an `M` by contract.
+            unsafe { wild::repeat_short::<M>(dst.as_mut_ptr().add(output), distance, len) };
+        } else if len <= dst.len() - output {
+            // SAFETY: as above, and the match ends inside the output.
+            unsafe { wild::repeat_inside::<M>(dst, output, distance, len) };
+        } else {
+            return done;
+        }
         done = Position { input, output: output + len };
     }
     done

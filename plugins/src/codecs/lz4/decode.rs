@@ -113,6 +113,9 @@ const SHORT_OUTPUT: usize = 14 + 18 + SLACK;
 /// What such a sequence needs of the input: token, 16 bytes read for the literals, and the distance after 14 of them.
 const SHORT_INPUT: usize = 1 + 16 + 2;
 
+/// From here on a call of `memcpy` pays: it aligns its stores.
+const LONG: usize = 256;
+
 /// Decodes sequences as long as both buffers have room for copies that overshoot, and returns where it stopped. The
 /// output before that position is what [`careful`] would have produced; the output after it is unspecified.
 fn hasty(src: &[u8], dst: &mut [u8]) -> Position {
@@ -145,7 +148,7 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
     else {
         return done;
     };
-    let (from, to) = (src.as_ptr(), dst.as_mut_ptr());
+    let from = src.as_ptr();
     loop {
         let Position { mut input, mut output } = done;
         if input > input_end || output > output_end {
@@ -156,10 +159,10 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
         input += 1;
 
         let mut len = usize::from(token >> 4);
-        if len != CONTINUED {
+        if wild::likely(len != CONTINUED) {
             // SAFETY: 16 bytes are left of the input after the token, and more than 16 of the output, by the check
             // at the top of the loop. At most 14 of them are kept.
-            unsafe { wild::store16(to.add(output), wild::load16(from.add(input))) };
+            unsafe { wild::store16(dst.as_mut_ptr().add(output), wild::load16(from.add(input))) };
         } else {
             loop {
                 let Some(&byte) = src.get(input) else { return done };
@@ -181,7 +184,14 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
             }
             // SAFETY: both buffers hold `len + SLACK` bytes from here, by the check above; they are different
             // allocations, one borrowed mutably.
-            unsafe { wild::copy(from.add(input), to.add(output), len) };
+            unsafe {
+                let to = dst.as_mut_ptr().add(output);
+                if len < LONG {
+                    wild::copy(from.add(input), to, len);
+                } else {
+                    to.copy_from_nonoverlapping(from.add(input), len);
+                }
+            }
         }
         input += len;
         output += len;
@@ -193,11 +203,11 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
             return done;
         }
         let mut len = usize::from(token & 15);
-        if len != CONTINUED {
+        if wild::likely(len != CONTINUED) {
             len += MIN_MATCH;
             // SAFETY: 1 <= distance <= output, so the bytes before are inside the output. At least SHORT_OUTPUT - 14 =
             // 18 + SLACK bytes are left of it. The machine is an `M` by contract.
-            unsafe { wild::repeat_short::<M>(to.add(output), distance, len) };
+            unsafe { wild::repeat_short::<M>(dst.as_mut_ptr().add(output), distance, len) };
         } else {
             loop {
                 let Some(&byte) = src.get(input) else { return done };
@@ -211,11 +221,11 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
                 }
             }
             len += MIN_MATCH;
-            if dst.len() - output < len.saturating_add(SLACK) {
+            if dst.len() - output < len {
                 return done;
             }
-            // SAFETY: as above, with the room just checked.
-            unsafe { wild::repeat::<M>(to.add(output), distance, len) };
+            // SAFETY: 1 <= distance <= output, and the match ends inside the output. The machine is an `M` by contract.
+            unsafe { wild::repeat_inside::<M>(dst, output, distance, len) };
         }
         done = Position { input, output: output + len };
     }
