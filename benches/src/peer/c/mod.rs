@@ -1,5 +1,6 @@
 //! C-Blosc2, loaded at run time from the python-blosc2 wheel.
 
+mod array;
 pub mod ffi;
 mod schunk;
 mod venv;
@@ -9,6 +10,7 @@ use std::ffi::c_void;
 use super::ChunkCodec;
 use crate::settings::Settings;
 use crate::{Error, Result};
+pub use array::Array;
 use ffi::{Api, CParams, Context, DParams};
 pub use schunk::SuperChunk;
 
