@@ -100,12 +100,17 @@ impl Executor for Pool {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use oxiblosc_core::executor::for_each;
+    use oxiblosc_core::executor::try_for_each;
 
     use super::*;
     use crate::compute::block_on;
+
+    fn for_each(pool: &Pool, count: usize, task: impl Fn(usize) + Sync) {
+        let Ok(()) = try_for_each(pool, count, 0..count, |_, i| Ok::<_, Infallible>(task(i)));
+    }
 
     #[test]
     fn every_pool_gives_the_result() {
@@ -122,7 +127,7 @@ mod tests {
     fn work_reaches_every_index_once() {
         for threads in [0, 1, 2, 5] {
             let counts: Vec<_> = (0..100).map(|_| AtomicUsize::new(0)).collect();
-            for_each(&Pool::new(threads), counts.len(), |_, i| {
+            for_each(&Pool::new(threads), counts.len(), |i| {
                 counts[i].fetch_add(1, Ordering::Relaxed);
             });
             assert!(counts.iter().all(|c| c.load(Ordering::Relaxed) == 1), "{threads} threads");
@@ -136,7 +141,7 @@ mod tests {
             let pool = pool.clone();
             move || {
                 let sum = AtomicUsize::new(0);
-                for_each(&pool, 10, |_, i| {
+                for_each(&pool, 10, |i| {
                     sum.fetch_add(i, Ordering::Relaxed);
                 });
                 sum.into_inner()
