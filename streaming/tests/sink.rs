@@ -11,10 +11,10 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use common::{CHUNK, Flaky, Mood, Random, data, frame, lengths, options, poll_and_drop};
 use futures::io::{AsyncWrite, AsyncWriteExt};
-use futures::{Sink, SinkExt, StreamExt, stream};
+use futures::{Sink, SinkExt, StreamExt, TryStreamExt, stream};
 use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_streaming::target::{FileTarget, MemoryTarget, Part, SeekTarget, SpoolTarget, Target};
-use oxiblosc_streaming::{FrameSink, IoMode, Pool, WriteError, WriteOptions, block_on, blocking};
+use oxiblosc_streaming::{FrameSink, IoMode, Pool, ReadOptions, WriteError, WriteOptions, block_on, blocking};
 
 fn decoded(frame: &[u8]) -> Vec<u8> {
     let reader = blocking::FrameReader::from_bytes(frame.to_vec()).unwrap();
@@ -489,4 +489,44 @@ fn targets_in_memory_and_seekable_agree_with_tokio_files() {
 
 fn blocking_crate(path: &std::path::Path) -> ::blocking::Unblock<fs::File> {
     ::blocking::Unblock::new(fs::File::create(path).unwrap())
+}
+
+#[test]
+fn a_rename_that_fails_can_be_tried_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data.b2frame");
+    let mut writer = blocking::FrameWriter::create(&path, options()).unwrap();
+    io::Write::write_all(&mut writer, &data(3 * CHUNK)).unwrap();
+    // Someone puts something there that cannot be replaced.
+    fs::create_dir_all(path.join("occupied")).unwrap();
+    for _ in 0..2 {
+        assert!(writer.finish().unwrap_err().is_retryable());
+    }
+    fs::remove_dir_all(&path).unwrap();
+    writer.finish().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), frame(&data(3 * CHUNK), options()));
+}
+
+#[test]
+fn many_sinks_and_readers_share_one_pool() {
+    let pool = Pool::new(2);
+    let one = |seed: u64| {
+        let pool = pool.clone();
+        async move {
+            let data = data((seed as usize * 977) % (12 * CHUNK));
+            let mood = Mood { pending: 3, most: 5000, ..Mood::GOOD };
+            let writer = Flaky::new(b"", mood, seed);
+            let mut sink = options().pool(&pool).seekable(writer.clone()).unwrap();
+            for piece in data.chunks(1 + seed as usize * 31) {
+                sink.write_all(piece).await.unwrap();
+            }
+            sink.close().await.unwrap();
+            let reader = ReadOptions::new().pool(&pool).open(writer.bytes()).await.unwrap();
+            let chunks: Vec<Bytes> = reader.chunks().try_collect().await.unwrap();
+            assert_eq!(chunks.concat(), data, "sink {seed}");
+            let middle = data.len() as u64 / 2;
+            assert_eq!(reader.bytes(middle / 2..middle).await.unwrap(), &data[middle as usize / 2..middle as usize]);
+        }
+    };
+    block_on(futures::future::join_all((0..200).map(one)));
 }

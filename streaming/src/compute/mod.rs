@@ -6,4 +6,4 @@ mod pool;
 
 pub use block_on::block_on;
 pub use job::{Job, JobPanicked};
-pub use pool::Pool;
+pub use pool::{Pool, Share};

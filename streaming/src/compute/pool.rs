@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
@@ -22,13 +23,15 @@ pub struct Pool {
 struct Shared {
     threads: usize,
     started: OnceLock<Option<rayon_core::ThreadPool>>,
+    /// Jobs that have been handed over and are not done.
+    jobs: AtomicUsize,
 }
 
 impl Pool {
     /// A pool of `threads` workers. With 0 the work is done on the thread that asks for it, at the moment it asks;
     /// the same happens where the system gives no threads (as on some WebAssembly targets).
     pub fn new(threads: usize) -> Self {
-        Self { shared: Arc::new(Shared { threads, started: OnceLock::new() }) }
+        Self { shared: Arc::new(Shared { threads, started: OnceLock::new(), jobs: AtomicUsize::new(0) }) }
     }
 
     /// A pool without threads: work is done where it is asked for.
@@ -51,11 +54,28 @@ impl Pool {
     /// A panic in `work` becomes the job's [`JobPanicked`](super::JobPanicked).
     pub fn spawn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Job<T> {
         let (job, run) = Job::new(work);
+        // Relaxed is enough: the number is a hint for `share`. `run` does not unwind.
+        self.shared.jobs.fetch_add(1, Ordering::Relaxed);
+        let shared = Arc::clone(&self.shared);
+        let run = move || {
+            run();
+            shared.jobs.fetch_sub(1, Ordering::Relaxed);
+        };
         match self.workers() {
             Some(workers) => workers.spawn_fifo(run),
             None => run(),
         }
         job
+    }
+
+    /// The workers that fall to one job when all jobs of the moment divide them: for a job that can itself use several.
+    ///
+    /// With as many jobs as workers each does its work alone, which is the fastest for all of them together. It also
+    /// bounds the stack: a worker that waits for others takes up further jobs meanwhile, and if these waited too, one
+    /// would come to lie on top of the other.
+    pub fn share(&self) -> Share<'_> {
+        let jobs = self.shared.jobs.load(Ordering::Relaxed).max(1);
+        Share { pool: self, workers: (self.shared.threads / jobs).max(1) }
     }
 
     fn workers(&self) -> Option<&rayon_core::ThreadPool> {
@@ -98,19 +118,29 @@ impl Executor for Pool {
     }
 }
 
+/// Some of the workers of a [`Pool`]; see [`Pool::share`].
+#[derive(Debug, Clone, Copy)]
+pub struct Share<'a> {
+    pool: &'a Pool,
+    workers: usize,
+}
+
+impl Executor for Share<'_> {
+    fn workers(&self) -> usize {
+        self.workers
+    }
+
+    fn run(&self, workers: usize, work: &(dyn Fn(usize) + Sync)) {
+        self.pool.run(workers.min(self.workers), work);
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use oxiblosc_core::executor::try_for_each;
+    use oxiblosc_core::executor::for_each;
 
     use super::*;
     use crate::compute::block_on;
-
-    fn for_each(pool: &Pool, count: usize, task: impl Fn(usize) + Sync) {
-        let Ok(()) = try_for_each(pool, count, 0..count, |_, i| Ok::<_, Infallible>(task(i)));
-    }
 
     #[test]
     fn every_pool_gives_the_result() {
@@ -127,7 +157,7 @@ mod tests {
     fn work_reaches_every_index_once() {
         for threads in [0, 1, 2, 5] {
             let counts: Vec<_> = (0..100).map(|_| AtomicUsize::new(0)).collect();
-            for_each(&Pool::new(threads), counts.len(), |i| {
+            for_each(&Pool::new(threads), counts.len(), |_, i| {
                 counts[i].fetch_add(1, Ordering::Relaxed);
             });
             assert!(counts.iter().all(|c| c.load(Ordering::Relaxed) == 1), "{threads} threads");
@@ -141,7 +171,7 @@ mod tests {
             let pool = pool.clone();
             move || {
                 let sum = AtomicUsize::new(0);
-                for_each(&pool, 10, |i| {
+                for_each(&pool, 10, |_, i| {
                     sum.fetch_add(i, Ordering::Relaxed);
                 });
                 sum.into_inner()
@@ -149,6 +179,26 @@ mod tests {
         });
         drop(pool);
         assert_eq!(block_on(job), Ok(45));
+    }
+
+    #[test]
+    fn jobs_divide_the_workers() {
+        let pool = Pool::new(4);
+        assert_eq!(pool.share().workers(), 4);
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let held = Arc::new(std::sync::Mutex::new(held));
+        let wait = || {
+            let held = Arc::clone(&held);
+            pool.spawn(move || held.lock().map(|held| held.recv().is_ok()).unwrap_or(false))
+        };
+        let mut jobs = Vec::new();
+        for expected in [4, 2, 1, 1, 1, 1] {
+            jobs.push(wait());
+            assert_eq!(pool.share().workers(), expected);
+        }
+        jobs.iter().for_each(|_| assert_eq!(release.send(()), Ok(())));
+        jobs.into_iter().for_each(|job| assert_eq!(block_on(job), Ok(true)));
+        assert_eq!(Pool::inline().share().workers(), 1);
     }
 
     #[test]

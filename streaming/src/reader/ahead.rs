@@ -117,14 +117,13 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
         let pool = &self.shared.decoding.pool;
         // Without threads decoding happens here and now, so not more of it than is asked for.
         let at_once = if pool.threads() == 0 { 1 } else { usize::MAX };
-        let spread = self.window.min(self.shared.frame.nchunks() as usize) < pool.threads();
         let mut moved = false;
         while self.decoding.len() < at_once
             && let Some((chunk, fetched)) = self.fetched.pop_front()
         {
             let ctx = self.shared.frame.chunk_context(chunk);
             self.decoding.push_back(match fetched {
-                Ok(bytes) => Entry::Job { chunk, job: self.shared.decoding.decode(bytes, ctx, spread) },
+                Ok(bytes) => Entry::Job { chunk, job: self.shared.decoding.decode(bytes, ctx) },
                 Err(error) => Entry::Failed { chunk, error },
             });
             moved = true;

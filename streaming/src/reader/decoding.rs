@@ -31,8 +31,8 @@ pub(super) enum Encoded {
 }
 
 impl Decoding {
-    /// Decodes a whole chunk into a buffer of its own; with `spread`, its blocks are spread over the workers.
-    pub(super) fn decode(self: &Arc<Self>, chunk: Bytes, ctx: ChunkContext<'static>, spread: bool) -> DecodeJob<Bytes> {
+    /// Decodes a whole chunk into a buffer of its own.
+    pub(super) fn decode(self: &Arc<Self>, chunk: Bytes, ctx: ChunkContext<'static>) -> DecodeJob<Bytes> {
         let this = Arc::clone(self);
         self.pool.spawn(move || {
             let header = ChunkHeader::parse(&chunk)?;
@@ -41,7 +41,7 @@ impl Decoding {
                 return Err(ChunkError::Limit { what: "decoded chunk", limit, found });
             }
             let mut decoded = vec![0; header.nbytes];
-            this.run(ctx, |decoder, ctx| this.decode_whole(decoder, &chunk, ctx, &mut decoded, spread))?;
+            this.run(ctx, |decoder, ctx| decoder.decode_into_on(&chunk, ctx, &mut decoded, &this.pool.share()))?;
             Ok(decoded.into())
         })
     }
@@ -53,7 +53,6 @@ impl Decoding {
         within: Range<usize>,
         ctx: ChunkContext<'static>,
         mut dst: BytesMut,
-        spread: bool,
     ) -> DecodeJob<BytesMut> {
         let this = Arc::clone(self);
         self.pool.spawn(move || {
@@ -61,7 +60,7 @@ impl Decoding {
                 Encoded::Chunk(chunk) => {
                     let header = ChunkHeader::parse(chunk)?;
                     if within == (0..header.nbytes) {
-                        return this.decode_whole(decoder, chunk, ctx, &mut dst, spread);
+                        return decoder.decode_into_on(chunk, ctx, &mut dst, &this.pool.share());
                     }
                     if header.has_vl_blocks() {
                         let decoded = decoder.decode(chunk, ctx)?;
@@ -85,17 +84,6 @@ impl Decoding {
             })?;
             Ok(dst)
         })
-    }
-
-    fn decode_whole(
-        &self,
-        decoder: &mut ChunkDecoder,
-        chunk: &[u8],
-        ctx: &ChunkContext<'_>,
-        dst: &mut [u8],
-        spread: bool,
-    ) -> Result<(), ChunkError> {
-        if spread { decoder.decode_into_on(chunk, ctx, dst, &self.pool) } else { decoder.decode_into(chunk, ctx, dst) }
     }
 
     /// Has `work` done with a decoder and the full context.

@@ -50,10 +50,9 @@ impl<S: RangeSource> Shared<S> {
             return Err(ReadError::OutOfRange { what: "bytes", start: range.start, end: range.end, len: nbytes });
         }
         let out = zeroed(range.end - range.start)?;
-        let spread = out.len() / self.frame.chunk_size().unwrap_or(1).max(1) < self.decoding.pool.threads();
         let pieces = self.starts().await?.pieces(range).peekable();
         let groups = Groups { shared: self, pieces, out };
-        let mut groups = stream::iter(groups).map(|group| self.read_group(group, spread)).buffered(GROUPS_AT_ONCE);
+        let mut groups = stream::iter(groups).map(|group| self.read_group(group)).buffered(GROUPS_AT_ONCE);
         let mut whole = BytesMut::new();
         while let Some(parts) = groups.try_next().await? {
             // The parts were split off one buffer: putting them together again copies nothing.
@@ -62,7 +61,7 @@ impl<S: RangeSource> Shared<S> {
         Ok(whole.freeze())
     }
 
-    async fn read_group(&self, group: Vec<Request>, spread: bool) -> Result<Vec<BytesMut>, ReadError> {
+    async fn read_group(&self, group: Vec<Request>) -> Result<Vec<BytesMut>, ReadError> {
         let mut steps = group.iter().map(|(piece, _)| self.first_step(piece)).collect::<Result<Vec<_>, _>>()?;
         for _ in 0..MAX_ROUNDS {
             let ranges: Vec<Range<u64>> = steps.iter().flat_map(Step::ranges).collect();
@@ -79,7 +78,7 @@ impl<S: RangeSource> Shared<S> {
         let jobs = group.into_iter().zip(steps).map(|((piece, dst), step)| async move {
             let Step::Ready(encoded) = step else { return Err(self.changed(piece.chunk)) };
             let ctx = self.frame.chunk_context(piece.chunk);
-            let job = self.decoding.decode_part(encoded, piece.within, ctx, dst, spread);
+            let job = self.decoding.decode_part(encoded, piece.within, ctx, dst);
             self.decoded(piece.chunk, job.await)
         });
         try_join_all(jobs).await

@@ -48,20 +48,15 @@ impl Workshop {
         Ok(Self { shared: Arc::new(Shared { params, registry, geometry, encoders }), pool })
     }
 
-    /// Begins to encode chunk `number`; with `spread`, its blocks are spread over the workers of the pool.
-    pub(crate) fn encode(&self, number: u64, input: ChunkInput, spread: bool) -> Job<Result<Encoded, ChunkError>> {
-        let shared = Arc::clone(&self.shared);
-        // A handle on the pool travels into its own queue only when it is needed there.
-        let executor = spread.then(|| self.pool.clone());
+    /// Begins to encode chunk `number`.
+    pub(crate) fn encode(&self, number: u64, input: ChunkInput) -> Job<Result<Encoded, ChunkError>> {
+        let (shared, pool) = (Arc::clone(&self.shared), self.pool.clone());
         self.pool.spawn(move || {
             let mut encoder = shared.take()?;
             let mut ctx = ChunkContext::numbered(number);
             ctx.item_size = Some(shared.params.typesize);
             ctx.nd = shared.geometry.as_deref();
-            let mut chunk = match executor {
-                Some(pool) => encoder.encode_on(input.as_slice(), &ctx, &pool)?,
-                None => encoder.encode(input.as_slice(), &ctx)?,
-            };
+            let mut chunk = encoder.encode_on(input.as_slice(), &ctx, &pool.share())?;
             shared.put_back(encoder);
             // What the encoder reserved for the worst case would be held until the target has the chunk.
             if chunk.capacity() - chunk.len() > chunk.len() / 8 {

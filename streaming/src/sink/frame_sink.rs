@@ -87,9 +87,6 @@ struct FlightLimits {
     chunks: usize,
     bytes: usize,
     chunk_size: usize,
-    /// Not enough chunks may be in flight to keep all workers busy, so that one chunk must do for several.
-    few: bool,
-    threads: usize,
 }
 
 /// Bytes on their way to the target.
@@ -112,10 +109,8 @@ impl<T> FrameSink<T> {
             None => Registry::linked()?.clone(),
         };
         let pool = options.pool.unwrap_or_default();
-        let threads = pool.threads();
-        let chunks = options.chunks_in_flight.unwrap_or(2 * threads + 1).max(1);
-        let few = chunks.min(options.bytes_in_flight / FlightLimits::cost(chunk_size)) < threads;
-        let limits = FlightLimits { chunks, bytes: options.bytes_in_flight, chunk_size, few, threads };
+        let chunks = options.chunks_in_flight.unwrap_or(2 * pool.threads() + 1).max(1);
+        let limits = FlightLimits { chunks, bytes: options.bytes_in_flight, chunk_size };
 
         let mut params = FrameParams::new(options.params.clone(), chunk_size);
         params.layout = options.layout;
@@ -138,7 +133,7 @@ impl<T> FrameSink<T> {
             target,
             workshop,
             writer,
-            rechunker: Rechunker::new(chunk_size, chunks),
+            rechunker: Rechunker::new(chunk_size, limits.most_chunks()),
             in_flight: InFlight::default(),
             outgoing,
             limits,
@@ -214,17 +209,13 @@ impl<T> FrameSink<T> {
     fn dispatch(&mut self) -> bool {
         let mut moved = false;
         while self.has_room() {
-            let (input, last) = match self.rechunker.next_chunk() {
-                Some(input) => (input, false),
-                None if matches!(self.phase, Phase::LastChunks) => match self.rechunker.last_chunk() {
-                    Some(input) => (input, true),
-                    None => break,
-                },
-                None => break,
-            };
+            let mut input = self.rechunker.next_chunk();
+            if input.is_none() && matches!(self.phase, Phase::LastChunks) {
+                input = self.rechunker.last_chunk();
+            }
+            let Some(input) = input else { break };
             let len = input.as_slice().len();
-            let idle = last && self.in_flight.chunks() < self.limits.threads;
-            let job = self.workshop.encode(self.next_chunk, input, self.limits.few || idle);
+            let job = self.workshop.encode(self.next_chunk, input);
             self.in_flight.push(self.next_chunk, len, job);
             self.next_chunk += 1;
             moved = true;
@@ -402,6 +393,11 @@ impl FlightLimits {
     /// What chunks of `len` decoded bytes may take while they are encoded: as much again for the result.
     const fn cost(len: usize) -> usize {
         len.saturating_mul(2)
+    }
+
+    /// How many chunks can be in work at a time.
+    fn most_chunks(&self) -> usize {
+        self.chunks.min(self.bytes / Self::cost(self.chunk_size)).max(1)
     }
 }
 

@@ -32,9 +32,11 @@ pub use spool::SpoolTarget;
 /// valid.
 ///
 /// # Contract
-/// - **State lives in the target.** Every method may return `Pending` and be called again any time later with the
-///   same arguments; nothing may depend on a future being kept. In between, no other method is called except
-///   [`poll_abort`](Target::poll_abort) (and `drop`).
+/// - **State lives in the target.** Every method may return `Pending` and be called again any time later; nothing may
+///   depend on a future being kept. Bytes that were not accepted are offered again unchanged. More bytes may be
+///   appended after a flush that was not awaited; but once [`poll_commit`](Target::poll_commit) has been called, it is
+///   called with the same header until it succeeds, and then only [`poll_close`](Target::poll_close). Instead of
+///   anything, [`poll_abort`](Target::poll_abort) may be called.
 /// - **Errors leave the target usable.** After an error the same call may be made again and goes on where the failed
 ///   one stopped: accepted bytes are neither lost nor repeated. When a target cannot keep that promise, it must go on
 ///   returning errors.
