@@ -1,9 +1,11 @@
 //! The settings of one round trip, for both sides.
 
+use std::error::Error;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
 use oxiblosc::core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkFormat, EncodeParams, SplitMode};
+use oxiblosc::core::nd::{ArrayMeta, FrameSizes, Plan, Selection};
 use oxiblosc::core::pipeline::FilterSlots;
 use oxiblosc::core::{CodecId, FilterId, Registry};
 use oxiblosc::streaming::{Pool, ReadError, ReadOptions, WriteOptions, blocking};
@@ -123,6 +125,27 @@ pub(crate) fn read_frame(frame: &[u8]) -> Result<Vec<u8>, String> {
         Ok::<_, ReadError>(data)
     };
     read().map_err(|e| e.to_string())
+}
+
+/// What this side makes of a frame that may hold an array: its items in C order.
+pub(crate) fn read_array(frame: &[u8]) -> Result<Vec<u8>, String> {
+    let read = || -> Result<Option<Vec<u8>>, Box<dyn Error>> {
+        let options = ReadOptions::new().pool(pool());
+        let reader = blocking::FrameReader::with_options(frame.to_vec(), options)?;
+        let Some(meta) = ArrayMeta::find(reader.as_async().metalayers()) else { return Ok(None) };
+        let tiling = meta?.tiling(&FrameSizes::of(reader.as_async().frame()))?;
+        let plan = Plan::new(&tiling, &Selection::all())?;
+        let mut array = vec![0; plan.buffer_bytes()?];
+        for chunk in plan.chunks() {
+            chunk.copy_out(&reader.chunk(chunk.number())?, &mut array)?;
+        }
+        Ok(Some(array))
+    };
+    match read() {
+        Ok(Some(array)) => Ok(array),
+        Ok(None) => read_frame(frame),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// The encoded chunks of a frame.

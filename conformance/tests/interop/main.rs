@@ -11,10 +11,13 @@ mod environment;
 mod frame_edits;
 mod frame_lengths;
 mod generated;
+mod grid;
+mod hdf5;
 mod matrix;
 mod random;
 mod vl_blocks;
 mod worker;
+mod zarr;
 
 use serde_json::json;
 use worker::Worker;
