@@ -76,7 +76,7 @@ impl<'a> FilterCheck<'a> {
     fn check_length(&self, entry: &FilterEntry, typesize: usize, meta: u8, len: usize, report: &mut Report) {
         let mut ctx = BlockContext::new(typesize);
         ctx.meta = meta;
-        ctx.last_short = len % typesize != 0;
+        ctx.last_short = !len.is_multiple_of(typesize);
         ctx.nd = self.geometry.as_ref().map(|(g, _)| g);
         let lossy = entry.info().traits.lossy;
         let mut worn = entry.instance();

@@ -78,17 +78,17 @@ impl Encoder {
         self.narrow[..entries].fill(0);
         let probed = &src[src.len() - (src.len() >> PROBED_LOG[level])..];
         let probed = &probed[..probed.len().min(entries)];
-        if Finder::new(&mut *self.narrow, hash_log, input(probed)).probe() < MIN_RATIO[level] {
+        if Finder::new(&mut self.narrow, hash_log, input(probed)).probe() < MIN_RATIO[level] {
             return None;
         }
 
         if src.len() <= 1 << 16 {
             self.narrow[..entries].fill(0);
-            Finder::new(&mut *self.narrow, hash_log, input(src)).compress(level, dst)
+            Finder::new(&mut self.narrow, hash_log, input(src)).compress(level, dst)
         } else {
             let wide = self.wide.get_or_insert_with(|| Box::new([0; _]));
             wide[..entries].fill(0);
-            Finder::new(&mut **wide, hash_log, input(src)).compress(level, dst)
+            Finder::new(wide, hash_log, input(src)).compress(level, dst)
         }
     }
 }
