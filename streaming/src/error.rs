@@ -135,6 +135,14 @@ pub enum ReadError {
     /// No registry was given and the linked one is not usable.
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    /// The file of a chunk of a sparse frame cannot be read, or is not there.
+    #[error("chunk {chunk}: {source}")]
+    ChunkFile {
+        /// Number of the chunk.
+        chunk: u64,
+        /// What is wrong, with the name of the file.
+        source: io::Error,
+    },
     /// The chunks are in files of their own, and the source is a single one.
     #[error("this is the index of a sparse frame: its chunks are in other files of the same directory")]
     Sparse,
@@ -168,6 +176,7 @@ impl From<ReadError> for io::Error {
     fn from(error: ReadError) -> Self {
         let kind = match error {
             ReadError::Source(error) => return error,
+            ReadError::ChunkFile { ref source, .. } => source.kind(),
             ReadError::OutOfRange { .. } => io::ErrorKind::InvalidInput,
             ReadError::Frame(_) | ReadError::Decode { .. } => io::ErrorKind::InvalidData,
             _ => io::ErrorKind::Other,

@@ -18,6 +18,7 @@ mod disk;
 mod error;
 mod reader;
 mod sink;
+mod sparse;
 pub mod source;
 pub mod target;
 

@@ -251,7 +251,10 @@ async fn open_frame<S: RangeSource>(
     let Some(available) = len.checked_sub(start) else {
         return Err(ReadError::OutOfRange { what: "bytes", start, end: start, len });
     };
-    let mut opener = FrameOpener::new(available, registry, limits);
+    let mut opener = match source.is_sparse() {
+        true => FrameOpener::sparse(available, registry, limits),
+        false => FrameOpener::new(available, registry, limits),
+    };
     opener.feed(0, head);
     loop {
         match opener.step()? {

@@ -7,12 +7,14 @@ use bytes::{Bytes, BytesMut};
 use futures::future::try_join_all;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use oxiblosc_core::chunk::{BlockMap, ChunkHeader, MapProgress};
+use oxiblosc_core::frame::FrameError;
 
 use super::decoding::Encoded;
 use super::pieces::Piece;
 use super::shared::Shared;
 use crate::error::ReadError;
 use crate::source::RangeSource;
+use crate::sparse::address;
 
 /// A chunk that is shorter than this is read as a whole: its parts would cost more in requests than they save.
 const WHOLE_BELOW: u64 = 32 << 10;
@@ -97,7 +99,7 @@ impl<S: RangeSource> Shared<S> {
             block_size => block_size,
         };
         let prefix = ChunkHeader::EXTENDED_LEN + 4 * piece.chunk_len.div_ceil(block_size);
-        Ok(Step::Prefix(span.start..span.end.min(span.start + prefix as u64)))
+        Ok(Step::Prefix(span.start..span.end.min(span.start.saturating_add(prefix as u64))))
     }
 
     /// What comes after `step`, whose bytes are the next ones of `found`.
@@ -108,7 +110,7 @@ impl<S: RangeSource> Shared<S> {
             Step::Ready(encoded) => Step::Ready(encoded),
             Step::Chunk(span) => {
                 let bytes = bytes()?;
-                match self.exact(chunk, &bytes)? {
+                match self.exact(chunk, &bytes, &span)? {
                     len if len <= bytes.len() => Step::Ready(Encoded::Chunk(bytes.slice(..len))),
                     len => Step::Chunk(span.start..span.start + len as u64),
                 }
@@ -120,7 +122,7 @@ impl<S: RangeSource> Shared<S> {
                     MapProgress::NeedPrefix(len) => {
                         // A chunk that ends before its block starts do would have us read past the section.
                         if prefix.len() >= ChunkHeader::EXTENDED_LEN {
-                            let exact = self.exact(chunk, &prefix)?;
+                            let exact = self.exact(chunk, &prefix, &span)?;
                             if len > exact {
                                 return Ok(Step::Chunk(span.start..span.start + exact as u64));
                             }
@@ -130,8 +132,17 @@ impl<S: RangeSource> Shared<S> {
                 }
             }
             Step::Blocks { map, wanted } => {
-                let blocks = wanted.into_iter().map(|(block, _)| Ok((block, bytes()?)));
-                Step::Ready(Encoded::Blocks { map, blocks: blocks.collect::<Result<_, ReadError>>()? })
+                let cbytes = map.header().cbytes as u64;
+                let blocks = wanted.into_iter().map(|(block, range)| match bytes()? {
+                    bytes if bytes.len() as u64 == range.end - range.start => Ok((block, bytes)),
+                    // Only the file of a chunk can be too short.
+                    short => {
+                        let found = address::in_file(&range).1.start + short.len() as u64;
+                        Err(FrameError::ChunkFile { chunk, expected: cbytes, found }.into())
+                    }
+                });
+                let blocks = blocks.collect::<Result<_, ReadError>>()?;
+                Step::Ready(Encoded::Blocks { map, blocks })
             }
         })
     }

@@ -13,9 +13,12 @@ use super::pieces::Starts;
 use crate::compute::JobPanicked;
 use crate::error::ReadError;
 use crate::source::RangeSource;
+use crate::sparse::address;
 
 /// How many chunk headers are asked for in one round.
 const HEADERS_AT_ONCE: u64 = 4096;
+/// How much longer than its decoded bytes a chunk file is taken to be at first, beside an eighth.
+const FILE_OVERHEAD: u64 = 4 << 10;
 
 pub(super) struct Shared<S> {
     pub(super) source: S,
@@ -36,10 +39,19 @@ pub(super) struct ReadAhead {
 }
 
 impl<S: RangeSource> Shared<S> {
-    /// The bytes of each range, which are relative to the frame: one round.
+    /// The bytes of each range, which are relative to the frame or addresses of chunk files: one round. A chunk file
+    /// may be too short, which shows in the length of what is returned.
     pub(super) async fn fetch(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>, ReadError> {
+        self.fetch_each(ranges).await?.into_iter().collect()
+    }
+
+    /// As [`fetch`](Self::fetch); a chunk file that is missing does not hide the others.
+    async fn fetch_each(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Result<Bytes, ReadError>>, ReadError> {
         if ranges.is_empty() {
             return Ok(Vec::new());
+        }
+        if self.frame.is_sparse() {
+            return Ok(self.fetch_files(&ranges).await);
         }
         let wanted: Vec<usize> = ranges.iter().map(|r| (r.end - r.start) as usize).collect();
         // No overflow: ranges lie within the frame, and the frame within the source.
@@ -49,7 +61,26 @@ impl<S: RangeSource> Shared<S> {
             let message = "the source returned other lengths than asked for";
             return Err(ReadError::Source(std::io::Error::other(message)));
         }
-        Ok(found)
+        Ok(found.into_iter().map(Ok).collect())
+    }
+
+    async fn fetch_files(&self, ranges: &[Range<u64>]) -> Vec<Result<Bytes, ReadError>> {
+        let files: Vec<_> = ranges.iter().map(address::in_file).collect();
+        let found = self.source.read_chunk_files(files.clone()).await;
+        let mut found = found.into_iter();
+        let result = |(id, range): (u32, Range<u64>)| {
+            let failed = |source| {
+                let holds = |&chunk: &u64| matches!(self.frame.entry(chunk), Ok(ChunkEntry::File { id: i }) if i == id);
+                let chunk = (0..self.frame.nchunks()).find(holds).unwrap_or_default();
+                ReadError::ChunkFile { chunk, source }
+            };
+            match found.next() {
+                Some(Ok(bytes)) if bytes.len() as u64 <= range.end - range.start => Ok(bytes),
+                Some(Err(e)) => Err(failed(e)),
+                _ => Err(failed(std::io::Error::other("the source returned another length than asked for"))),
+            }
+        };
+        files.into_iter().map(result).collect()
     }
 
     /// The encoded bytes of each chunk, exactly: one round, and a second for chunks that are longer than they should
@@ -74,14 +105,15 @@ impl<S: RangeSource> Shared<S> {
         // The second time the spans are exact.
         for _ in 0..2 {
             let spans = asked.iter().map(|(_, span)| span.clone()).collect();
-            let found = self.fetch(spans).await?;
+            let found = self.fetch_each(spans).await?;
             let mut longer = Vec::new();
             for ((chunk, span), bytes) in asked.into_iter().zip(found) {
-                match self.exact(chunk, &bytes) {
-                    Ok(len) if len <= bytes.len() => {
+                let exact = bytes.and_then(|bytes| Ok((self.exact(chunk, &bytes, &span)?, bytes)));
+                match exact {
+                    Ok((len, bytes)) if len <= bytes.len() => {
                         results.insert(chunk, Ok(bytes.slice(..len)));
                     }
-                    Ok(len) => longer.push((chunk, span.start..span.start + len as u64)),
+                    Ok((len, _)) => longer.push((chunk, span.start..span.start + len as u64)),
                     Err(e) => {
                         results.insert(chunk, Err(e));
                     }
@@ -102,10 +134,14 @@ impl<S: RangeSource> Shared<S> {
         fetched.into_iter().next().map_or_else(|| Err(self.changed(chunk)), |(_, result)| result)
     }
 
-    /// Where a chunk lies, relative to the frame; `None` when it is in the index alone.
+    /// Where a chunk lies, relative to the frame or as addresses of its file; `None` when it is in the index alone.
     pub(super) fn stored_span(&self, chunk: u64) -> Result<Option<Range<u64>>, ReadError> {
         match self.frame.entry(chunk)? {
-            ChunkEntry::File { .. } => Err(ReadError::Sparse),
+            ChunkEntry::File { .. } if !self.source.is_sparse() => Err(ReadError::Sparse),
+            ChunkEntry::File { id } => {
+                let len = self.frame.chunk_len(chunk).map(|len| len as u64 + len as u64 / 8 + FILE_OVERHEAD);
+                Ok(Some(address::of_file(id, len.unwrap_or(u64::MAX))))
+            }
             _ => Ok(self.frame.span(chunk)?),
         }
     }
@@ -116,10 +152,15 @@ impl<S: RangeSource> Shared<S> {
         bytes.map(Bytes::from).ok_or_else(|| self.changed(chunk))
     }
 
-    /// The length of a chunk of which `bytes` are the first ones, when it is what the frame says.
-    pub(super) fn exact(&self, chunk: u64, bytes: &[u8]) -> Result<usize, ReadError> {
+    /// The length of a chunk of which `bytes` are the first ones, when it is what the frame says. The file of a chunk
+    /// that has fewer bytes than were `asked` for must still have all of the chunk.
+    pub(super) fn exact(&self, chunk: u64, bytes: &[u8], asked: &Range<u64>) -> Result<usize, ReadError> {
         let header = ChunkHeader::parse(bytes).map_err(|e| self.decode_error(chunk, e))?;
-        self.frame.check_chunk(chunk, &header)?;
+        if (bytes.len() as u64) < asked.end - asked.start {
+            self.frame.check_chunk_file(chunk, &header, bytes.len() as u64)?;
+        } else {
+            self.frame.check_chunk(chunk, &header)?;
+        }
         Ok(header.cbytes)
     }
 

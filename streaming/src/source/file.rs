@@ -1,4 +1,4 @@
-//! Frames in files.
+//! Frames in files and directories.
 
 use std::fs::File;
 use std::io;
@@ -11,35 +11,50 @@ use futures::future::BoxFuture;
 
 use super::{Coalesced, RangeSource, check};
 use crate::disk::{IoMode, PositionedFile};
+use crate::sparse::directory::{index_path, read_chunk_file};
 
 /// Reading this many bytes too many costs about as much as another system call.
 const GAP: u64 = 16 << 10;
 /// Ranges are not joined to more than this: the buffer lives as long as any part of it.
 const LONGEST: u64 = 4 << 20;
 
-/// A file read at positions.
+/// A file read at positions, or the directory of a sparse frame.
 #[derive(Debug, Clone)]
 pub struct FileSource {
     file: Arc<PositionedFile>,
     mode: IoMode,
+    /// Where the chunk files of a sparse frame are.
+    directory: Option<Arc<Path>>,
 }
 
 impl FileSource {
-    /// Opens a file; it is opened and read on threads that may block.
+    /// Opens a file, or the directory of a sparse frame; it is opened and read on threads that may block.
+    ///
+    /// Chunk files are opened when they are needed; what else is in the directory does not matter.
     pub async fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref().to_owned();
         let mode = IoMode::Offloaded;
-        Ok(Self::new(mode.run(move || File::open(path)).await?, mode))
+        mode.run(move || Self::open_now(&path, mode)).await
     }
 
-    /// Opens a file; it is opened and read on the thread that asks, for blocking programs.
+    /// As [`open`](FileSource::open), but everything is opened and read on the thread that asks, for blocking programs.
     pub fn open_inline(path: impl AsRef<Path>) -> io::Result<Self> {
-        Ok(Self::new(File::open(path)?, IoMode::Inline))
+        Self::open_now(path.as_ref(), IoMode::Inline)
+    }
+
+    fn open_now(path: &Path, mode: IoMode) -> io::Result<Self> {
+        let (index, is_sparse) = index_path(path);
+        let file = File::open(&index).map_err(|e| match is_sparse {
+            // Whoever asked for a directory would wonder which file is meant.
+            true => io::Error::new(e.kind(), format!("{}: {e}", index.display())),
+            false => e,
+        })?;
+        Ok(Self { directory: is_sparse.then(|| path.into()), ..Self::new(file, mode) })
     }
 
     /// Reads a file that is open already. Its cursor is neither used nor (on Unix) moved.
     pub fn new(file: File, mode: IoMode) -> Self {
-        Self { file: Arc::new(PositionedFile::new(file)), mode }
+        Self { file: Arc::new(PositionedFile::new(file)), mode, directory: None }
     }
 }
 
@@ -62,6 +77,21 @@ impl RangeSource for FileSource {
             let coalesced = Coalesced::new(&ranges, GAP, LONGEST);
             let joined = coalesced.ranges().iter().map(read).collect::<io::Result<_>>()?;
             Ok(coalesced.split(joined))
+        }))
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.directory.is_some()
+    }
+
+    fn read_chunk_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        let directory = self.directory.clone();
+        Box::pin(self.mode.run(move || {
+            let read = |(id, range): (u32, Range<u64>)| match &directory {
+                Some(directory) => read_chunk_file(directory, id, &range),
+                None => Err(io::Error::new(io::ErrorKind::Unsupported, "a single file has no chunk files")),
+            };
+            ranges.into_iter().map(read).collect()
         }))
     }
 }

@@ -41,6 +41,19 @@ pub trait RangeSource: Send + Sync {
             Ok((len, bytes.into_iter().next().unwrap_or_default()))
         })
     }
+
+    /// Whether this is a sparse frame: the bytes of [`size`](RangeSource::size), [`open`](RangeSource::open) and
+    /// [`read_ranges`](RangeSource::read_ranges) are then those of its index file.
+    fn is_sparse(&self) -> bool {
+        false
+    }
+
+    /// For sparse frames: a range of the chunk file of each number, or as much of it as the file has. One round; a file
+    /// that is missing is an error for those who want something of it, and for nobody else.
+    fn read_chunk_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        let none = |_| Err(io::Error::new(io::ErrorKind::Unsupported, "this source has no chunk files"));
+        Box::pin(std::future::ready(ranges.into_iter().map(none).collect()))
+    }
 }
 
 macro_rules! forward {
@@ -56,6 +69,14 @@ macro_rules! forward {
 
             fn open(&self, head: u64) -> BoxFuture<'_, io::Result<(u64, Bytes)>> {
                 (**self).open(head)
+            }
+
+            fn is_sparse(&self) -> bool {
+                (**self).is_sparse()
+            }
+
+            fn read_chunk_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+                (**self).read_chunk_files(ranges)
             }
         }
     )*};

@@ -1,0 +1,4 @@
+//! Sparse frames: one file per chunk, and one for the index.
+
+pub(crate) mod address;
+pub(crate) mod directory;
