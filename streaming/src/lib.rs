@@ -9,17 +9,19 @@
 //! | say where it goes | [`target`] |
 //! | read a frame | [`ReadOptions`], [`FrameReader`] |
 //! | say where it comes from | [`source`] |
+//! | change a frame, append to it, copy it | [`edit`] |
 //! | do without async | [`blocking`] |
 #![forbid(unsafe_code)]
 
 pub mod blocking;
 pub mod compute;
 mod disk;
+pub mod edit;
 mod error;
 mod reader;
 mod sink;
-mod sparse;
 pub mod source;
+mod sparse;
 pub mod target;
 
 pub use compute::{Pool, block_on};

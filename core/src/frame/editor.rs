@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::header::FrameType;
-use super::index::{is_special, special_of};
+use super::index::{ChunkEntry, is_special, special_of};
 use super::rules::{Accepted, Form, Offered};
 use super::sparse::{ChunkWrite, Target, index_file};
 use super::table::{Place, Table, check_len};
@@ -127,6 +127,23 @@ impl FrameEditor {
     /// [`FrameWriteError::UnknownLen`] when chunks differ in size and nobody has called [`learn`](Self::learn).
     pub fn chunk_len(&self, i: u64) -> Result<u64, FrameWriteError> {
         self.table.chunk_len(i)
+    }
+
+    /// Where chunk `i` is, with all changes: in what has been written since the last commit, too.
+    ///
+    /// # Errors
+    /// [`FrameWriteError::NoSuchChunk`]; [`FrameError::SpecialEntry`] for an entry that cannot be understood.
+    pub fn entry(&self, i: u64) -> Result<ChunkEntry, FrameWriteError> {
+        let entry = self.table.entry(i)?;
+        if is_special(entry) {
+            let kind = special_of(entry).ok_or(FrameError::SpecialEntry { chunk: i, found: entry })?;
+            return Ok(ChunkEntry::Special(kind));
+        }
+        Ok(match self.table.header.frame_type {
+            FrameType::Contiguous => ChunkEntry::Stored { offset: u64::from(self.table.header.header_len) + entry },
+            // Numbers of files have been checked when the frame was opened.
+            FrameType::Sparse => ChunkEntry::File { id: entry as u32 },
+        })
     }
 
     /// Tells the editor what the header of chunk `i` says. Needed before a chunk is replaced or removed whose length

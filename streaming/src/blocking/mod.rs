@@ -7,5 +7,6 @@
 mod reader;
 mod writer;
 
+pub use crate::edit::FrameEditor;
 pub use reader::{ByteReader, Chunks, FrameReader};
 pub use writer::{FrameWriter, SeekWriter, SpoolWriter};

@@ -189,6 +189,10 @@ impl<S> FrameReader<S> {
         self.shared.frame.header()
     }
 
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.shared.decoding.registry
+    }
+
     /// Decoded bytes.
     pub fn nbytes(&self) -> u64 {
         self.shared.frame.nbytes()

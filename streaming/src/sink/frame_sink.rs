@@ -9,10 +9,11 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use oxiblosc_core::Registry;
-use oxiblosc_core::frame::{FrameParams, FrameWriter, Placement};
+use oxiblosc_core::frame::FrameParams;
 use oxiblosc_core::nd::ArrayMeta;
 
 use super::encoding::{InFlight, Workshop};
+use super::machine::Machine;
 use super::rechunk::Rechunker;
 use super::{Summary, WriteOptions};
 use crate::error::WriteError;
@@ -52,7 +53,7 @@ use crate::target::{Part, Target};
 pub struct FrameSink<T> {
     target: T,
     workshop: Workshop,
-    writer: FrameWriter,
+    writer: Machine,
     rechunker: Rechunker,
     in_flight: InFlight,
     outgoing: Outgoing,
@@ -70,7 +71,7 @@ enum Phase {
     /// Waiting until every chunk, the short last one included, has been accepted by the target.
     LastChunks,
     /// Writing index and trailer.
-    Tail,
+    Tail { header: Bytes },
     /// Making the target final.
     Commit { header: Bytes },
     /// The frame is final.
@@ -102,7 +103,10 @@ struct Outgoing {
 impl<T> Unpin for FrameSink<T> {}
 
 impl<T> FrameSink<T> {
-    pub(super) fn with_options(target: T, options: WriteOptions) -> Result<Self, WriteError> {
+    pub(super) fn with_options(target: T, options: WriteOptions) -> Result<Self, WriteError>
+    where
+        T: Target,
+    {
         let chunk_size = options.resolved_chunk_size()?;
         let registry = match options.registry {
             Some(registry) => registry,
@@ -119,12 +123,14 @@ impl<T> FrameSink<T> {
         for (name, content) in options.metalayers {
             params.metalayers.insert(&name, content)?;
         }
-        let mut writer = FrameWriter::new(&params, &registry)?;
+        let mut writer = Machine::new(&params, &registry, target.is_sparse())?;
         for (name, content) in &options.vlmetalayers {
             writer.set_vlmetalayer(name, content)?;
         }
         let mut outgoing = Outgoing::default();
-        outgoing.push(Part::Header, writer.header());
+        if let Some((part, bytes)) = writer.head() {
+            outgoing.push(part, bytes);
+        }
         let array = params.metalayers.get(ArrayMeta::NAME).and_then(|content| ArrayMeta::parse(content).ok());
         let geometry = array.map(|meta| Arc::new(meta.geometry));
         let workshop = Workshop::new(options.params, registry, geometry, pool)
@@ -171,12 +177,7 @@ impl<T> FrameSink<T> {
 
     /// What has been written, once the frame is final.
     pub fn summary(&self) -> Option<Summary> {
-        matches!(self.phase, Phase::Finished | Phase::Closed).then(|| Summary {
-            chunks: self.writer.nchunks(),
-            nbytes: self.writer.nbytes(),
-            cbytes: self.writer.cbytes(),
-            frame_len: self.writer.frame_len(),
-        })
+        matches!(self.phase, Phase::Finished | Phase::Closed).then(|| self.writer.summary())
     }
 
     fn check_usable(&self) -> Result<(), WriteError> {
@@ -229,13 +230,12 @@ impl<T> FrameSink<T> {
         while let Poll::Ready(Some(result)) = self.in_flight.poll_next(cx) {
             let (number, encoded) = result.map_err(|e| self.fail(e))?;
             self.rechunker.recycle(encoded.input);
-            let placed = match self.writer.push(&encoded.chunk) {
-                Ok(Placement::Append { .. }) => encoded.chunk,
-                Ok(Placement::Replace { bytes, .. }) => bytes,
-                Ok(Placement::IndexOnly) => Vec::new(),
+            debug_assert_eq!(number, self.writer.nchunks());
+            match self.writer.push(encoded.chunk) {
+                Ok(Some((part, bytes))) => self.outgoing.push(part, bytes),
+                Ok(None) => {}
                 Err(e) => return Err(self.fail(e.into())),
-            };
-            self.outgoing.push(Part::Chunk(number), placed);
+            }
             moved = true;
         }
         Ok(moved)
@@ -349,13 +349,14 @@ impl<T: Target> FrameSink<T> {
                 }
                 Phase::LastChunks => {
                     ready!(self.poll_drained(cx))?;
-                    let tail = self.writer.finish().map_err(|e| self.fail(e.into()))?;
-                    self.outgoing.push(Part::Tail, tail);
-                    Phase::Tail
+                    let (tail, header) = self.writer.finish().map_err(|e| self.fail(e.into()))?;
+                    self.outgoing.push(Part::Tail, tail.unwrap_or_default());
+                    Phase::Tail { header }
                 }
-                Phase::Tail => {
+                Phase::Tail { header } => {
+                    let header = header.clone();
                     ready!(self.poll_drained(cx))?;
-                    Phase::Commit { header: self.writer.header().into() }
+                    Phase::Commit { header }
                 }
                 Phase::Commit { header } => {
                     ready!(self.target.poll_commit(cx, header))?;
@@ -406,7 +407,7 @@ impl Outgoing {
         let bytes = bytes.into();
         if !bytes.is_empty() {
             self.bytes += bytes.len();
-            self.chunks += usize::from(matches!(part, Part::Chunk(_)));
+            self.chunks += usize::from(part.is_chunk());
             self.queue.push_back((part, bytes));
         }
     }
@@ -424,7 +425,7 @@ impl Outgoing {
             }
             moved = true;
             if bytes.is_empty() {
-                self.chunks -= usize::from(matches!(part, Part::Chunk(_)));
+                self.chunks -= usize::from(part.is_chunk());
                 self.queue.pop_front();
             }
         }

@@ -2,11 +2,13 @@
 
 mod encoding;
 mod frame_sink;
+mod machine;
 mod options;
 mod rechunk;
 mod summary;
 mod traits;
 
 pub use frame_sink::FrameSink;
+pub(crate) use machine::Machine;
 pub use options::WriteOptions;
 pub use summary::Summary;

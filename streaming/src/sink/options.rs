@@ -29,14 +29,14 @@ use crate::target::{MemoryTarget, SeekTarget, SpoolTarget, Target};
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct WriteOptions {
-    pub(super) params: EncodeParams,
-    pub(super) chunk_size: Option<usize>,
+    pub(crate) params: EncodeParams,
+    pub(crate) chunk_size: Option<usize>,
     pub(super) pool: Option<Pool>,
     pub(super) registry: Option<Registry>,
     pub(super) chunks_in_flight: Option<usize>,
     pub(super) bytes_in_flight: usize,
-    pub(super) metalayers: Vec<(String, Bytes)>,
-    pub(super) vlmetalayers: Vec<(String, Bytes)>,
+    pub(crate) metalayers: Vec<(String, Bytes)>,
+    pub(crate) vlmetalayers: Vec<(String, Bytes)>,
     pub(super) special: SpecialPlacement,
     pub(super) sequential: bool,
     pub(super) layout: Layout,

@@ -10,7 +10,7 @@ pub struct Summary {
     pub nbytes: u64,
     /// Bytes of the chunks as stored.
     pub cbytes: u64,
-    /// Bytes of the frame: header, chunks, index and trailer.
+    /// Bytes of the frame: header, chunks, index and trailer; for a sparse frame, of all its files.
     pub frame_len: u64,
 }
 

@@ -1,12 +1,12 @@
 //! The directory of a sparse frame.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use oxiblosc_core::frame::{INDEX_FILE, chunk_file_name};
+use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 
 /// Where the index of a frame is: `path` itself, or the index file in it when it is a directory.
 pub(crate) fn index_path(path: &Path) -> (PathBuf, bool) {
@@ -30,4 +30,58 @@ pub(crate) fn read_chunk_file(directory: &Path, id: u32, range: &Range<u64>) -> 
         Ok(bytes.into())
     };
     read().map_err(|e: io::Error| io::Error::new(e.kind(), format!("chunk file {name}: {e}")))
+}
+
+/// Writes a chunk file as a whole.
+pub(crate) fn write_chunk_file(directory: &Path, id: u32, bytes: &[u8], durable: bool) -> io::Result<()> {
+    let name = chunk_file_name(id);
+    let write = || {
+        let mut file = File::create(directory.join(&name))?;
+        file.write_all(bytes)?;
+        if durable { file.sync_all() } else { Ok(()) }
+    };
+    write().map_err(|e: io::Error| io::Error::new(e.kind(), format!("chunk file {name}: {e}")))
+}
+
+/// Gives the directory its index file, or replaces the one it has, in one step.
+pub(crate) fn write_index(directory: &Path, index: &[u8], durable: bool) -> io::Result<()> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".").suffix(".part");
+    // Temporary files are private by default; this one is to become an ordinary file, under the user's umask.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(directory)?;
+    file.write_all(index)?;
+    let path = directory.join(INDEX_FILE);
+    if let Ok(replaced) = path.metadata() {
+        file.as_file().set_permissions(replaced.permissions())?;
+    }
+    if durable {
+        file.as_file().sync_all()?;
+        // The new names of the chunk files must be on the disk before the index that needs them.
+        sync_directory(directory)?;
+    }
+    file.persist(&path).map_err(|failed| failed.error)?;
+    if durable { sync_directory(directory) } else { Ok(()) }
+}
+
+/// Names in a directory are on the disk when the directory is.
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+}
+
+/// The directory in which `path` is.
+pub(crate) fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether there is nothing in a directory but what belongs to a sparse frame, so that it may be replaced.
+pub(crate) fn is_replaceable(directory: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(directory)? {
+        let name = entry?.file_name();
+        if !name.to_str().is_some_and(|name| name == INDEX_FILE || chunk_file_id(name).is_some()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

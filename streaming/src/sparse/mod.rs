@@ -2,3 +2,6 @@
 
 pub(crate) mod address;
 pub(crate) mod directory;
+mod target;
+
+pub use target::SparseTarget;

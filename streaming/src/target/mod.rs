@@ -9,6 +9,7 @@
 //! | [`SeekTarget`] | written over at the end, in any `AsyncWrite + AsyncSeek` |
 //! | [`SpoolTarget`] | the frame is kept (memory, then a temporary file) and copied out at the end, into any `AsyncWrite` |
 //! | [`MemoryTarget`] | written over at the end, in a `Vec<u8>` |
+//! | [`SparseTarget`] | a directory: each chunk is a file, and the header is in the last one |
 
 mod file;
 mod memory;
@@ -24,6 +25,8 @@ pub use file::FileTarget;
 pub use memory::MemoryTarget;
 pub use seek::SeekTarget;
 pub use spool::SpoolTarget;
+
+pub use crate::sparse::SparseTarget;
 
 /// A place that a frame is written to.
 ///
@@ -55,6 +58,13 @@ pub trait Target {
     /// has been appended; afterwards the bytes are at their place and flushed.
     fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>>;
 
+    /// Whether the frame is to be a sparse one. Then each chunk comes as the bytes of a file of its own
+    /// ([`Part::File`]), which ends where those of the next one begin; there is neither provisional header nor tail, and
+    /// what is committed is the whole index file.
+    fn is_sparse(&self) -> bool {
+        false
+    }
+
     /// Closes what lies underneath, after the frame is final.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
@@ -78,6 +88,36 @@ impl<T: Target + ?Sized> Target for Box<T> {
         (**self).poll_commit(cx, header)
     }
 
+    fn is_sparse(&self) -> bool {
+        (**self).is_sparse()
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        (**self).poll_close(cx)
+    }
+
+    fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        (**self).poll_abort(cx)
+    }
+}
+
+impl<T: Target + ?Sized> Target for &mut T {
+    fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+        (**self).poll_append(cx, part, bytes)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        (**self).poll_flush(cx)
+    }
+
+    fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
+        (**self).poll_commit(cx, header)
+    }
+
+    fn is_sparse(&self) -> bool {
+        (**self).is_sparse()
+    }
+
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         (**self).poll_close(cx)
     }
@@ -95,8 +135,16 @@ pub enum Part {
     Header,
     /// The chunk with this number.
     Chunk(u64),
+    /// The chunk file with this number, in a sparse frame.
+    File(u32),
     /// Index and trailer.
     Tail,
+}
+
+impl Part {
+    pub(crate) fn is_chunk(self) -> bool {
+        matches!(self, Self::Chunk(_) | Self::File(_))
+    }
 }
 
 /// A caller of [`Target`] broke its contract.

@@ -1,0 +1,117 @@
+//! Copies of frames.
+
+use std::future::poll_fn;
+use std::path::Path;
+
+use bytes::Bytes;
+use futures::{SinkExt, StreamExt};
+use oxiblosc_core::frame::{BitshuffleAge, FrameParams, Sequential};
+
+use super::{EditError, FileStore, Store};
+use crate::compute::block_on;
+use crate::reader::{FrameReader, ReadOptions};
+use crate::sink::{Machine, Summary, WriteOptions};
+use crate::source::{FileSource, RangeSource};
+use crate::target::{FileTarget, Part, SparseTarget, Target};
+
+/// Copies a frame chunk by chunk, without decoding them: with all metalayers, and without the holes and unused chunk
+/// files that editing has left. The target decides whether the copy is contiguous or sparse.
+///
+/// Chunks of 2019, which no longer mean the same in a frame of today, are encoded again.
+///
+/// # Errors
+/// What has been written is then left to the target, which has not been committed.
+pub async fn copy<S, T>(reader: &FrameReader<S>, target: &mut T) -> Result<Summary, EditError>
+where
+    S: RangeSource + 'static,
+    T: Target,
+{
+    let frame = reader.frame();
+    let mut params = FrameParams::like(frame);
+    if frame.bitshuffle_age() != BitshuffleAge::ByChunk {
+        let options = WriteOptions::new(params.encode).registry(reader.registry());
+        return recompress(reader, options, target).await;
+    }
+    params.sequential &= !target.is_sparse();
+    let mut machine = Machine::new(&params, reader.registry(), target.is_sparse())?;
+    machine.copy_vlmetalayers(frame)?;
+    if let Some((part, bytes)) = machine.head() {
+        append(target, part, bytes.into()).await?;
+    }
+    for i in 0..reader.nchunks() {
+        let chunk = reader.encoded_chunk(i).await?;
+        if let Some((part, bytes)) = machine.push(chunk.into())? {
+            append(target, part, bytes.into()).await?;
+        }
+    }
+    let (tail, header) = machine.finish()?;
+    append(target, Part::Tail, tail.unwrap_or_default().into()).await?;
+    poll_fn(|cx| target.poll_commit(cx, &header)).await?;
+    poll_fn(|cx| target.poll_close(cx)).await?;
+    Ok(machine.summary())
+}
+
+async fn append<T: Target>(target: &mut T, part: Part, mut bytes: Bytes) -> Result<(), EditError> {
+    while !bytes.is_empty() {
+        poll_fn(|cx| target.poll_append(cx, part, &mut bytes)).await?;
+    }
+    Ok(())
+}
+
+/// Decodes a frame and encodes it again as `options` say, a few chunks at a time. The chunk size stays as it is unless
+/// `options` name one, and all metalayers that `options` do not name are taken over.
+///
+/// # Errors
+/// When the frame is damaged, the parameters are not possible, or source or target fail. What has been written is then
+/// left to the target, which has not been committed.
+pub async fn recompress<S, T>(
+    reader: &FrameReader<S>,
+    mut options: WriteOptions,
+    target: &mut T,
+) -> Result<Summary, EditError>
+where
+    S: RangeSource + 'static,
+    T: Target,
+{
+    if options.chunk_size.is_none() {
+        options.chunk_size = reader.chunk_size();
+    }
+    for (name, content) in reader.metalayers().iter() {
+        // A promise about how the chunks of the other frame lie.
+        if name != Sequential::NAME && !options.metalayers.iter().any(|(n, _)| *n == name) {
+            options = options.metalayer(name, content.clone());
+        }
+    }
+    for name in reader.vlmetalayer_names() {
+        if !options.vlmetalayers.iter().any(|(n, _)| *n == name)
+            && let Some(content) = reader.vlmetalayer(&name).await?
+        {
+            options = options.vlmetalayer(name, content);
+        }
+    }
+    let mut sink = options.sink(target)?;
+    let mut chunks = reader.chunks();
+    while let Some(chunk) = chunks.next().await {
+        sink.feed(chunk?).await?;
+    }
+    Ok(sink.close().await?)
+}
+
+/// Rewrites a frame in a file or directory without the holes that editing has left. The new frame replaces the old one
+/// in one step, when it is complete and on the disk.
+///
+/// # Errors
+/// The old frame is then as it was.
+pub fn compact(path: impl AsRef<Path>) -> Result<Summary, EditError> {
+    let path = path.as_ref();
+    // Also keeps editors out until the frame has been replaced.
+    let store = FileStore::open(path, true)?;
+    let reader = block_on(ReadOptions::new().open(FileSource::open_inline(path)?))?;
+    block_on(async {
+        if store.is_sparse() {
+            copy(&reader, &mut SparseTarget::create(path)?.inline().durable(true)).await
+        } else {
+            copy(&reader, &mut FileTarget::create(path)?.inline().durable(true)).await
+        }
+    })
+}

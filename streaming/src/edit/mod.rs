@@ -1,0 +1,27 @@
+//! Changing frames that exist: appending, replacing, removing; copies without holes or with other parameters.
+//!
+//! | to | use |
+//! |---|---|
+//! | append to a frame, or change chunks and metalayers | [`FrameEditor`] |
+//! | remove the holes that this leaves | [`compact`] |
+//! | copy a frame chunk by chunk, to another kind of place too | [`copy`] |
+//! | encode it with other parameters | [`recompress`] |
+//!
+//! An editor never overwrites what the frame consists of. New chunks, index and trailer go behind its end (or into new
+//! files, in a sparse frame); then one small write, or one rename, makes them the frame. Whoever reads the frame
+//! meanwhile, and whoever finds it after a crash, sees all of the changes or none.
+//!
+//! The one exception is a contiguous frame that loses its last chunk: every reader looks for the trailer of an empty
+//! frame right behind the header, where chunks have been.
+
+mod copy;
+mod editor;
+mod error;
+mod options;
+mod store;
+
+pub use copy::{compact, copy, recompress};
+pub use editor::FrameEditor;
+pub use error::EditError;
+pub use options::EditOptions;
+pub use store::{FileStore, Store};

@@ -1,0 +1,191 @@
+//! Where a frame that is edited lies.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use oxiblosc_core::frame::chunk_file_name;
+
+use crate::disk::PositionedFile;
+use crate::sparse::directory::{index_path, read_chunk_file, write_chunk_file, write_index};
+
+/// A place where a frame can be changed: random access to the bytes of a contiguous frame, or to the files of a sparse
+/// one.
+///
+/// # Contract
+/// - Reads give the bytes asked for, or as many of them as there are.
+/// - A call that failed may be made again with the same arguments.
+/// - What was written before [`sync`](Store::sync) reaches stable storage before what is written afterwards, as far as
+///   the store can promise that at all. A write of less than 512 bytes that do not cross a multiple of 512 happens
+///   as a whole or not at all, as it does on disks.
+pub trait Store {
+    /// Bytes of the file with the frame, or with the index of a sparse frame.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Bytes of that file.
+    fn read_at(&self, range: Range<u64>) -> io::Result<Bytes>;
+
+    /// Writes into the file of a contiguous frame, or behind its end.
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Cuts the file of a contiguous frame to this length.
+    fn truncate(&mut self, size: u64) -> io::Result<()>;
+
+    /// Waits until everything written is on stable storage.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Whether this is a sparse frame, which the following methods are for.
+    fn is_sparse(&self) -> bool {
+        false
+    }
+
+    /// Bytes of a chunk file.
+    fn read_chunk_file(&self, id: u32, range: Range<u64>) -> io::Result<Bytes> {
+        let _ = (id, range);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Writes a chunk file as a whole; it is on stable storage after the next [`sync`](Store::sync).
+    fn write_chunk_file(&mut self, id: u32, bytes: &[u8]) -> io::Result<()> {
+        let _ = (id, bytes);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Replaces the index file in one step.
+    fn replace_index(&mut self, index: &[u8]) -> io::Result<()> {
+        let _ = index;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Removes a chunk file; one that is not there is no error.
+    fn remove_chunk_file(&mut self, id: u32) -> io::Result<()> {
+        let _ = id;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// A contiguous frame in memory.
+impl Store for Vec<u8> {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+
+    fn read_at(&self, range: Range<u64>) -> io::Result<Bytes> {
+        let at = |n: u64| usize::try_from(n).map_or(self.len(), |n| n.min(self.len()));
+        Ok(Bytes::copy_from_slice(self.get(at(range.start)..at(range.end)).unwrap_or_default()))
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let start = usize::try_from(at).map_err(io::Error::other)?;
+        let end = start.checked_add(bytes.len()).ok_or(io::ErrorKind::OutOfMemory)?;
+        if self.len() < end {
+            self.resize(end, 0);
+        }
+        self[start..end].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn truncate(&mut self, size: u64) -> io::Result<()> {
+        self.truncate(usize::try_from(size).unwrap_or(usize::MAX));
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A contiguous frame in a file, or a sparse one in a directory.
+///
+/// The file of a contiguous frame is locked against other editors, where the system has such locks; readers are not
+/// affected.
+#[derive(Debug)]
+pub struct FileStore {
+    file: PositionedFile,
+    /// Where the chunk files of a sparse frame are.
+    directory: Option<PathBuf>,
+    durable: bool,
+}
+
+impl FileStore {
+    /// Opens a file or directory for reading and writing. With `durable`, [`sync`](Store::sync) waits for the disk.
+    ///
+    /// # Errors
+    /// When there is none, and [`io::ErrorKind::WouldBlock`] when somebody else edits it.
+    pub fn open(path: &Path, durable: bool) -> io::Result<Self> {
+        let (index, is_sparse) = index_path(path);
+        // The index of a sparse frame is replaced, never written to.
+        let file = OpenOptions::new().read(true).write(!is_sparse).open(&index)?;
+        if !is_sparse {
+            lock(&file, path)?;
+        }
+        let directory = is_sparse.then(|| path.to_owned());
+        Ok(Self { file: PositionedFile::new(file), directory, durable })
+    }
+
+    fn directory(&self) -> io::Result<&Path> {
+        self.directory.as_deref().ok_or_else(|| io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Not every file system has locks; where there are none, everything goes on without.
+fn lock(file: &File, path: &Path) -> io::Result<()> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            Err(io::Error::new(io::ErrorKind::WouldBlock, format!("{} is being edited already", path.display())))
+        }
+        Err(TryLockError::Error(_)) | Ok(()) => Ok(()),
+    }
+}
+
+impl Store for FileStore {
+    fn size(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+
+    fn read_at(&self, range: Range<u64>) -> io::Result<Bytes> {
+        let len = self.file.len()?;
+        let range = range.start.min(len)..range.end.min(len);
+        let mut bytes = vec![0; usize::try_from(range.end.saturating_sub(range.start)).map_err(io::Error::other)?];
+        self.file.read_exact_at(&mut bytes, range.start)?;
+        Ok(bytes.into())
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, at)
+    }
+
+    fn truncate(&mut self, size: u64) -> io::Result<()> {
+        self.file.file().set_len(size)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        // Chunk files are on the disk already, and so will be the index.
+        if self.durable && self.directory.is_none() { self.file.file().sync_all() } else { Ok(()) }
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.directory.is_some()
+    }
+
+    fn read_chunk_file(&self, id: u32, range: Range<u64>) -> io::Result<Bytes> {
+        read_chunk_file(self.directory()?, id, &range)
+    }
+
+    fn write_chunk_file(&mut self, id: u32, bytes: &[u8]) -> io::Result<()> {
+        write_chunk_file(self.directory()?, id, bytes, self.durable)
+    }
+
+    fn replace_index(&mut self, index: &[u8]) -> io::Result<()> {
+        write_index(self.directory()?, index, self.durable)
+    }
+
+    fn remove_chunk_file(&mut self, id: u32) -> io::Result<()> {
+        match fs::remove_file(self.directory()?.join(chunk_file_name(id))) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+            result => result,
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The two kinds of frames that a sink writes.
+
+use bytes::Bytes;
+use oxiblosc_core::Registry;
+use oxiblosc_core::frame::{
+    ChunkWrite, Frame, FrameParams, FrameWriteError, FrameWriter, Placement, SparseWriter, Target as Place,
+};
+
+use super::Summary;
+use crate::target::Part;
+
+/// Says what to emit for each chunk, whatever the kind of the frame.
+pub(crate) enum Machine {
+    Contiguous(FrameWriter),
+    Sparse {
+        writer: SparseWriter,
+        /// Bytes of the index file, once it exists.
+        index_len: u64,
+        /// Bytes of the chunk files. (What a header says can be more: it must be larger than every file number.)
+        chunk_bytes: u64,
+    },
+}
+
+impl Machine {
+    pub(crate) fn new(params: &FrameParams, registry: &Registry, sparse: bool) -> Result<Self, FrameWriteError> {
+        Ok(match sparse {
+            false => Self::Contiguous(FrameWriter::new(params, registry)?),
+            true => {
+                let writer = SparseWriter::new(params, registry)?;
+                Self::Sparse { writer, index_len: 0, chunk_bytes: 0 }
+            }
+        })
+    }
+
+    /// What to emit before the first chunk.
+    pub(crate) fn head(&self) -> Option<(Part, Vec<u8>)> {
+        match self {
+            Self::Contiguous(writer) => Some((Part::Header, writer.header())),
+            Self::Sparse { .. } => None,
+        }
+    }
+
+    /// What to emit for the next chunk; `None` when the index says it all.
+    pub(crate) fn push(&mut self, chunk: Vec<u8>) -> Result<Option<(Part, Vec<u8>)>, FrameWriteError> {
+        let number = self.nchunks();
+        match self {
+            Self::Contiguous(writer) => Ok(match writer.push(&chunk)? {
+                Placement::Append { .. } => Some((Part::Chunk(number), chunk)),
+                Placement::Replace { bytes, .. } => Some((Part::Chunk(number), bytes)),
+                Placement::IndexOnly => None,
+            }),
+            Self::Sparse { writer, chunk_bytes, .. } => {
+                let Some(ChunkWrite { target: Place::File(id), replacement }) = writer.push(&chunk)? else {
+                    return Ok(None);
+                };
+                let bytes = replacement.unwrap_or(chunk);
+                *chunk_bytes += bytes.len() as u64;
+                Ok(Some((Part::File(id), bytes)))
+            }
+        }
+    }
+
+    /// Ends the frame: what to emit after the last chunk, and what the target is to commit: the final header, or the
+    /// whole index file of a sparse frame.
+    pub(crate) fn finish(&mut self) -> Result<(Option<Vec<u8>>, Bytes), FrameWriteError> {
+        match self {
+            Self::Contiguous(writer) => {
+                let tail = writer.finish()?;
+                Ok((Some(tail), writer.header().into()))
+            }
+            Self::Sparse { writer, index_len, .. } => {
+                let index = writer.finish()?;
+                *index_len = index.len() as u64;
+                Ok((None, index.into()))
+            }
+        }
+    }
+
+    pub(crate) fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
+        match self {
+            Self::Contiguous(writer) => writer.set_vlmetalayer(name, content),
+            Self::Sparse { writer, .. } => writer.set_vlmetalayer(name, content),
+        }
+    }
+
+    pub(crate) fn copy_vlmetalayers(&mut self, frame: &Frame) -> Result<(), FrameWriteError> {
+        match self {
+            Self::Contiguous(writer) => writer.copy_vlmetalayers(frame),
+            Self::Sparse { writer, .. } => writer.copy_vlmetalayers(frame),
+        }
+    }
+
+    pub(crate) fn nchunks(&self) -> u64 {
+        match self {
+            Self::Contiguous(writer) => writer.nchunks(),
+            Self::Sparse { writer, .. } => writer.nchunks(),
+        }
+    }
+
+    /// What has been written; only right once the frame is finished.
+    pub(crate) fn summary(&self) -> Summary {
+        let (nbytes, cbytes, frame_len) = match self {
+            Self::Contiguous(writer) => (writer.nbytes(), writer.cbytes(), writer.frame_len()),
+            Self::Sparse { writer, index_len, chunk_bytes } => (writer.nbytes(), *chunk_bytes, index_len + chunk_bytes),
+        };
+        Summary { chunks: self.nchunks(), nbytes, cbytes, frame_len }
+    }
+}

@@ -1,0 +1,295 @@
+//! A sparse frame in a directory.
+
+use std::fs;
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use tempfile::TempDir;
+
+use super::directory::{is_replaceable, parent_of, sync_directory, write_chunk_file, write_index};
+use crate::disk::{IoMode, IoTask};
+use crate::target::{Part, Target};
+
+/// Writes a sparse frame: a directory with a file for each chunk, written as the chunks come, and the index file
+/// `chunks.b2frame`, which comes last and in one step.
+///
+/// Until the frame is complete the files are in a temporary directory beside it, which vanishes when the target is
+/// dropped; a frame that had the name before stays until the last moment. [`SparseTarget::in_place`] writes under the
+/// final name from the start.
+///
+/// ```
+/// use std::io::Write;
+/// use oxiblosc_streaming::{WriteOptions, blocking, target::SparseTarget};
+/// # use oxiblosc_plugins as _;
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("sparse.b2frame");
+/// let options = WriteOptions::default().chunk_size(1000);
+/// let mut writer = blocking::FrameWriter::with_target(SparseTarget::create(&path)?.inline(), options)?;
+/// writer.write_all(&[7; 2500])?;
+/// writer.finish()?;
+/// assert!(path.join("chunks.b2frame").exists() && path.join("00000002.chunk").exists());
+/// assert_eq!(blocking::FrameReader::open(&path)?.bytes(1999..2001)?, &[7, 7][..]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct SparseTarget {
+    mode: IoMode,
+    durable: bool,
+    place: Place,
+    /// The file whose bytes are coming: its number and what has been written of it.
+    current: Option<(u32, u64)>,
+    writing: Option<Writing>,
+    publish: Option<IoTask<io::Result<()>>>,
+    committed: bool,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// Already under its name.
+    Final(PathBuf),
+    /// To be renamed. The directory is `None` once that is done; shared with the task that does it.
+    Temporary { path: PathBuf, temporary: Arc<Mutex<Option<TempDir>>>, destination: PathBuf },
+}
+
+#[derive(Debug)]
+struct Writing {
+    id: u32,
+    /// Where in the file the bytes belong.
+    at: u64,
+    bytes: Bytes,
+    /// `None` after a failure, until the write is tried again.
+    task: Option<IoTask<io::Result<()>>>,
+}
+
+impl SparseTarget {
+    /// A target whose directory gets the name `path` when the frame is complete. A sparse frame that is there is
+    /// replaced.
+    ///
+    /// # Errors
+    /// When no directory can be made there, and when `path` is something other than a directory, or one with other
+    /// things in it than a sparse frame.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        // Without the slash at the end that C-Blosc2 allows.
+        let destination: PathBuf = path.as_ref().components().collect();
+        let name = destination.file_name().ok_or_else(|| {
+            let message = format!("{} does not end in a name", path.as_ref().display());
+            io::Error::new(io::ErrorKind::InvalidInput, message)
+        })?;
+        check_replaceable(&destination)?;
+        let mut prefix = std::ffi::OsString::from(".");
+        prefix.push(name);
+        prefix.push(".");
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(&prefix).suffix(".part");
+        // Temporary directories are private by default; this one is to become an ordinary one.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+        let temporary = builder.tempdir_in(parent_of(&destination))?;
+        let path = temporary.path().to_owned();
+        Ok(Self::new(Place::Temporary { path, temporary: Arc::new(Mutex::new(Some(temporary))), destination }))
+    }
+
+    /// A target that writes to `path` from the start, made if need be. Chunk files that are there are overwritten or
+    /// left; the index file alone says which ones matter.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] when there is an index file: its chunks would be overwritten.
+    pub fn in_place(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        fs::create_dir_all(path)?;
+        let index = path.join(oxiblosc_core::frame::INDEX_FILE);
+        if index.try_exists()? {
+            let message = format!("{} exists, and its chunks would be overwritten", index.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        }
+        Ok(Self::new(Place::Final(path.to_owned())))
+    }
+
+    /// Writes on the thread that polls instead of one that may block.
+    #[must_use]
+    pub fn inline(self) -> Self {
+        self.io_mode(IoMode::Inline)
+    }
+
+    /// On which thread the files are written.
+    #[must_use]
+    pub fn io_mode(mut self, mode: IoMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Has the system write everything to the disk before the frame gets its name. Off by default: it takes as long as
+    /// the disk does, for each chunk.
+    #[must_use]
+    pub fn durable(mut self, durable: bool) -> Self {
+        self.durable = durable;
+        self
+    }
+
+    fn new(place: Place) -> Self {
+        Self {
+            mode: IoMode::default(),
+            durable: false,
+            place,
+            current: None,
+            writing: None,
+            publish: None,
+            committed: false,
+        }
+    }
+
+    fn directory(&self) -> &Path {
+        match &self.place {
+            Place::Final(path) | Place::Temporary { path, .. } => path,
+        }
+    }
+
+    fn write(&self, id: u32, at: u64, bytes: Bytes) -> IoTask<io::Result<()>> {
+        let (directory, durable) = (self.directory().to_owned(), self.durable);
+        self.mode.run(move || match at {
+            0 => write_chunk_file(&directory, id, &bytes, durable),
+            _ => append_to_chunk_file(&directory, id, at, &bytes, durable),
+        })
+    }
+
+    /// Waits for the write under way, trying it again if it has failed before.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(mut writing) = self.writing.take() else { return Poll::Ready(Ok(())) };
+        let mut task = writing.task.take().unwrap_or_else(|| self.write(writing.id, writing.at, writing.bytes.clone()));
+        let result = Pin::new(&mut task).poll(cx);
+        if result.is_pending() {
+            writing.task = Some(task);
+        }
+        if !matches!(result, Poll::Ready(Ok(()))) {
+            self.writing = Some(writing);
+        }
+        result
+    }
+
+    /// Every step can be repeated: a rename that has happened is known by its missing temporary directory.
+    fn publish(&self, index: Bytes) -> IoTask<io::Result<()>> {
+        let (path, durable) = (self.directory().to_owned(), self.durable);
+        let rename = match &self.place {
+            Place::Final(_) => None,
+            Place::Temporary { temporary, destination, .. } => Some((Arc::clone(temporary), destination.clone())),
+        };
+        self.mode.run(move || {
+            let Some((temporary, destination)) = rename else { return write_index(&path, &index, durable) };
+            let mut temporary = temporary.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(directory) = temporary.as_ref() {
+                write_index(directory.path(), &index, durable)?;
+                replace_directory(directory.path(), &destination)?;
+                if let Some(directory) = temporary.take() {
+                    // It has another name now, and stays.
+                    let _ = directory.keep();
+                }
+            }
+            if durable { sync_directory(parent_of(&destination)) } else { Ok(()) }
+        })
+    }
+}
+
+impl Target for SparseTarget {
+    fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+        let Part::File(id) = part else {
+            let message = format!("a sparse frame consists of files, it has no {part:?}");
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidInput, message)));
+        };
+        ready!(self.poll_write(cx))?;
+        if bytes.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        let at = match self.current {
+            Some((current, written)) if current == id => written,
+            _ => 0,
+        };
+        let bytes = bytes.split_to(bytes.len());
+        self.current = Some((id, at + bytes.len() as u64));
+        let task = Some(self.write(id, at, bytes.clone()));
+        self.writing = Some(Writing { id, at, bytes, task });
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_write(cx)
+    }
+
+    fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
+        if self.committed {
+            return Poll::Ready(Ok(()));
+        }
+        if self.publish.is_none() {
+            ready!(self.poll_write(cx))?;
+            self.publish = Some(self.publish(header.clone()));
+        }
+        let Some(publish) = &mut self.publish else { return Poll::Pending };
+        let result = ready!(Pin::new(publish).poll(cx));
+        self.publish = None;
+        self.committed = result.is_ok();
+        Poll::Ready(result)
+    }
+
+    fn is_sparse(&self) -> bool {
+        true
+    }
+
+    fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_abort(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Place::Temporary { temporary, .. } = &self.place else { return Poll::Ready(Ok(())) };
+        let directory = temporary.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Poll::Ready(directory.map_or(Ok(()), TempDir::close))
+    }
+}
+
+fn append_to_chunk_file(directory: &Path, id: u32, at: u64, bytes: &[u8], durable: bool) -> io::Result<()> {
+    use std::io::{Seek, Write};
+    let path = directory.join(oxiblosc_core::frame::chunk_file_name(id));
+    let mut file = fs::OpenOptions::new().write(true).open(path)?;
+    file.seek(io::SeekFrom::Start(at))?;
+    file.write_all(bytes)?;
+    if durable { file.sync_all() } else { Ok(()) }
+}
+
+/// Whether a directory may take the place of `path`.
+pub(crate) fn check_replaceable(path: &Path) -> io::Result<()> {
+    match path.metadata() {
+        Ok(metadata) if metadata.is_dir() && is_replaceable(path)? => Ok(()),
+        Ok(_) => Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!("{} is not a sparse frame and cannot be replaced by one", path.display()),
+        )),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(e),
+    }
+}
+
+/// Moves a directory to `destination`. No system call replaces a directory that is not empty, so what is there steps
+/// aside first: for a moment there is nothing under the name, and at no moment half of a frame.
+fn replace_directory(directory: &Path, destination: &Path) -> io::Result<()> {
+    if !destination.try_exists()? {
+        return fs::rename(directory, destination);
+    }
+    // A link is followed: what it points to is replaced, not the link.
+    let destination = destination.canonicalize()?;
+    check_replaceable(&destination)?;
+    let aside = tempfile::Builder::new().prefix(".").suffix(".old").tempdir_in(parent_of(&destination))?;
+    let old = aside.path().join("frame");
+    fs::rename(&destination, &old)?;
+    if let Err(e) = fs::rename(directory, &destination) {
+        // Back to how it was; should that fail too, the old frame must not vanish with the directory it is in.
+        if fs::rename(&old, &destination).is_err() {
+            let _ = aside.keep();
+        }
+        return Err(e);
+    }
+    aside.close()
+}
