@@ -23,7 +23,9 @@ use crate::sink::WriteOptions;
 /// Changes a frame in a file, a directory or memory. All changes since the last [`commit`](FrameEditor::commit) take
 /// effect together, with the next one; an editor that is dropped before leaves the frame as it was.
 ///
-/// New data is encoded as the frame says, or as [`EditOptions::params`] do.
+/// New data is encoded as the frame says, or as [`EditOptions::params`] do. A method that returns an error has changed
+/// nothing, except where it says otherwise. When the store fails to take a chunk, the next method says so and tries
+/// again.
 ///
 /// ```
 /// use oxiblosc_streaming::blocking::{FrameEditor, FrameReader, FrameWriter};
@@ -456,7 +458,10 @@ impl<S: Store> FrameEditor<S> {
             let bytes = replacement.map_or_else(|| Bytes::copy_from_slice(chunk), Bytes::from);
             self.unwritten.push_back((target, bytes));
         }
-        self.write_chunks()
+        // The change is made already. Should the store fail, the next call says so before it does anything else, and
+        // goes on with this chunk; a caller who sees an error therefore knows that the call has changed nothing.
+        let _ = self.write_chunks();
+        Ok(())
     }
 
     fn write_chunks(&mut self) -> Result<(), EditError> {
@@ -470,8 +475,9 @@ impl<S: Store> FrameEditor<S> {
         Ok(())
     }
 
-    fn check_committed(&self) -> Result<(), EditError> {
-        if self.unfinished.is_some() { Err(EditError::Uncommitted) } else { Ok(()) }
+    /// Before anything is changed: nothing must be left of what was changed before.
+    fn check_committed(&mut self) -> Result<(), EditError> {
+        if self.unfinished.is_some() { Err(EditError::Uncommitted) } else { self.write_chunks() }
     }
 }
 
@@ -511,6 +517,11 @@ impl<S> FrameEditor<S> {
     /// The store.
     pub fn store(&self) -> &S {
         &self.store
+    }
+
+    /// The store, for its own sake: what the frame consists of must not be changed through it.
+    pub fn store_mut(&mut self) -> &mut S {
+        &mut self.store
     }
 
     /// The store; without the changes since the last commit, or rather with unused bytes behind the frame.
