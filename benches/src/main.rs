@@ -9,6 +9,7 @@ use clap::Parser;
 use oxiblosc_bench::group::{self, Session};
 use oxiblosc_bench::matrix::Form;
 use oxiblosc_bench::peer::c::CBlosc2;
+use oxiblosc_bench::race::Clock;
 use oxiblosc_bench::report::{GROUPS, Report, plot, table};
 use oxiblosc_bench::workload::{self, Source};
 use oxiblosc_bench::{Error, Result};
@@ -26,6 +27,9 @@ struct Args {
     /// Write an SVG plot per group into this directory.
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
+    /// Take the processors' time instead of the time that passes: for machines that are busy.
+    #[arg(long)]
+    cpu_time: bool,
     /// Only these groups: compress (with decompress), filter, access, stream.
     #[arg(long, value_name = "GROUP", value_delimiter = ',', value_parser = GROUPS)]
     only: Vec<String>,
@@ -51,8 +55,9 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<usize> {
     let begin = Instant::now();
     let form = if args.short { Form::Short } else { Form::Full };
+    let clock = if args.cpu_time { Clock::Cpu } else { Clock::Wall };
     let sources = sources(&args.data)?;
-    let mut session = Session { c: CBlosc2::load()?, form, report: Report::default(), failures: Vec::new() };
+    let mut session = Session { c: CBlosc2::load()?, form, clock, report: Report::default(), failures: Vec::new() };
     let wanted = |group: &str| args.only.is_empty() || args.only.iter().any(|name| name == group);
     let [chunks, filters, accesses, streams] = form.time();
     if wanted("filter") {

@@ -4,9 +4,40 @@
 //! second to second. So the contestants run in turns, a piece of work each, A B A B ..., and what counts is the
 //! median of the ratios of neighbouring turns: whatever slows the machine down slows both sides of a pair.
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use crate::Result;
+
+/// Which time is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// The time that passes.
+    #[default]
+    Wall,
+    /// The time that processors spend on this process, all threads together: says nothing about how well threads are
+    /// used, but is much the same on a machine that is busy with other things.
+    Cpu,
+}
+
+impl Clock {
+    /// Seconds since some moment.
+    fn now(self) -> f64 {
+        match self {
+            Self::Wall => {
+                static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+                START.elapsed().as_secs_f64()
+            }
+            #[cfg(unix)]
+            Self::Cpu => {
+                let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+                time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+            }
+            #[cfg(not(unix))]
+            Self::Cpu => Self::Wall.now(),
+        }
+    }
+}
 
 /// One contestant: does the work of the round whose number it is given.
 pub struct Lane<'a> {
@@ -63,7 +94,7 @@ pub struct Times(Vec<Vec<Option<f64>>>);
 ///
 /// # Errors
 /// The first error of any contestant ends the race.
-pub fn race(lanes: &mut [Lane<'_>], pace: Pace) -> Result<Times> {
+pub fn race(lanes: &mut [Lane<'_>], pace: Pace, clock: Clock) -> Result<Times> {
     let mut times: Vec<Vec<Option<f64>>> = vec![Vec::new(); lanes.len()];
     let mut used = vec![Duration::ZERO; lanes.len()];
     let share = pace.budget / u32::try_from(lanes.len().max(1)).unwrap_or(u32::MAX);
@@ -78,11 +109,10 @@ pub fn race(lanes: &mut [Lane<'_>], pace: Pace) -> Result<Times> {
                 times[i].push(None);
                 continue;
             }
-            let begin = Instant::now();
+            let (turn, begin) = (Instant::now(), clock.now());
             (lanes[i].run)(round)?;
-            let took = begin.elapsed();
-            used[i] += took;
-            times[i].push(Some(took.as_secs_f64()));
+            times[i].push(Some(clock.now() - begin));
+            used[i] += turn.elapsed();
         }
     }
     Ok(Times(times))
@@ -149,6 +179,15 @@ mod tests {
     }
 
     #[test]
+    fn both_clocks_go_forward() {
+        for clock in [Clock::Wall, Clock::Cpu] {
+            let begin = clock.now();
+            let sum = (0..1_000_000u64).map(std::hint::black_box).sum::<u64>();
+            assert!(clock.now() > begin, "{clock:?} {sum}");
+        }
+    }
+
+    #[test]
     fn more_rounds_when_they_are_cheap() {
         let pace = Pace { budget: Duration::from_secs(1), good_rounds: 9, min_rounds: 3, max_rounds: 20 };
         assert!(!pace.is_over(15, Duration::from_millis(900)));
@@ -174,7 +213,7 @@ mod tests {
             })
             .optional(),
         ];
-        let times = race(&mut lanes, pace).unwrap();
+        let times = race(&mut lanes, pace, Clock::Wall).unwrap();
         assert_eq!(times.rounds(0), 3);
         assert_eq!(times.rounds(1), 1);
         assert_eq!(*log.borrow(), [('a', 0), ('b', 0), ('a', 1), ('a', 2)]);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Clock, Session, Subject};
+use super::{Schedule, Session, Subject};
 use crate::matrix::Case;
 use crate::peer::c::ffi::MAX_OVERHEAD;
 use crate::peer::{ChunkCodec, name, ours, pure};
@@ -28,13 +28,13 @@ pub fn run(session: &mut Session, sources: &[Source], time: Duration) -> Result<
         }
         cases
     };
-    let mut clock = Clock::start(time, 2 * sources.iter().map(|source| cases_of(source).len()).sum::<usize>());
+    let mut schedule = Schedule::start(time, 2 * sources.iter().map(|source| cases_of(source).len()).sum::<usize>());
     for source in sources {
         eprintln!("chunks of {}", source.name);
         let workload = source.load(workload::BYTES)?;
         let mut slots = Slots::default();
         for case in cases_of(source) {
-            run_case(session, &workload, &case, &mut slots, &mut clock);
+            run_case(session, &workload, &case, &mut slots, &mut schedule);
         }
     }
     Ok(())
@@ -63,7 +63,7 @@ impl Slots {
     }
 }
 
-fn run_case(session: &mut Session, workload: &Workload, case: &Case, slots: &mut Slots, clock: &mut Clock) {
+fn run_case(session: &mut Session, workload: &Workload, case: &Case, slots: &mut Slots, schedule: &mut Schedule) {
     let settings = Settings {
         codec: case.codec,
         filter: case.filter,
@@ -86,11 +86,11 @@ fn run_case(session: &mut Session, workload: &Workload, case: &Case, slots: &mut
     };
     let pieces: Vec<&[u8]> = workload.bytes.chunks_exact(case.chunk_len()).collect();
     let chunks = slots.clear(pieces.len(), case.chunk_len());
-    let compressed = compress(session, &subject("compress"), &settings, &pieces, chunks, clock);
+    let compressed = compress(session, &subject("compress"), &settings, &pieces, chunks, schedule);
     let failed = compressed.is_err();
     session.note(&subject("compress"), compressed);
     if !failed {
-        let result = decompress(session, &subject("decompress"), &settings, &pieces, &chunks[1], clock);
+        let result = decompress(session, &subject("decompress"), &settings, &pieces, &chunks[1], schedule);
         session.note(&subject("decompress"), result);
     }
 }
@@ -102,7 +102,7 @@ fn compress(
     settings: &Settings,
     pieces: &[&[u8]],
     chunks: &mut [Chunks; 3],
-    clock: &mut Clock,
+    schedule: &mut Schedule,
 ) -> Result<()> {
     let (mut ours, mut c, mut pure) =
         (ours::Chunks::new(settings)?, session.c.chunks(settings)?, pure::Chunks::new(settings)?);
@@ -121,7 +121,7 @@ fn compress(
         }),
     ];
     let first = session.report.rows.len();
-    session.measure(subject, len, clock.next(COMPRESS), &mut lanes, |_| f64::NAN)?;
+    session.measure(subject, len, schedule.next(COMPRESS), &mut lanes, |_| f64::NAN)?;
     drop(lanes);
     for row in &mut session.report.rows[first..] {
         row.size_ratio = match row.peer {
@@ -177,7 +177,7 @@ fn decompress(
     settings: &Settings,
     pieces: &[&[u8]],
     chunks: &Chunks,
-    clock: &mut Clock,
+    schedule: &mut Schedule,
 ) -> Result<()> {
     let (mut ours, mut c, mut pure) =
         (ours::Chunks::new(settings)?, session.c.chunks(settings)?, pure::Chunks::new(settings)?);
@@ -204,6 +204,6 @@ fn decompress(
     ];
     let stored: usize = chunks.iter().map(|(chunk, _)| chunk.len()).sum();
     let ratio_to_data = stored as f64 / (len * chunks.len()) as f64;
-    let pace = clock.next(DECOMPRESS);
+    let pace = schedule.next(DECOMPRESS);
     session.measure(subject, len, pace, &mut lanes, |peer| if peer == 3 { ratio_to_data } else { 1.0 })
 }

@@ -8,7 +8,7 @@ use oxiblosc_core::FilterId;
 use oxiblosc_core::filter::{BlockContext, Filter};
 use oxiblosc_core::registry::Registry;
 
-use super::{Clock, Session, Subject};
+use super::{Schedule, Session, Subject};
 use crate::peer::c::ffi::ShuffleFn;
 use crate::peer::c::{check, int};
 use crate::peer::name;
@@ -73,7 +73,7 @@ pub fn run(session: &mut Session, time: Duration) -> Result<()> {
             }
         }
     }
-    let mut clock = Clock::start(time, cases.len());
+    let mut schedule = Schedule::start(time, cases.len());
     for (case, typesize) in cases {
         let subject = Subject {
             group: "filter",
@@ -83,7 +83,7 @@ pub fn run(session: &mut Session, time: Duration) -> Result<()> {
             level: 0,
             threads: 1,
         };
-        let result = run_case(session, &subject, case, typesize, &workload, registry, &mut clock);
+        let result = run_case(session, &subject, case, typesize, &workload, registry, &mut schedule);
         session.note(&subject, result);
     }
     Ok(())
@@ -96,7 +96,7 @@ fn run_case(
     typesize: usize,
     workload: &Workload,
     registry: &Registry,
-    clock: &mut Clock,
+    schedule: &mut Schedule,
 ) -> Result<()> {
     let mut filter = registry.filter(case.id).map_err(Error::new)?.instance();
     let mut ctx = BlockContext::new(typesize);
@@ -161,7 +161,7 @@ fn run_case(
         }
         Ok(())
     }));
-    session.measure(subject, REPEAT * BLOCK, clock.next(RACE), &mut lanes, |_| 1.0)
+    session.measure(subject, REPEAT * BLOCK, schedule.next(RACE), &mut lanes, |_| 1.0)
 }
 
 fn apply(

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::Result;
 use crate::matrix::Form;
 use crate::peer::c::CBlosc2;
-use crate::race::{Lane, Pace, Times, race};
+use crate::race::{self, Lane, Pace, Times, race};
 use crate::report::{Report, Row};
 
 /// What all groups share.
@@ -19,6 +19,8 @@ pub struct Session {
     pub c: CBlosc2,
     /// How much to measure.
     pub form: Form,
+    /// Which time to take.
+    pub clock: race::Clock,
     /// What has been measured.
     pub report: Report,
     /// What went wrong; the program fails at its end when there is anything.
@@ -56,7 +58,7 @@ impl Session {
         lanes: &mut [Lane<'_>],
         mut size_ratio: impl FnMut(usize) -> f64,
     ) -> Result<()> {
-        let times: Times = race(lanes, pace)?;
+        let times: Times = race(lanes, pace, self.clock)?;
         let mbps = |lane| bytes as f64 / 1e6 / times.median(lane);
         for (peer, lane) in lanes.iter().enumerate().skip(1) {
             self.report.push(Row {
@@ -88,12 +90,12 @@ impl Session {
 
 /// Deals out the time of a group, so that it ends in time on slow machines too.
 #[derive(Debug)]
-pub struct Clock {
+pub struct Schedule {
     end: Instant,
     left: u32,
 }
 
-impl Clock {
+impl Schedule {
     /// `time` for `races` races, from now on.
     pub fn start(time: Duration, races: usize) -> Self {
         Self { end: Instant::now() + time, left: u32::try_from(races).unwrap_or(u32::MAX).max(1) }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use oxiblosc_streaming::source::FileSource;
 use oxiblosc_streaming::{Pool, ReadOptions, WriteOptions, blocking};
 
-use super::{Clock, Session, Subject};
+use super::{Schedule, Session, Subject};
 use crate::matrix::Form;
 use crate::peer::{ChunkCodec, name, ours, pure};
 use crate::race::Lane;
@@ -54,7 +54,7 @@ fn cases(form: Form) -> Vec<Case> {
 pub fn run(session: &mut Session, time: Duration) -> Result<()> {
     eprintln!("streams");
     let cases = cases(session.form);
-    let mut clock = Clock::start(time, 2 * cases.len());
+    let mut schedule = Schedule::start(time, 2 * cases.len());
     let mut loaded: Option<Workload> = None;
     for case in cases {
         let source = Source::named(case.workload).ok_or_else(|| Error::new("no such data set"))?;
@@ -79,11 +79,11 @@ pub fn run(session: &mut Session, time: Duration) -> Result<()> {
             block_size: None,
         };
         let files = Files::new()?;
-        let written = write(session, &subject("to"), &settings, &workload, &files, &mut clock);
+        let written = write(session, &subject("to"), &settings, &workload, &files, &mut schedule);
         let failed = written.is_err();
         session.note(&subject("to"), written);
         if !failed {
-            let read = read(session, &subject("from"), &settings, &workload, &files, &mut clock);
+            let read = read(session, &subject("from"), &settings, &workload, &files, &mut schedule);
             session.note(&subject("from"), read);
         }
         loaded = Some(workload);
@@ -117,7 +117,7 @@ fn write(
     settings: &Settings,
     workload: &Workload,
     files: &Files,
-    clock: &mut Clock,
+    schedule: &mut Schedule,
 ) -> Result<()> {
     let data = Bytes::from(workload.bytes.clone());
     let options = WriteOptions::new(ours::params(settings)).chunk_size(CHUNK).pool(&pool(settings.threads));
@@ -155,7 +155,7 @@ fn write(
         .optional(),
     ];
     let first = session.report.rows.len();
-    session.measure(subject, data.len(), clock.next(RACE), &mut lanes, |_| 1.0)?;
+    session.measure(subject, data.len(), schedule.next(RACE), &mut lanes, |_| 1.0)?;
     drop(lanes);
 
     let size = |path: &Path| Ok::<_, Error>(fs::metadata(path).map_err(Error::new)?.len() as f64);
@@ -193,7 +193,7 @@ fn read(
     settings: &Settings,
     workload: &Workload,
     files: &Files,
-    clock: &mut Clock,
+    schedule: &mut Schedule,
 ) -> Result<()> {
     let file = files.of(name::C);
     let pool = pool(settings.threads);
@@ -241,5 +241,5 @@ fn read(
         })
         .optional(),
     ];
-    session.measure(subject, workload.bytes.len(), clock.next(RACE), &mut lanes, |_| 1.0)
+    session.measure(subject, workload.bytes.len(), schedule.next(RACE), &mut lanes, |_| 1.0)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use oxiblosc_streaming::source::FileSource;
 use oxiblosc_streaming::{Pool, ReadOptions, blocking};
 
-use super::super::{Clock, Session, Subject};
+use super::super::{Schedule, Session, Subject};
 use super::{RACE, positions};
 use crate::matrix::Form;
 use crate::peer::name;
@@ -20,7 +20,7 @@ const READS: usize = 64;
 
 pub(super) const RACES: usize = 3;
 
-pub(super) fn run(session: &mut Session, clock: &mut Clock) -> Result<()> {
+pub(super) fn run(session: &mut Session, schedule: &mut Schedule) -> Result<()> {
     let source = Source::named("smooth-f64").ok_or_else(|| Error::new("no such data set"))?;
     let workload = source.load(workload::BYTES)?;
     let settings = Settings {
@@ -52,11 +52,11 @@ pub(super) fn run(session: &mut Session, clock: &mut Clock) -> Result<()> {
         threads: 1,
     };
     let one = subject("open and 1 item");
-    let result = open_and_read(session, &one, &path, &workload, items, clock);
+    let result = open_and_read(session, &one, &path, &workload, items, schedule);
     session.note(&one, result);
     for count in [1, 10_000] {
         let some = subject(&if count == 1 { "1 item".into() } else { format!("{count} items") });
-        let result = read(session, &some, &path, &workload, items, count, clock);
+        let result = read(session, &some, &path, &workload, items, count, schedule);
         session.note(&some, result);
     }
     Ok(())
@@ -84,7 +84,7 @@ fn open_and_read(
     path: &Path,
     workload: &Workload,
     items: usize,
-    clock: &mut Clock,
+    schedule: &mut Schedule,
 ) -> Result<()> {
     let typesize = workload.typesize;
     let mut next = positions(items);
@@ -116,7 +116,7 @@ fn open_and_read(
         })
         .optional(),
     ];
-    session.measure(subject, typesize, clock.next(RACE), &mut lanes, |_| 1.0)
+    session.measure(subject, typesize, schedule.next(RACE), &mut lanes, |_| 1.0)
 }
 
 fn read(
@@ -126,7 +126,7 @@ fn read(
     workload: &Workload,
     items: usize,
     count: usize,
-    clock: &mut Clock,
+    schedule: &mut Schedule,
 ) -> Result<()> {
     let typesize = workload.typesize;
     // Within one repetition, so that it can be compared.
@@ -163,5 +163,5 @@ fn read(
         })
         .optional(),
     ];
-    session.measure(subject, READS * count * typesize, clock.next(RACE), &mut lanes, |_| 1.0)
+    session.measure(subject, READS * count * typesize, schedule.next(RACE), &mut lanes, |_| 1.0)
 }

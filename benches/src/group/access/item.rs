@@ -1,6 +1,6 @@
 //! Items of a chunk in memory.
 
-use super::super::{Clock, Session, Subject};
+use super::super::{Schedule, Session, Subject};
 use super::{RACE, positions};
 use crate::matrix::Form;
 use crate::peer::{ChunkCodec, name, ours, pure};
@@ -41,7 +41,7 @@ pub(super) fn races(form: Form) -> usize {
     WORKLOADS.len() * cases(form).len()
 }
 
-pub(super) fn run(session: &mut Session, clock: &mut Clock) -> Result<()> {
+pub(super) fn run(session: &mut Session, schedule: &mut Schedule) -> Result<()> {
     for name in WORKLOADS {
         let source = Source::named(name).ok_or_else(|| Error::new(format!("no data set is called {name}")))?;
         let workload = source.load(CHUNK)?;
@@ -54,7 +54,7 @@ pub(super) fn run(session: &mut Session, clock: &mut Clock) -> Result<()> {
                 level: 5,
                 threads: 1,
             };
-            let result = run_case(session, &subject, &case, &workload, clock);
+            let result = run_case(session, &subject, &case, &workload, schedule);
             session.note(&subject, result);
         }
     }
@@ -70,7 +70,7 @@ fn run_case(
     subject: &Subject,
     case: &Case,
     workload: &Workload,
-    clock: &mut Clock,
+    schedule: &mut Schedule,
 ) -> Result<()> {
     let typesize = workload.typesize;
     let settings =
@@ -108,5 +108,5 @@ fn run_case(
             Ok(())
         }),
     ];
-    session.measure(subject, READS * len, clock.next(RACE), &mut lanes, |_| 1.0)
+    session.measure(subject, READS * len, schedule.next(RACE), &mut lanes, |_| 1.0)
 }

@@ -5,7 +5,7 @@ mod item;
 
 use std::time::Duration;
 
-use super::{Clock, Session};
+use super::{Schedule, Session};
 use crate::Result;
 
 /// The most time for one race.
@@ -17,9 +17,9 @@ const RACE: Duration = Duration::from_millis(600);
 /// When the data cannot be loaded; a case that fails is noted and passed over.
 pub fn run(session: &mut Session, time: Duration) -> Result<()> {
     eprintln!("access");
-    let mut clock = Clock::start(time, item::races(session.form) + file::RACES);
-    item::run(session, &mut clock)?;
-    file::run(session, &mut clock)
+    let mut schedule = Schedule::start(time, item::races(session.form) + file::RACES);
+    item::run(session, &mut schedule)?;
+    file::run(session, &mut schedule)
 }
 
 /// The same positions in every run: a linear congruential generator's upper bits, in `0..below`.
