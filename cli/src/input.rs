@@ -50,8 +50,8 @@ impl Input {
 
     /// All bytes of the input, for a chunk.
     pub(crate) fn read_all(&self) -> Result<Vec<u8>, CliError> {
-        let ranges = block_on(self.source.read_ranges(vec![0..self.len])).map_err(CliError::io(&self.name))?;
-        Ok(ranges.concat())
+        let bytes = block_on(self.source.read_range(0..self.len)).map_err(CliError::io(&self.name))?;
+        Ok(bytes.into())
     }
 
     /// An error in the content of the input.

@@ -35,7 +35,7 @@ impl Plain {
             Source::Path(path) => {
                 let file = File::open(path).map_err(CliError::io(&name))?;
                 let metadata = file.metadata().map_err(CliError::io(&name))?;
-                let len = metadata.is_file().then(|| metadata.len());
+                let len = metadata.is_file().then_some(metadata.len());
                 (Box::new(file), len)
             }
         };

@@ -68,7 +68,7 @@ async fn audit(reader: &FrameReader<Arc<dyn RangeSource>>) -> Result<(), ReadErr
         let header = match frame.span(i)? {
             Some(span) => {
                 let end = span.end.min(span.start + ChunkHeader::EXTENDED_LEN as u64);
-                reader.source().read_ranges(vec![span.start..end]).await?.concat()
+                reader.source().read_range(span.start..end).await?.into()
             }
             // Zeros, NaNs and the like have no bytes but those of a header.
             None => frame.special_chunk(i)?.unwrap_or_default(),

@@ -32,13 +32,20 @@ pub trait RangeSource: Send + Sync {
     /// The bytes of every range.
     fn read_ranges(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, io::Result<Vec<Bytes>>>;
 
+    /// The bytes of one range.
+    fn read_range(&self, range: Range<u64>) -> BoxFuture<'_, io::Result<Bytes>> {
+        Box::pin(async move {
+            let bytes = self.read_ranges(std::iter::once(range).collect()).await?;
+            Ok(bytes.into_iter().next().unwrap_or_default())
+        })
+    }
+
     /// Length, and the first `head` bytes or all there are. A remote source learns the length with the bytes, in one
     /// round trip instead of two, and should say so here.
     fn open(&self, head: u64) -> BoxFuture<'_, io::Result<(u64, Bytes)>> {
         Box::pin(async move {
             let len = self.size().await?;
-            let bytes = self.read_ranges(std::iter::once(0..head.min(len)).collect()).await?;
-            Ok((len, bytes.into_iter().next().unwrap_or_default()))
+            Ok((len, self.read_range(0..head.min(len)).await?))
         })
     }
 
