@@ -66,7 +66,7 @@ impl<'a> Lane<'a> {
 pub struct Pace {
     /// Rounds go on until this is used up ...
     pub budget: Duration,
-    /// ... but there are at least this many, if they fit into [`Pace::PATIENCE`] times the budget,
+    /// ... but there are at least this many, if they fit into `Pace::PATIENCE` times the budget,
     pub good_rounds: usize,
     /// ... or else at least this many,
     pub min_rounds: usize,
