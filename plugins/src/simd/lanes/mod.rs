@@ -1,9 +1,8 @@
 //! Kernels over vectors made of 16-byte lanes, written once for SSE2, AVX2 and NEON.
 //!
-//! A type that implements [`Lanes`] is the proof that the processor has the instructions: its values come out of run-time
-//! detection, and so everything in this folder is safe code
-//! but for the memory that it touches. All of it is inlined into functions that are compiled for
-//! those instructions ([`entry_points`]).
+//! A value of a type that implements [`Lanes`] is the proof that the processor has the instructions: it comes out of
+//! run-time detection. What remains to be proved in this folder is only which memory is touched. All of it is inlined into
+//! functions that are compiled for those instructions ([`entry_points`]).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -171,13 +170,13 @@ macro_rules! entry_points {
 }
 use entry_points;
 
-/// Defines methods of [`Lanes`] that work on registers alone.
+/// Defines methods of [`Lanes`] that work on their arguments alone.
 macro_rules! register_operations {
     ($(fn $name:ident $([$generic:ident: $generic_ty:ty])? ($($arg:ident: $ty:ty),*) -> $out:ty { $($body:tt)* })*) => {
         $(
             #[inline(always)]
             fn $name $(<const $generic: $generic_ty>)? (self, $($arg: $ty),*) -> $out {
-                // SAFETY: `self` proves that the processor has the instructions, and they do not access memory.
+                // SAFETY: `self` proves that the processor has the instructions, and they touch no memory but the arguments.
                 unsafe { $($body)* }
             }
         )*

@@ -88,7 +88,7 @@ fn narrow_to_planes<S: Lanes, const P: usize>(s: S, width: usize, items: &[u8], 
         let mut v = [s.splat(0); P];
         for (q, v) in v.iter_mut().enumerate() {
             // SAFETY: lane `l` of vector `q` begins with item `LANE * l + LANE / P * q` of the strip, and the strip lies
-            // within the items, or within `padded`. Where the lane is longer than its items, `LANE` bytes follow the strip.
+            // within the items, or within `padded`. If a lane is longer than its items, `LANE` bytes follow the strip.
             *v = unsafe { s.read(from.add(q * lane), LANE * width) };
             if width != P {
                 *v = s.permute(*v, index);
@@ -124,7 +124,8 @@ fn narrow_from_planes<S: Lanes, const P: usize>(s: S, width: usize, planes: &[u8
         }
         let items = &mut items[first * width..];
         if width == P || items.len() >= S::BYTES * width + LANE {
-            // SAFETY: the strip lies within the items, and `LANE` bytes follow it.
+            // SAFETY: the strip lies within the items, and what exceeds it, if anything does, is less than the `LANE` bytes
+            // that follow it.
             unsafe { write_rows(s, items.as_mut_ptr(), lane, v) };
         } else {
             let mut padded = [0; 32 * 8 + LANE];
