@@ -10,6 +10,7 @@
 //! | read a frame | [`ReadOptions`], [`FrameReader`] |
 //! | say where it comes from | [`source`] |
 //! | change a frame, append to it, copy it | [`edit`] |
+//! | read and write n-dimensional arrays | [`nd`] |
 //! | do without async | [`blocking`] |
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ pub mod compute;
 mod disk;
 pub mod edit;
 mod error;
+pub mod nd;
 mod reader;
 mod sink;
 pub mod source;

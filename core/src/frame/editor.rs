@@ -302,16 +302,10 @@ impl FrameEditor {
     /// # Errors
     /// [`FrameWriteError::Metalayer`] when there is none of that name or the length differs.
     pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
-        let reason = match self.table.metalayers.get(name) {
-            None => "there is none of that name",
-            Some(old) if old.len() != content.len() => "its length is fixed once the frame exists",
-            Some(_) => {
-                // A fingerprint covers the header.
-                self.trailer_changed |= self.table.trailer.fingerprint != Fingerprint::NONE;
-                return self.table.metalayers.insert(name, content.to_vec());
-            }
-        };
-        Err(FrameWriteError::Metalayer { name: name.to_owned(), reason })
+        self.table.set_metalayer(name, content)?;
+        // A fingerprint covers the header.
+        self.trailer_changed |= self.table.trailer.fingerprint != Fingerprint::NONE;
+        Ok(())
     }
 
     /// Says how all changes take effect together, and takes for granted that they will. Should carrying it out fail,

@@ -133,6 +133,17 @@ impl SparseWriter {
         Ok(write)
     }
 
+    /// Replaces the content of a metalayer by one of the same length.
+    ///
+    /// # Errors
+    /// Those of [`FrameWriter::set_metalayer`](super::FrameWriter::set_metalayer).
+    pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
+        if self.finished {
+            return Err(FrameWriteError::Finished);
+        }
+        self.table.set_metalayer(name, content)
+    }
+
     /// Adds or replaces a variable-length metalayer.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use super::stored::stored_chunk;
 use super::{Fingerprint, Frame, FrameParams, FrameWriteError, Layout, Metalayers, Section, SpecialPlacement, Trailer};
 use crate::chunk::{ChunkContext, ChunkEncoder, ChunkFormat, ChunkHeader, EncodeParams};
 use crate::id::CodecId;
+use crate::nd::ArrayMeta;
 use crate::registry::Registry;
 
 /// The most chunks a frame can have: the index is a chunk of 8-byte entries.
@@ -253,6 +254,16 @@ impl Table {
         self.lens = self.lens.take().map(|_| Vec::new());
     }
 
+    /// Replaces the content of a metalayer by one of the same length, as the header cannot grow.
+    pub(super) fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
+        let reason = match self.metalayers.get(name) {
+            None => "there is none of that name",
+            Some(old) if old.len() != content.len() => "its length is fixed once the frame exists",
+            Some(_) => return self.metalayers.insert(name, content.to_vec()),
+        };
+        Err(FrameWriteError::Metalayer { name: name.to_owned(), reason })
+    }
+
     /// Adds or replaces a variable-length metalayer.
     pub(super) fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
         if !self.header.layout.has_trailer() {
@@ -296,10 +307,12 @@ impl Table {
         self.trailer.to_bytes()
     }
 
-    /// The header with its metalayers; an empty frame does not say its chunk size, as C-Blosc2 expects.
+    /// The header with its metalayers. An empty frame does not say its chunk size, as C-Blosc2 expects; unless it is an
+    /// array, which has a shape of chunks before it has any, and which C-Blosc2 could not enlarge otherwise.
     pub(super) fn header_bytes(&self) -> Vec<u8> {
         let mut header = self.header.clone();
-        if header.nbytes == 0 && header.chunk_size != ChunkSize::Variable {
+        let is_array = self.metalayers.get(ArrayMeta::NAME).is_some();
+        if header.nbytes == 0 && header.chunk_size != ChunkSize::Variable && !is_array {
             header.chunk_size = ChunkSize::Unset;
         }
         let mut out = header.to_bytes();

@@ -131,6 +131,18 @@ impl FrameWriter {
         Ok(placement)
     }
 
+    /// Replaces the content of a metalayer by one of the same length, any time before [`finish`](Self::finish): the
+    /// final header has it.
+    ///
+    /// # Errors
+    /// [`FrameWriteError::Metalayer`] when there is none of that name or the length differs; the frame is finished.
+    pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
+        if self.finished {
+            return Err(FrameWriteError::Finished);
+        }
+        self.table.set_metalayer(name, content)
+    }
+
     /// Adds or replaces a variable-length metalayer: compressed here, written by [`finish`](Self::finish).
     /// python-blosc2 expects `content` to be msgpack.
     ///

@@ -1,5 +1,7 @@
 //! What a selection takes from one axis, in ascending order of the index.
 
+use std::sync::Arc;
+
 /// One index of a list, and where it goes in the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Pick {
@@ -19,7 +21,7 @@ pub(super) enum Axis {
     /// descend to it.
     Even { first: u64, step: u64, count: u64, position: u64, descending: bool },
     /// Any indices, sorted; equal ones in order of their positions.
-    List(Vec<Pick>),
+    List(Arc<[Pick]>),
 }
 
 /// The members of an [`Axis`] that fall in one tile (chunk or block).
@@ -84,6 +86,14 @@ impl Axis {
             }
         };
         Stretch { tile, from, to: to.min(limit) }
+    }
+
+    /// The first member whose index is at least `index`; `count` or more when there is none.
+    pub(super) fn first_from(&self, index: u64) -> u64 {
+        match self {
+            Axis::Even { first, step, .. } => index.saturating_sub(*first).div_ceil(*step),
+            Axis::List(picks) => picks.partition_point(|pick| pick.index < index) as u64,
+        }
     }
 
     /// How many different indices a stretch has.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::axis::Axis;
+use super::axis::{Axis, Pick};
 use super::plan::Kind;
 use super::{NdError, Plan};
 
@@ -30,46 +30,79 @@ impl Plan {
     /// then work at once, or a stream give one after the other.
     ///
     /// A band holds everything that falls in one row of chunks, or of blocks. (A list of points, or of indices in any
-    /// but ascending order, cannot be cut: it is one band.)
+    /// but ascending order, [cannot be cut](Self::is_banded): it is one band.)
     ///
     /// # Errors
     /// As [`buffer_bytes`](Plan::buffer_bytes).
-    pub fn bands(&self, cut: Cut) -> Result<Vec<Band>, NdError> {
+    pub fn bands(&self, cut: Cut) -> Result<impl Iterator<Item = Band> + use<>, NdError> {
         let bytes = self.buffer_bytes()?;
-        if bytes == 0 {
-            return Ok(Vec::new());
-        }
-        let whole = || Ok(vec![Band { buffer: 0..bytes, plan: self.clone() }]);
-        let Kind::Product { axes, strides } = &self.kind else { return whole() };
-        // All axes before this one have a single member, so that rows along it are consecutive.
-        let Some(along) = axes.iter().position(|axis| axis.count() > 1) else { return whole() };
-        let axis = &axes[along];
-        if !axis.is_in_order() {
-            return whole();
-        }
-        // The result may lack the axes of single items before it, but not this one, which is the first longer than 1.
-        let in_shape = self.shape.iter().position(|&len| len > 1).unwrap_or(0);
-        let tiling = self.tiling.axes()[along];
-        let mut bands = Vec::new();
-        let mut from = 0;
-        while from < axis.count() {
-            let chunk = axis.stretch(from, axis.count(), 0, tiling.chunk);
-            let to = match cut {
-                Cut::Chunks => chunk.to,
-                Cut::Blocks => axis.stretch(from, chunk.to, chunk.tile * tiling.chunk, tiling.block).to,
+        let along = self.band_axis();
+        let members = match (&self.kind, along) {
+            (Kind::Product { axes, .. }, Some(along)) => axes[along].count(),
+            _ => 1,
+        };
+        let members = if bytes == 0 { 0 } else { members };
+        let (plan, mut at) = (self.clone(), 0);
+        Ok(std::iter::from_fn(move || {
+            if at == members {
+                return None;
+            }
+            let (Kind::Product { axes, .. }, Some(along)) = (&plan.kind, along) else {
+                at = members;
+                return Some(Band { buffer: 0..bytes, plan: plan.clone() });
             };
-            let mut axes = axes.clone();
-            axes[along] = axis.part(from, to);
-            let first = axis.position(from).min(axis.position(to - 1)) as usize;
-            let buffer = first * strides[along]..(first + (to - from) as usize) * strides[along];
-            let mut shape = self.shape.clone();
-            shape[in_shape] = to - from;
-            let kind = Kind::Product { axes, strides: *strides };
-            bands.push(Band { buffer, plan: Plan { tiling: Arc::clone(&self.tiling), shape, kind } });
-            from = to;
+            let (axis, tiling) = (&axes[along], plan.tiling.axes()[along]);
+            // Descending, the buffer begins with the last member.
+            let descending = matches!(axis, Axis::Even { descending: true, .. });
+            let edge = if descending { members - at - 1 } else { at };
+            let chunk = axis.index(edge) / tiling.chunk * tiling.chunk;
+            let (origin, length) = match cut {
+                Cut::Chunks => (0, tiling.chunk),
+                Cut::Blocks => (chunk, tiling.block),
+            };
+            // A chunk need not end with a block: no tile reaches beyond it.
+            let range = if descending {
+                axis.first_from(origin + (axis.index(edge) - origin) / length * length)..edge + 1
+            } else {
+                let end = axis.stretch(edge, members, 0, tiling.chunk).to;
+                edge..axis.stretch(edge, end, origin, length).to
+            };
+            let at_row = at;
+            at += range.end - range.start;
+            Some(plan.band(along, range, at_row))
+        }))
+    }
+
+    /// Whether [`bands`](Self::bands) can cut the plan.
+    pub fn is_banded(&self) -> bool {
+        self.band_axis().is_some()
+    }
+
+    /// The axis along which the plan can be cut. All axes before it have a single member, so that rows along it are
+    /// consecutive.
+    fn band_axis(&self) -> Option<usize> {
+        let Kind::Product { axes, .. } = &self.kind else { return None };
+        let along = axes.iter().position(|axis| axis.count() > 1)?;
+        axes[along].is_in_order().then_some(along)
+    }
+
+    /// The band of the given members of an axis, which is at row `at` of the buffer.
+    fn band(&self, along: usize, members: Range<u64>, at: u64) -> Band {
+        let Kind::Product { axes, strides } = &self.kind else {
+            // Only products have a band axis.
+            return Band { buffer: 0..0, plan: self.clone() };
+        };
+        let rows = members.end - members.start;
+        let mut axes = axes.clone();
+        axes[along] = axes[along].part(members);
+        // The result may lack the axes of single items before this one, but not this, which is the first longer than 1.
+        let mut shape = self.shape.clone();
+        if let Some(len) = shape.iter_mut().find(|len| **len > 1) {
+            *len = rows;
         }
-        bands.sort_unstable_by_key(|band| band.buffer.start);
-        Ok(bands)
+        let kind = Kind::Product { axes, strides: *strides };
+        let plan = Plan { tiling: Arc::clone(&self.tiling), shape, kind };
+        Band { buffer: at as usize * strides[along]..(at + rows) as usize * strides[along], plan }
     }
 }
 
@@ -78,20 +111,20 @@ impl Axis {
     fn is_in_order(&self) -> bool {
         match self {
             Axis::Even { .. } => true,
-            Axis::List(picks) => (0..).zip(picks).all(|(k, pick)| pick.position == k),
+            Axis::List(picks) => (0..).zip(picks.iter()).all(|(k, pick)| pick.position == k),
         }
     }
 
-    /// The members `from..to` of an axis that is in order, as a result of their own.
-    fn part(&self, from: u64, to: u64) -> Axis {
+    /// Some members of an axis that is in order, as a result of their own.
+    fn part(&self, members: Range<u64>) -> Axis {
         match self {
             &Axis::Even { first, step, descending, .. } => {
-                Axis::Even { first: first + from * step, step, count: to - from, position: 0, descending }
+                let (first, count) = (first + members.start * step, members.end - members.start);
+                Axis::Even { first, step, count, position: 0, descending }
             }
             Axis::List(picks) => {
-                let mut picks = picks[from as usize..to as usize].to_vec();
-                picks.iter_mut().for_each(|pick| pick.position -= from);
-                Axis::List(picks)
+                let picks = picks[members.start as usize..members.end as usize].iter();
+                Axis::List(picks.map(|pick| Pick { position: pick.position - members.start, ..*pick }).collect())
             }
         }
     }

@@ -159,6 +159,36 @@ impl Plan {
         })
     }
 
+    /// What the selection has in chunk `number`, if anything; found without looking at other chunks.
+    pub fn chunk(&self, number: u64) -> Option<ChunkPlan<'_>> {
+        let mut found = ChunkPlan { plan: self, number, stretches: [Stretch::default(); MAX_DIMS], points: &[] };
+        match &self.kind {
+            Kind::Product { axes, .. } => {
+                let position = self.tiling.chunk_position(number).ok()?;
+                let tilings = self.tiling.axes().iter().zip(position);
+                for ((stretch, axis), (tiling, tile)) in found.stretches.iter_mut().zip(axes).zip(tilings) {
+                    let from = axis.first_from(tile * tiling.chunk);
+                    if from >= axis.count() {
+                        return None;
+                    }
+                    *stretch = axis.stretch(from, axis.count(), 0, tiling.chunk);
+                    if stretch.tile != tile {
+                        return None;
+                    }
+                }
+            }
+            Kind::Points(points) => {
+                let from = points.partition_point(|point| point.chunk < number);
+                let here = points[from..].partition_point(|point| point.chunk == number);
+                found.points = &points[from..from + here];
+                if here == 0 {
+                    return None;
+                }
+            }
+        }
+        Some(found)
+    }
+
     fn check_buffer(&self, found: usize) -> Result<(), NdError> {
         let expected = self.buffer_bytes()?;
         if found == expected { Ok(()) } else { Err(NdError::Buffer { what: "the C-order buffer", expected, found }) }

@@ -189,7 +189,7 @@ impl AxisSelection {
                 }
                 // Positions are unique and order equal indices, so that the last of them wins a write.
                 picks.sort_unstable();
-                Axis::List(picks)
+                Axis::List(picks.into())
             }
         })
     }

@@ -130,6 +130,11 @@ fn check(tiling: &Tiling, selection: &Selection, wanted: &[Vec<u64>], shape: &[u
     assert_eq!(out, expected);
     assert_eq!(direct, expected);
 
+    // Any chunk by its number.
+    let all: Vec<_> = plan.chunks().map(|chunk| (chunk.number(), format!("{chunk:?}"))).collect();
+    let lone = |number| plan.chunk(number).map(|chunk| (chunk.number(), format!("{chunk:?}")));
+    assert_eq!((0..tiling.chunk_count() + 2).filter_map(lone).collect::<Vec<_>>(), all);
+
     // In bands, each with a buffer of its own.
     for cut in [Cut::Chunks, Cut::Blocks] {
         let mut joined = Vec::new();
@@ -248,7 +253,7 @@ fn plans_are_cut_along_the_first_axis_that_has_a_choice() {
     let tiling = tiling(&[10, 12, 5], &[4, 6, 5], &[2, 2, 5], 1);
     let bands = |selection: &str, cut| {
         let plan = Plan::new(&tiling, &selection.parse().unwrap()).unwrap();
-        let bands = plan.bands(cut).unwrap().into_iter();
+        let bands = plan.bands(cut).unwrap();
         bands.map(|band| (band.buffer, band.plan.shape().to_vec())).collect::<Vec<_>>()
     };
     let rows = vec![(0..240, vec![4, 12, 5]), (240..480, vec![4, 12, 5]), (480..600, vec![2, 12, 5])];

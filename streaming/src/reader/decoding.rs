@@ -11,19 +11,19 @@ use oxiblosc_core::{Limits, Registry};
 use crate::compute::{Job, Pool};
 
 /// Decoders and what they need to know.
-pub(super) struct Decoding {
-    pub(super) registry: Registry,
-    pub(super) limits: Limits,
-    pub(super) pool: Pool,
-    pub(super) geometry: Option<Arc<Geometry>>,
+pub(crate) struct Decoding {
+    pub(crate) registry: Registry,
+    pub(crate) limits: Limits,
+    pub(crate) pool: Pool,
+    pub(crate) geometry: Option<Arc<Geometry>>,
     /// Decoders not in use. One whose plugin panicked is not among them any more.
-    pub(super) decoders: Mutex<Vec<ChunkDecoder>>,
+    pub(crate) decoders: Mutex<Vec<ChunkDecoder>>,
 }
 
-pub(super) type DecodeJob<T> = Job<Result<T, ChunkError>>;
+pub(crate) type DecodeJob<T> = Job<Result<T, ChunkError>>;
 
 /// The bytes of a chunk that a part of it is decoded from.
-pub(super) enum Encoded {
+pub(crate) enum Encoded {
     /// All of them.
     Chunk(Bytes),
     /// Only some blocks, in increasing order.
@@ -32,7 +32,7 @@ pub(super) enum Encoded {
 
 impl Decoding {
     /// Decodes a whole chunk into a buffer of its own.
-    pub(super) fn decode(self: &Arc<Self>, chunk: Bytes, ctx: ChunkContext<'static>) -> DecodeJob<Bytes> {
+    pub(crate) fn decode(self: &Arc<Self>, chunk: Bytes, ctx: ChunkContext<'static>) -> DecodeJob<Bytes> {
         let this = Arc::clone(self);
         self.pool.spawn(move || {
             let header = ChunkHeader::parse(&chunk)?;
@@ -41,13 +41,15 @@ impl Decoding {
                 return Err(ChunkError::Limit { what: "decoded chunk", limit, found });
             }
             let mut decoded = vec![0; header.nbytes];
-            this.run(ctx, |decoder, ctx| decoder.decode_into_on(&chunk, ctx, &mut decoded, &this.pool.share()))?;
+            this.with_context(ctx, |decoder, ctx| {
+                decoder.decode_into_on(&chunk, ctx, &mut decoded, &this.pool.share())
+            })?;
             Ok(decoded.into())
         })
     }
 
     /// Decodes the bytes `within` a chunk into `dst`, which has their length, and gives it back.
-    pub(super) fn decode_part(
+    pub(crate) fn decode_part(
         self: &Arc<Self>,
         encoded: Encoded,
         within: Range<usize>,
@@ -56,7 +58,7 @@ impl Decoding {
     ) -> DecodeJob<BytesMut> {
         let this = Arc::clone(self);
         self.pool.spawn(move || {
-            this.run(ctx, |decoder, ctx| match &encoded {
+            this.with_context(ctx, |decoder, ctx| match &encoded {
                 Encoded::Chunk(chunk) => {
                     let header = ChunkHeader::parse(chunk)?;
                     if within == (0..header.nbytes) {
@@ -87,18 +89,18 @@ impl Decoding {
     }
 
     /// Has `work` done with a decoder and the full context.
-    fn run<T>(
+    pub(crate) fn with_context<T>(
         &self,
         ctx: ChunkContext<'static>,
-        work: impl FnOnce(&mut ChunkDecoder, &ChunkContext<'_>) -> Result<T, ChunkError>,
-    ) -> Result<T, ChunkError> {
+        work: impl FnOnce(&mut ChunkDecoder, &ChunkContext<'_>) -> T,
+    ) -> T {
         let mut ctx: ChunkContext<'_> = ctx;
         ctx.nd = self.geometry.as_deref();
         self.with_decoder(|decoder| work(decoder, &ctx))
     }
 
     /// Has `work` done with a decoder, which is kept for the next one unless it panics.
-    pub(super) fn with_decoder<T>(&self, work: impl FnOnce(&mut ChunkDecoder) -> T) -> T {
+    pub(crate) fn with_decoder<T>(&self, work: impl FnOnce(&mut ChunkDecoder) -> T) -> T {
         let kept = self.decoders.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut decoder = kept.unwrap_or_else(|| ChunkDecoder::new(&self.registry).with_limits(self.limits));
         let result = work(&mut decoder);

@@ -47,7 +47,7 @@ const HEAD: u64 = 16 << 10;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct FrameReader<S> {
-    shared: Arc<Shared<S>>,
+    pub(crate) shared: Arc<Shared<S>>,
 }
 
 impl<S: RangeSource + 'static> FrameReader<S> {

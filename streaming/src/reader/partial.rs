@@ -32,6 +32,16 @@ const MAX_ROUNDS: usize = 6;
 /// A part of a chunk, and where it is to be decoded to.
 type Request = (Piece, BytesMut);
 
+/// What is wanted of a chunk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) chunk: u64,
+    /// Which of its decoded bytes: ranges in ascending order.
+    pub(crate) ranges: &'a [Range<usize>],
+    /// How many decoded bytes it has.
+    pub(crate) chunk_len: usize,
+}
+
 /// What a part needs next, relative to the frame.
 enum Step {
     /// The first bytes of the chunk.
@@ -64,21 +74,13 @@ impl<S: RangeSource> Shared<S> {
     }
 
     async fn read_group(&self, group: Vec<Request>) -> Result<Vec<BytesMut>, ReadError> {
-        let mut steps = group.iter().map(|(piece, _)| self.first_step(piece)).collect::<Result<Vec<_>, _>>()?;
-        for _ in 0..MAX_ROUNDS {
-            let ranges: Vec<Range<u64>> = steps.iter().flat_map(Step::ranges).collect();
-            if ranges.is_empty() {
-                break;
-            }
-            let mut found = self.fetch(ranges).await?.into_iter();
-            let mut next = Vec::with_capacity(steps.len());
-            for ((piece, _), step) in group.iter().zip(steps) {
-                next.push(self.next_step(piece, step, &mut found)?);
-            }
-            steps = next;
-        }
-        let jobs = group.into_iter().zip(steps).map(|((piece, dst), step)| async move {
-            let Step::Ready(encoded) = step else { return Err(self.changed(piece.chunk)) };
+        let wanted = group.iter().map(|(piece, _)| Wanted {
+            chunk: piece.chunk,
+            ranges: std::slice::from_ref(&piece.within),
+            chunk_len: piece.chunk_len,
+        });
+        let found = self.fetch_parts(&wanted.collect::<Vec<_>>()).await?;
+        let jobs = group.into_iter().zip(found).map(|((piece, dst), encoded)| async move {
             let ctx = self.frame.chunk_context(piece.chunk);
             let job = self.decoding.decode_part(encoded, piece.within, ctx, dst);
             self.decoded(piece.chunk, job.await)
@@ -86,25 +88,53 @@ impl<S: RangeSource> Shared<S> {
         try_join_all(jobs).await
     }
 
-    fn first_step(&self, piece: &Piece) -> Result<Step, ReadError> {
-        let Some(span) = self.stored_span(piece.chunk)? else {
-            return Ok(Step::Ready(Encoded::Chunk(self.special(piece.chunk)?)));
+    /// The bytes that parts of chunks are decoded from, in as few rounds as possible.
+    pub(crate) async fn fetch_parts(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Encoded>, ReadError> {
+        let mut steps = wanted.iter().map(|part| self.first_step(part)).collect::<Result<Vec<_>, _>>()?;
+        for _ in 0..MAX_ROUNDS {
+            let ranges: Vec<Range<u64>> = steps.iter().flat_map(Step::ranges).collect();
+            if ranges.is_empty() {
+                break;
+            }
+            let mut found = self.fetch(ranges).await?.into_iter();
+            let mut next = Vec::with_capacity(steps.len());
+            for (part, step) in wanted.iter().zip(steps) {
+                next.push(self.next_step(part, step, &mut found)?);
+            }
+            steps = next;
+        }
+        let ready = |(part, step): (&Wanted<'_>, Step)| match step {
+            Step::Ready(encoded) => Ok(encoded),
+            _ => Err(self.changed(part.chunk)),
         };
+        wanted.iter().zip(steps).map(ready).collect()
+    }
+
+    fn first_step(&self, part: &Wanted<'_>) -> Result<Step, ReadError> {
+        let Some(span) = self.stored_span(part.chunk)? else {
+            return Ok(Step::Ready(Encoded::Chunk(self.special(part.chunk)?)));
+        };
+        let wanted: usize = part.ranges.iter().map(Range::len).sum();
         // Reading half of a chunk takes as many requests again as reading all of it.
-        if span.end - span.start < WHOLE_BELOW || piece.within.len() > piece.chunk_len / 2 {
+        if span.end - span.start < WHOLE_BELOW || wanted > part.chunk_len / 2 {
             return Ok(Step::Chunk(span));
         }
         let block_size = match self.frame.header().block_size as usize {
             0 => LIKELY_BLOCK,
             block_size => block_size,
         };
-        let prefix = ChunkHeader::EXTENDED_LEN + 4 * piece.chunk_len.div_ceil(block_size);
+        let prefix = ChunkHeader::EXTENDED_LEN + 4 * part.chunk_len.div_ceil(block_size);
         Ok(Step::Prefix(span.start..span.end.min(span.start.saturating_add(prefix as u64))))
     }
 
     /// What comes after `step`, whose bytes are the next ones of `found`.
-    fn next_step(&self, piece: &Piece, step: Step, found: &mut impl Iterator<Item = Bytes>) -> Result<Step, ReadError> {
-        let chunk = piece.chunk;
+    fn next_step(
+        &self,
+        part: &Wanted<'_>,
+        step: Step,
+        found: &mut impl Iterator<Item = Bytes>,
+    ) -> Result<Step, ReadError> {
+        let chunk = part.chunk;
         let mut bytes = || found.next().ok_or_else(|| self.changed(chunk));
         Ok(match step {
             Step::Ready(encoded) => Step::Ready(encoded),
@@ -118,7 +148,7 @@ impl<S: RangeSource> Shared<S> {
             Step::Prefix(span) => {
                 let prefix = bytes()?;
                 match BlockMap::parse(&prefix).map_err(|e| self.decode_error(chunk, e))? {
-                    MapProgress::Ready(map) => self.blocks_step(piece, map, span.start, &prefix)?,
+                    MapProgress::Ready(map) => self.blocks_step(part, map, span.start, &prefix)?,
                     MapProgress::NeedPrefix(len) => {
                         // A chunk that ends before its block starts do would have us read past the section.
                         if prefix.len() >= ChunkHeader::EXTENDED_LEN {
@@ -148,15 +178,19 @@ impl<S: RangeSource> Shared<S> {
     }
 
     /// Which blocks of a chunk at `start` of the frame are needed, unless they are in the `prefix` that is here.
-    fn blocks_step(&self, piece: &Piece, map: BlockMap, start: u64, prefix: &Bytes) -> Result<Step, ReadError> {
-        let chunk = piece.chunk;
+    fn blocks_step(&self, part: &Wanted<'_>, map: BlockMap, start: u64, prefix: &Bytes) -> Result<Step, ReadError> {
+        let chunk = part.chunk;
         self.frame.check_chunk(chunk, map.header())?;
         let cbytes = map.header().cbytes;
         if map.header().has_vl_blocks() {
             return Ok(Step::Chunk(start..start + cbytes as u64));
         }
-        let blocks = map.blocks_of_bytes(piece.within.clone()).map_err(|e| self.decode_error(chunk, e))?;
-        let first = blocks.start > 0 && blocks.clone().any(|block| map.needs_reference(block));
+        let mut blocks = Vec::new();
+        for range in part.ranges {
+            blocks.extend(map.blocks_of_bytes(range.clone()).map_err(|e| self.decode_error(chunk, e))?);
+        }
+        blocks.dedup();
+        let first = blocks.first().is_some_and(|&first| first > 0) && blocks.iter().any(|&b| map.needs_reference(b));
         let spans = first.then_some(0).into_iter().chain(blocks).map(|block| (block, map.span(block)));
         let spans: Vec<(usize, Range<usize>)> = spans.filter(|(_, span)| !span.is_empty()).collect();
         if spans.iter().all(|(_, span)| span.end <= prefix.len()) {
@@ -206,7 +240,7 @@ impl<S: RangeSource, I: Iterator<Item = Piece>> Iterator for Groups<'_, S, I> {
 }
 
 /// A buffer of `len` zeros, or an error where the system has no such memory.
-fn zeroed(len: u64) -> Result<BytesMut, ReadError> {
+pub(crate) fn zeroed(len: u64) -> Result<BytesMut, ReadError> {
     let limit = || ReadError::Limit { what: "the range asked for", needed: len, limit: isize::MAX as u64 };
     let len = usize::try_from(len).map_err(|_| limit())?;
     // `zeroed` gets pages that the system has already cleared, but aborts the process where there are none: ask first.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// Where chunks begin in the decoded bytes.
 #[derive(Debug, Clone)]
-pub(super) enum Starts {
+pub(crate) enum Starts {
     /// All chunks but the last have `chunk_size` bytes.
     Fixed { chunk_size: u64, nbytes: u64 },
     /// Where each chunk begins, and the end of the last one.
@@ -14,17 +14,17 @@ pub(super) enum Starts {
 
 /// A part of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) chunk: u64,
+pub(crate) struct Piece {
+    pub(crate) chunk: u64,
     /// Which of its decoded bytes.
-    pub(super) within: Range<usize>,
+    pub(crate) within: Range<usize>,
     /// How many decoded bytes it has.
-    pub(super) chunk_len: usize,
+    pub(crate) chunk_len: usize,
 }
 
 impl Starts {
     /// The chunk that holds the decoded byte `at`, and which decoded bytes it covers. `None` behind the last one.
-    pub(super) fn chunk_at(&self, at: u64) -> Option<(u64, Range<u64>)> {
+    pub(crate) fn chunk_at(&self, at: u64) -> Option<(u64, Range<u64>)> {
         match self {
             Self::Fixed { chunk_size, nbytes } => {
                 let chunk = (at < *nbytes).then(|| at / chunk_size)?;
@@ -41,7 +41,7 @@ impl Starts {
     }
 
     /// The pieces that `range` consists of; it must lie within the decoded bytes.
-    pub(super) fn pieces(self, range: Range<u64>) -> impl Iterator<Item = Piece> {
+    pub(crate) fn pieces(self, range: Range<u64>) -> impl Iterator<Item = Piece> {
         let mut at = range.start;
         std::iter::from_fn(move || {
             if at >= range.end {

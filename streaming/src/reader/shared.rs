@@ -20,28 +20,28 @@ const HEADERS_AT_ONCE: u64 = 4096;
 /// How much longer than its decoded bytes a chunk file is taken to be at first, beside an eighth.
 const FILE_OVERHEAD: u64 = 4 << 10;
 
-pub(super) struct Shared<S> {
-    pub(super) source: S,
+pub(crate) struct Shared<S> {
+    pub(crate) source: S,
     /// Where in the source the frame begins.
-    pub(super) start: u64,
-    pub(super) frame: Frame,
-    pub(super) decoding: Arc<Decoding>,
-    pub(super) ahead: ReadAhead,
+    pub(crate) start: u64,
+    pub(crate) frame: Frame,
+    pub(crate) decoding: Arc<Decoding>,
+    pub(crate) ahead: ReadAhead,
     /// Where chunks of varying length begin, once that has been asked for.
-    pub(super) starts: Mutex<Option<Arc<[u64]>>>,
+    pub(crate) starts: Mutex<Option<Arc<[u64]>>>,
 }
 
 /// How much a stream reads ahead.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ReadAhead {
-    pub(super) chunks: usize,
-    pub(super) bytes: usize,
+pub(crate) struct ReadAhead {
+    pub(crate) chunks: usize,
+    pub(crate) bytes: usize,
 }
 
 impl<S: RangeSource> Shared<S> {
     /// The bytes of each range, which are relative to the frame or addresses of chunk files: one round. A chunk file
     /// may be too short, which shows in the length of what is returned.
-    pub(super) async fn fetch(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>, ReadError> {
+    pub(crate) async fn fetch(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>, ReadError> {
         self.fetch_each(ranges).await?.into_iter().collect()
     }
 
@@ -85,7 +85,7 @@ impl<S: RangeSource> Shared<S> {
 
     /// The encoded bytes of each chunk, exactly: one round, and a second for chunks that are longer than they should
     /// be. What is wrong with one chunk does not hide the others.
-    pub(super) async fn fetch_chunks(
+    pub(crate) async fn fetch_chunks(
         &self,
         chunks: Range<u64>,
     ) -> Result<Vec<(u64, Result<Bytes, ReadError>)>, ReadError> {
@@ -129,13 +129,13 @@ impl<S: RangeSource> Shared<S> {
     }
 
     /// The encoded bytes of one chunk, exactly.
-    pub(super) async fn fetch_chunk(&self, chunk: u64) -> Result<Bytes, ReadError> {
+    pub(crate) async fn fetch_chunk(&self, chunk: u64) -> Result<Bytes, ReadError> {
         let fetched = self.fetch_chunks(chunk..chunk.saturating_add(1)).await?;
         fetched.into_iter().next().map_or_else(|| Err(self.changed(chunk)), |(_, result)| result)
     }
 
     /// Where a chunk lies, relative to the frame or as addresses of its file; `None` when it is in the index alone.
-    pub(super) fn stored_span(&self, chunk: u64) -> Result<Option<Range<u64>>, ReadError> {
+    pub(crate) fn stored_span(&self, chunk: u64) -> Result<Option<Range<u64>>, ReadError> {
         match self.frame.entry(chunk)? {
             ChunkEntry::File { .. } if !self.source.is_sparse() => Err(ReadError::Sparse),
             ChunkEntry::File { id } => {
@@ -147,14 +147,14 @@ impl<S: RangeSource> Shared<S> {
     }
 
     /// A chunk that is in the index alone, as bytes that decode to it.
-    pub(super) fn special(&self, chunk: u64) -> Result<Bytes, ReadError> {
+    pub(crate) fn special(&self, chunk: u64) -> Result<Bytes, ReadError> {
         let bytes = self.frame.special_chunk(chunk)?;
         bytes.map(Bytes::from).ok_or_else(|| self.changed(chunk))
     }
 
     /// The length of a chunk of which `bytes` are the first ones, when it is what the frame says. The file of a chunk
     /// that has fewer bytes than were `asked` for must still have all of the chunk.
-    pub(super) fn exact(&self, chunk: u64, bytes: &[u8], asked: &Range<u64>) -> Result<usize, ReadError> {
+    pub(crate) fn exact(&self, chunk: u64, bytes: &[u8], asked: &Range<u64>) -> Result<usize, ReadError> {
         let header = ChunkHeader::parse(bytes).map_err(|e| self.decode_error(chunk, e))?;
         if (bytes.len() as u64) < asked.end - asked.start {
             self.frame.check_chunk_file(chunk, &header, bytes.len() as u64)?;
@@ -164,7 +164,7 @@ impl<S: RangeSource> Shared<S> {
         Ok(header.cbytes)
     }
 
-    pub(super) fn decode_error(&self, chunk: u64, source: ChunkError) -> ReadError {
+    pub(crate) fn decode_error(&self, chunk: u64, source: ChunkError) -> ReadError {
         let offset = match self.frame.entry(chunk) {
             Ok(ChunkEntry::Stored { offset }) => Some(offset),
             _ => None,
@@ -173,7 +173,7 @@ impl<S: RangeSource> Shared<S> {
     }
 
     /// The result of a job for `chunk`.
-    pub(super) fn decoded<T>(
+    pub(crate) fn decoded<T>(
         &self,
         chunk: u64,
         result: Result<Result<T, ChunkError>, JobPanicked>,
@@ -185,7 +185,7 @@ impl<S: RangeSource> Shared<S> {
     }
 
     /// A chunk differs from what was read of it a moment ago.
-    pub(super) fn changed(&self, chunk: u64) -> ReadError {
+    pub(crate) fn changed(&self, chunk: u64) -> ReadError {
         let nchunks = self.frame.nchunks();
         if chunk >= nchunks {
             return FrameError::NoSuchChunk { chunk, nchunks }.into();
@@ -194,7 +194,7 @@ impl<S: RangeSource> Shared<S> {
     }
 
     /// Where chunks begin. For chunks of varying length their headers must be read, once.
-    pub(super) async fn starts(&self) -> Result<Starts, ReadError> {
+    pub(crate) async fn starts(&self) -> Result<Starts, ReadError> {
         let nbytes = self.frame.nbytes();
         if let Some(chunk_size) = self.frame.chunk_size() {
             return Ok(Starts::Fixed { chunk_size: chunk_size as u64, nbytes });

@@ -49,9 +49,10 @@ impl Workshop {
     }
 
     /// Begins to encode chunk `number`.
-    pub(crate) fn encode(&self, number: u64, input: ChunkInput) -> Job<Result<Encoded, ChunkError>> {
+    pub(crate) fn encode(&self, number: u64, mut input: ChunkInput) -> Job<Result<Encoded, ChunkError>> {
         let (shared, pool) = (Arc::clone(&self.shared), self.pool.clone());
         self.pool.spawn(move || {
+            input.prepare();
             let mut encoder = shared.take()?;
             let mut ctx = ChunkContext::numbered(number);
             ctx.item_size = Some(shared.params.typesize);

@@ -13,6 +13,7 @@ use oxiblosc_core::frame::FrameParams;
 use oxiblosc_core::nd::ArrayMeta;
 
 use super::encoding::{InFlight, Workshop};
+use super::feed::Feed;
 use super::machine::Machine;
 use super::rechunk::Rechunker;
 use super::{Summary, WriteOptions};
@@ -54,7 +55,7 @@ pub struct FrameSink<T> {
     target: T,
     workshop: Workshop,
     writer: Machine,
-    rechunker: Rechunker,
+    feed: Feed,
     in_flight: InFlight,
     outgoing: Outgoing,
     limits: FlightLimits,
@@ -108,6 +109,19 @@ impl<T> FrameSink<T> {
         T: Target,
     {
         let chunk_size = options.resolved_chunk_size()?;
+        Self::with_feed(target, options, |chunks| Feed::Stream(Rechunker::new(chunk_size, chunks)))
+    }
+
+    /// A sink whose chunks are cut by `feed`, which is told how many chunks may be in flight.
+    pub(crate) fn with_feed(
+        target: T,
+        options: WriteOptions,
+        feed: impl FnOnce(usize) -> Feed,
+    ) -> Result<Self, WriteError>
+    where
+        T: Target,
+    {
+        let chunk_size = options.resolved_chunk_size()?;
         let registry = match options.registry {
             Some(registry) => registry,
             None => Registry::linked()?.clone(),
@@ -139,7 +153,7 @@ impl<T> FrameSink<T> {
             target,
             workshop,
             writer,
-            rechunker: Rechunker::new(chunk_size, limits.most_chunks()),
+            feed: feed(limits.most_chunks()),
             in_flight: InFlight::default(),
             outgoing,
             limits,
@@ -172,7 +186,7 @@ impl<T> FrameSink<T> {
 
     /// Bytes held here: not yet a whole chunk, in flight, or on their way to the target.
     pub fn held_bytes(&self) -> usize {
-        self.rechunker.buffered() + FlightLimits::cost(self.in_flight.bytes()) + self.outgoing.bytes
+        self.feed.buffered() + FlightLimits::cost(self.in_flight.bytes()) + self.outgoing.bytes
     }
 
     /// What has been written, once the frame is final.
@@ -187,7 +201,7 @@ impl<T> FrameSink<T> {
         if matches!(self.phase, Phase::Aborted) { Err(WriteError::Closed) } else { Ok(()) }
     }
 
-    pub(super) fn check_open(&self) -> Result<(), WriteError> {
+    pub(crate) fn check_open(&self) -> Result<(), WriteError> {
         self.check_usable()?;
         if matches!(self.phase, Phase::Open) { Ok(()) } else { Err(WriteError::Closed) }
     }
@@ -210,12 +224,12 @@ impl<T> FrameSink<T> {
     fn dispatch(&mut self) -> bool {
         let mut moved = false;
         while self.has_room() {
-            let mut input = self.rechunker.next_chunk();
+            let mut input = self.feed.next_chunk();
             if input.is_none() && matches!(self.phase, Phase::LastChunks) {
-                input = self.rechunker.last_chunk();
+                input = self.feed.last_chunk();
             }
             let Some(input) = input else { break };
-            let len = input.as_slice().len();
+            let len = input.len();
             let job = self.workshop.encode(self.next_chunk, input);
             self.in_flight.push(self.next_chunk, len, job);
             self.next_chunk += 1;
@@ -229,7 +243,7 @@ impl<T> FrameSink<T> {
         let mut moved = false;
         while let Poll::Ready(Some(result)) = self.in_flight.poll_next(cx) {
             let (number, encoded) = result.map_err(|e| self.fail(e))?;
-            self.rechunker.recycle(encoded.input);
+            self.feed.recycle(encoded.input);
             debug_assert_eq!(number, self.writer.nchunks());
             match self.writer.push(encoded.chunk) {
                 Ok(Some((part, bytes))) => self.outgoing.push(part, bytes),
@@ -276,6 +290,15 @@ impl<T: Target> FrameSink<T> {
         poll_fn(|cx| self.poll_abort(cx)).await
     }
 
+    /// Replaces the content of a metalayer of the header by one of the same length, any time before the sink is closed.
+    ///
+    /// # Errors
+    /// When there is none of that name or the length differs, and when the sink is closed. None of these stays.
+    pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), WriteError> {
+        self.check_open()?;
+        Ok(self.writer.set_metalayer(name, content)?)
+    }
+
     /// Sets or replaces a variable-length metalayer of the trailer, any time before the sink is closed.
     ///
     /// # Errors
@@ -299,24 +322,24 @@ impl<T: Target> FrameSink<T> {
     }
 
     /// Ready when there is less than a chunk here that is not in flight.
-    pub(super) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+    pub(crate) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         self.check_open()?;
         self.advance(cx)?;
-        if self.rechunker.wants_more() { Poll::Ready(Ok(())) } else { Poll::Pending }
+        if self.feed.wants_more() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
     /// Takes all of `bytes`, and hands on what makes whole chunks as far as there is room.
-    pub(super) fn take(&mut self, bytes: Bytes) -> Result<(), WriteError> {
+    pub(crate) fn take(&mut self, bytes: Bytes) -> Result<(), WriteError> {
         self.check_open()?;
         self.taken += bytes.len() as u64;
-        self.rechunker.push(bytes);
+        self.feed.push(bytes);
         self.dispatch();
         Ok(())
     }
 
     /// Copies from the front of `bytes` what fits into the current chunk; the number of bytes.
-    pub(super) fn take_copy(&mut self, bytes: &[u8]) -> usize {
-        let taken = self.rechunker.fill(bytes);
+    pub(crate) fn take_copy(&mut self, bytes: &[u8]) -> usize {
+        let taken = self.feed.fill(bytes);
         self.taken += taken as u64;
         self.dispatch();
         taken
@@ -325,14 +348,14 @@ impl<T: Target> FrameSink<T> {
     /// Ready when all whole chunks have been accepted by the target.
     fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         self.advance(cx)?;
-        if self.rechunker.wants_more() && self.in_flight.is_empty() && self.outgoing.queue.is_empty() {
+        if self.feed.wants_more() && self.in_flight.is_empty() && self.outgoing.queue.is_empty() {
             Poll::Ready(Ok(()))
         } else {
             Poll::Pending
         }
     }
 
-    pub(super) fn poll_flush_chunks(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+    pub(crate) fn poll_flush_chunks(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         if matches!(self.phase, Phase::Finished | Phase::Closed) {
             return Poll::Ready(Ok(()));
         }
@@ -340,7 +363,7 @@ impl<T: Target> FrameSink<T> {
         self.target.poll_flush(cx).map_err(WriteError::from)
     }
 
-    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<Summary, WriteError>> {
+    pub(crate) fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<Summary, WriteError>> {
         loop {
             self.phase = match &self.phase {
                 Phase::Open => {
@@ -369,7 +392,7 @@ impl<T: Target> FrameSink<T> {
         }
     }
 
-    pub(super) fn poll_close_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<Summary, WriteError>> {
+    pub(crate) fn poll_close_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<Summary, WriteError>> {
         let summary = ready!(self.poll_finish(cx))?;
         if matches!(self.phase, Phase::Finished) {
             ready!(self.target.poll_close(cx))?;

@@ -76,6 +76,13 @@ impl Machine {
         }
     }
 
+    pub(crate) fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
+        match self {
+            Self::Contiguous(writer) => writer.set_metalayer(name, content),
+            Self::Sparse { writer, .. } => writer.set_metalayer(name, content),
+        }
+    }
+
     pub(crate) fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
         match self {
             Self::Contiguous(writer) => writer.set_vlmetalayer(name, content),

@@ -1,12 +1,16 @@
 //! Writing frames.
 
 mod encoding;
+mod feed;
 mod frame_sink;
 mod machine;
 mod options;
 mod rechunk;
 mod summary;
 mod traits;
+
+pub(crate) use feed::Feed;
+pub(crate) use rechunk::{ChunkInput, Rechunker};
 
 pub use frame_sink::FrameSink;
 pub(crate) use machine::Machine;

@@ -31,15 +31,15 @@ use crate::target::{MemoryTarget, SeekTarget, SpoolTarget, Target};
 pub struct WriteOptions {
     pub(crate) params: EncodeParams,
     pub(crate) chunk_size: Option<usize>,
-    pub(super) pool: Option<Pool>,
-    pub(super) registry: Option<Registry>,
-    pub(super) chunks_in_flight: Option<usize>,
-    pub(super) bytes_in_flight: usize,
+    pub(crate) pool: Option<Pool>,
+    pub(crate) registry: Option<Registry>,
+    pub(crate) chunks_in_flight: Option<usize>,
+    pub(crate) bytes_in_flight: usize,
     pub(crate) metalayers: Vec<(String, Bytes)>,
     pub(crate) vlmetalayers: Vec<(String, Bytes)>,
-    pub(super) special: SpecialPlacement,
-    pub(super) sequential: bool,
-    pub(super) layout: Layout,
+    pub(crate) special: SpecialPlacement,
+    pub(crate) sequential: bool,
+    pub(crate) layout: Layout,
 }
 
 impl WriteOptions {
@@ -174,7 +174,7 @@ impl WriteOptions {
     }
 
     /// The chunk size to use.
-    pub(super) fn resolved_chunk_size(&self) -> Result<usize, WriteError> {
+    pub(crate) fn resolved_chunk_size(&self) -> Result<usize, WriteError> {
         let typesize = self.params.typesize.max(1);
         let size = self.chunk_size.unwrap_or_else(|| (Self::CHUNK_SIZE / typesize).max(1).saturating_mul(typesize));
         if size == 0 || !size.is_multiple_of(typesize) || size > ChunkHeader::MAX_NBYTES {

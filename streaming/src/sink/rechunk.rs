@@ -4,12 +4,16 @@ use std::collections::VecDeque;
 
 use bytes::{Buf, Bytes};
 
+use crate::nd::Tile;
+
 /// Decoded bytes of one chunk.
 pub(crate) enum ChunkInput {
     /// Gathered here.
     Gathered(Vec<u8>),
     /// A part of what the caller handed over.
     Shared(Bytes),
+    /// A box of an array.
+    Tile(Tile),
 }
 
 impl ChunkInput {
@@ -17,6 +21,22 @@ impl ChunkInput {
         match self {
             Self::Gathered(bytes) => bytes,
             Self::Shared(bytes) => bytes,
+            Self::Tile(tile) => tile.as_slice(),
+        }
+    }
+
+    /// Length in bytes, also before [`prepare`](Self::prepare).
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Tile(tile) => tile.len(),
+            other => other.as_slice().len(),
+        }
+    }
+
+    /// Does what is left to do, on the worker that encodes the chunk.
+    pub(crate) fn prepare(&mut self) {
+        if let Self::Tile(tile) = self {
+            tile.prepare();
         }
     }
 }

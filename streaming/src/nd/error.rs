@@ -1,0 +1,65 @@
+//! What can go wrong with arrays.
+
+use std::io;
+
+use oxiblosc_core::nd::NdError;
+use thiserror::Error;
+
+use crate::error::{ReadError, WriteError};
+
+/// Why an array could not be read or written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ArrayError {
+    /// The frame could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The frame could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The shapes make no sense, or not with this frame, or the selection does not with this array.
+    #[error(transparent)]
+    Nd(#[from] NdError),
+    /// The frame has no metalayer that says it is an array.
+    #[error("the frame is not an array: it has no metalayer `b2nd`")]
+    NotAnArray,
+    /// The size of an item must be known to write an array.
+    #[error("items of dtype `{dtype}` {}", .expected.map_or("have no size that can be told: say which".into(),
+        |expected| format!("have {expected} bytes, not {found}")))]
+    ItemSize {
+        /// The dtype.
+        dtype: String,
+        /// What the dtype says, if anything.
+        expected: Option<usize>,
+        /// The size that was given.
+        found: usize,
+    },
+    /// The array is not as long as its shape says.
+    #[error("the shape of the array calls for {expected} bytes, there are {found}")]
+    Length {
+        /// Bytes that the shape calls for.
+        expected: u64,
+        /// Bytes handed over.
+        found: u64,
+    },
+    /// The last row is not whole.
+    #[error("rows have {row_bytes} bytes, the last one has {found}")]
+    PartialRow {
+        /// Bytes of a row.
+        row_bytes: u64,
+        /// Bytes of the last one.
+        found: u64,
+    },
+}
+
+impl From<ArrayError> for io::Error {
+    /// As of [`ReadError`] and [`WriteError`]; the others as [`io::ErrorKind::InvalidInput`], with the [`ArrayError`]
+    /// inside.
+    fn from(error: ArrayError) -> Self {
+        match error {
+            ArrayError::Read(error) => error.into(),
+            ArrayError::Write(error) => error.into(),
+            other => io::Error::new(io::ErrorKind::InvalidInput, other),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Jobs that decode chunks, and which of them failed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use oxiblosc_core::chunk::{ChunkError, ChunkHeader};
+use oxiblosc_core::nd::ChunkPlan;
+
+use super::ArrayError;
+use super::decode::{DecodeError, Destination, PartDecoder};
+use super::fetch::Fetched;
+use crate::compute::Job;
+use crate::error::ReadError;
+use crate::reader::Shared;
+use crate::source::RangeSource;
+
+/// A job on the pool that works on one chunk after the other.
+pub(super) struct ChunkJob<S, T> {
+    shared: Arc<Shared<S>>,
+    job: Job<Result<T, DecodeError>>,
+    /// The chunk it works on: the one to blame.
+    chunk: Arc<AtomicU64>,
+}
+
+/// What such a job has at hand.
+pub(super) struct Parts<'j, S> {
+    shared: &'j Shared<S>,
+    fetched: &'j Fetched,
+    decoder: PartDecoder<'j>,
+    chunk: &'j AtomicU64,
+}
+
+impl<S: RangeSource + 'static, T: Send + 'static> ChunkJob<S, T> {
+    /// Has `work` done on the pool, with what was fetched for it.
+    pub(super) fn spawn(
+        shared: &Arc<Shared<S>>,
+        fetched: &Fetched,
+        work: impl FnOnce(&mut Parts<'_, S>) -> Result<T, DecodeError> + Send + 'static,
+    ) -> Self {
+        let chunk = Arc::new(AtomicU64::new(0));
+        let job = shared.decoding.pool.spawn({
+            let (shared, fetched, chunk) = (Arc::clone(shared), Arc::clone(fetched), Arc::clone(&chunk));
+            move || {
+                let decoder = PartDecoder::new(&shared.decoding);
+                work(&mut Parts { shared: &shared, fetched: &fetched, decoder, chunk: &chunk })
+            }
+        });
+        Self { shared: Arc::clone(shared), job, chunk }
+    }
+
+    /// Waits for the result.
+    pub(super) async fn join(self) -> Result<T, ArrayError> {
+        let result = self.job.await;
+        let chunk = self.chunk.load(Ordering::Relaxed);
+        match result {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(DecodeError::Chunk(error))) => Err(self.shared.decode_error(chunk, error).into()),
+            Ok(Err(DecodeError::Nd(error))) => Err(error.into()),
+            Err(panic) => Err(ReadError::Panicked { chunk, panic }.into()),
+        }
+    }
+}
+
+impl<S: RangeSource> Parts<'_, S> {
+    /// Says which chunk the job goes on with.
+    pub(super) fn at(&mut self, chunk: u64) {
+        self.chunk.store(chunk, Ordering::Relaxed);
+    }
+
+    /// Decodes what `part` touches of a chunk and brings it to `destination`.
+    pub(super) fn decode(
+        &mut self,
+        part: &ChunkPlan<'_>,
+        destination: &mut impl Destination,
+    ) -> Result<(), DecodeError> {
+        let chunk = part.number();
+        self.at(chunk);
+        let nothing = ChunkError::Truncated { what: "chunk", offset: 0, expected: ChunkHeader::MIN_LEN, found: 0 };
+        let encoded = self.fetched.get(&chunk).ok_or(nothing)?;
+        self.decoder.decode(part, encoded, self.shared.frame.chunk_context(chunk), destination)
+    }
+}

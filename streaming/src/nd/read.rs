@@ -1,0 +1,234 @@
+//! Reading selections.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use futures::future::try_join_all;
+use futures::stream::{self, Stream, StreamExt, TryStreamExt};
+use oxiblosc_core::nd::{BlockPlan, ChunkPlan, NdError, Plan, Selection};
+
+use super::decode::{DecodeError, Destination};
+use super::fetch::{Fetched, Wants};
+use super::groups::{BandGroup, BandGroups, chunk_groups};
+use super::job::{ChunkJob, Parts};
+use super::{ArrayError, NdArray, NdBuffer};
+use crate::reader::{Shared, zeroed};
+use crate::source::RangeSource;
+
+/// Groups under way at a time.
+const GROUPS_AT_ONCE: usize = 4;
+
+impl<S: RangeSource + 'static> NdArray<S> {
+    /// The selected items.
+    ///
+    /// # Errors
+    /// When the selection does not fit the array, the source fails, or a chunk is damaged.
+    pub async fn read(&self, selection: &Selection) -> Result<NdBuffer, ArrayError> {
+        let plan = Plan::new(self.tiling(), selection)?;
+        let shape = plan.shape().to_vec();
+        let bytes = self.read_plan(plan).await?;
+        Ok(NdBuffer { shape, item_size: self.item_size(), bytes })
+    }
+
+    /// The bytes of one item; negative indices count from the end.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn item(&self, index: &[i64]) -> Result<Bytes, ArrayError> {
+        if index.len() != self.ndim() {
+            return Err(NdError::Rank { what: "the index", expected: self.ndim(), found: index.len() }.into());
+        }
+        Ok(self.read(&Selection::item(index)).await?.into_bytes())
+    }
+
+    /// The selected items in C order, as a stream of pieces of any length, fetched and decoded ahead: for more than
+    /// memory holds. (A list of points, or of indices that are not in ascending order, is a single piece.)
+    ///
+    /// # Errors
+    /// When the selection does not fit the array. Items of the stream fail as [`read`](Self::read) does; the first
+    /// that does is the last.
+    pub fn stream(
+        &self,
+        selection: &Selection,
+    ) -> Result<impl Stream<Item = Result<Bytes, ArrayError>> + Send + Unpin + use<S>, ArrayError> {
+        let plan = Plan::new(self.tiling(), selection)?;
+        plan.buffer_bytes()?;
+        let array = self.clone();
+        let pieces = if plan.is_banded() {
+            let groups = stream::iter(BandGroups::new(&plan, self.threads())?);
+            let read = move |group: BandGroup| {
+                let array = array.clone();
+                async move {
+                    let out = zeroed(group.bytes() as u64)?;
+                    Ok(array.read_group(group, out).await?.freeze())
+                }
+            };
+            groups.map(read).buffered(GROUPS_AT_ONCE).left_stream()
+        } else {
+            stream::once(async move { array.read_plan(plan).await }).right_stream()
+        };
+        let mut failed = false;
+        let until_failure = move |piece: &Result<Bytes, ArrayError>| {
+            let go_on = !failed;
+            failed |= piece.is_err();
+            std::future::ready(go_on)
+        };
+        Ok(Box::pin(pieces.take_while(until_failure)))
+    }
+
+    pub(super) async fn read_plan(&self, plan: Plan) -> Result<Bytes, ArrayError> {
+        let out = zeroed(plan.buffer_bytes()? as u64)?;
+        let bytes =
+            if plan.is_banded() { self.read_bands(&plan, out).await } else { self.read_chunks(plan, out).await };
+        Ok(bytes?.freeze())
+    }
+
+    fn shared(&self) -> &Arc<Shared<S>> {
+        &self.reader.shared
+    }
+
+    fn threads(&self) -> usize {
+        self.shared().decoding.pool.threads().max(1)
+    }
+
+    /// Reads a plan into `out`, which has the length of its buffer. Each band has a part of it, so that bands are
+    /// decoded and copied at the same time.
+    async fn read_bands(&self, plan: &Plan, mut out: BytesMut) -> Result<BytesMut, ArrayError> {
+        let groups = BandGroups::new(plan, self.threads())?.map(|group| {
+            let place = out.split_to(group.bytes());
+            self.read_group(group, place)
+        });
+        let mut groups = stream::iter(groups).buffered(GROUPS_AT_ONCE);
+        let mut whole = BytesMut::new();
+        while let Some(part) = groups.try_next().await? {
+            // The parts were split off one buffer: putting them together again copies nothing.
+            whole.unsplit(part);
+        }
+        Ok(whole)
+    }
+
+    /// Fetches what some bands need with one call, and decodes each in a job of its own.
+    async fn read_group(&self, group: BandGroup, mut out: BytesMut) -> Result<BytesMut, ArrayError> {
+        let fetched = group.wants.fetch(self.shared(), self.tiling().chunk_bytes()).await?;
+        let jobs = group.bands.into_iter().map(|band| {
+            let (plan, mut place) = (band.plan, out.split_to(band.buffer.len()));
+            let job = self.spawn(&fetched, move |parts| {
+                for part in plan.chunks() {
+                    parts.decode(&part, &mut InBuffer(&mut place))?;
+                }
+                Ok(place)
+            });
+            job.join()
+        });
+        let mut whole = BytesMut::new();
+        for place in try_join_all(jobs).await? {
+            whole.unsplit(place);
+        }
+        Ok(whole)
+    }
+
+    /// Reads a plan that cannot be cut into bands into `out`, which has the length of its buffer: chunks are decoded
+    /// at the same time, and copied one after the other.
+    async fn read_chunks(&self, plan: Plan, mut out: BytesMut) -> Result<BytesMut, ArrayError> {
+        let plan = Arc::new(plan);
+        let groups = chunk_groups(&plan).map(|wants| self.decode_chunks(&plan, wants));
+        // One group is copied while the next is decoded.
+        let mut groups = stream::iter(groups).buffered(2);
+        while let Some((fetched, decoded)) = groups.try_next().await? {
+            let plan = Arc::clone(&plan);
+            let job = self.spawn(&fetched, move |parts| {
+                let block_bytes = plan.tiling().block_bytes();
+                for (number, blocks) in decoded {
+                    let Some(part) = plan.chunk(number) else { continue };
+                    parts.at(number);
+                    for (block, decoded) in part.blocks().zip(blocks.chunks_exact(block_bytes)) {
+                        block.copy_out(decoded, &mut out)?;
+                    }
+                }
+                Ok(out)
+            });
+            out = job.join().await?;
+        }
+        Ok(out)
+    }
+
+    /// Fetches what a plan needs of some chunks with one call, and decodes each chunk in a job of its own: for each
+    /// its blocks, one after the other.
+    async fn decode_chunks(
+        &self,
+        plan: &Arc<Plan>,
+        wants: Wants,
+    ) -> Result<(Fetched, Vec<(u64, Vec<u8>)>), ArrayError> {
+        let fetched = wants.fetch(self.shared(), self.tiling().chunk_bytes()).await?;
+        let jobs = fetched.keys().map(|&number| {
+            let plan = Arc::clone(plan);
+            let job = self.spawn(&fetched, move |parts| {
+                let Some(part) = plan.chunk(number) else { return Ok((number, Vec::new())) };
+                let block_bytes = plan.tiling().block_bytes();
+                let mut blocks = vec![0; part.blocks().count() * block_bytes];
+                parts.decode(&part, &mut InSequence { rest: &mut blocks, block_bytes })?;
+                Ok((number, blocks))
+            });
+            job.join()
+        });
+        let decoded = try_join_all(jobs).await?;
+        Ok((fetched, decoded))
+    }
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        fetched: &Fetched,
+        work: impl FnOnce(&mut Parts<'_, S>) -> Result<T, DecodeError> + Send + 'static,
+    ) -> ChunkJob<S, T> {
+        ChunkJob::spawn(self.shared(), fetched, work)
+    }
+}
+
+/// The buffer of a plan.
+struct InBuffer<'b>(&'b mut [u8]);
+
+impl Destination for InBuffer<'_> {
+    fn chunk(&mut self, part: &ChunkPlan<'_>) -> Option<&mut [u8]> {
+        part.in_place().and_then(|place| self.0.get_mut(place))
+    }
+
+    fn block(&mut self, block: &BlockPlan<'_>) -> Option<&mut [u8]> {
+        block.in_place().and_then(|place| self.0.get_mut(place))
+    }
+
+    fn copy(&mut self, block: &BlockPlan<'_>, decoded: &[u8]) -> Result<(), NdError> {
+        block.copy_out(decoded, self.0)
+    }
+}
+
+/// The blocks of a chunk that a plan touches, one after the other, without those between them.
+struct InSequence<'b> {
+    /// What is left for the blocks to come.
+    rest: &'b mut [u8],
+    block_bytes: usize,
+}
+
+impl<'b> InSequence<'b> {
+    fn next(&mut self) -> Option<&'b mut [u8]> {
+        let (next, rest) = std::mem::take(&mut self.rest).split_at_mut_checked(self.block_bytes)?;
+        self.rest = rest;
+        Some(next)
+    }
+}
+
+impl Destination for InSequence<'_> {
+    fn chunk(&mut self, _: &ChunkPlan<'_>) -> Option<&mut [u8]> {
+        None
+    }
+
+    fn block(&mut self, _: &BlockPlan<'_>) -> Option<&mut [u8]> {
+        self.next()
+    }
+
+    fn copy(&mut self, _: &BlockPlan<'_>, decoded: &[u8]) -> Result<(), NdError> {
+        let (expected, found) = (self.block_bytes, decoded.len());
+        let place = self.next().filter(|_| found == expected);
+        place.ok_or(NdError::Buffer { what: "the block", expected, found })?.copy_from_slice(decoded);
+        Ok(())
+    }
+}

@@ -1,0 +1,260 @@
+//! Writing arrays.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures::Sink;
+use futures::io::AsyncWrite;
+use oxiblosc_core::nd::{ArrayMeta, Tiling};
+
+use super::ArrayError;
+use super::tiler::{Tiler, row_bytes};
+use crate::sink::{Feed, FrameSink, Summary, WriteOptions};
+use crate::target::Target;
+
+/// Takes the items of an array in C order, as rows or in buffers of any size, and writes it to a target.
+///
+/// It is a [`futures::Sink`] of [`Bytes`] and a [`futures::io::AsyncWrite`], made by
+/// [`ArrayOptions`](super::ArrayOptions). Rows are
+/// gathered until they make up a slab, all chunks that share them; memory holds one slab, the one before while workers
+/// cut it into chunks, and what is in flight. An array made by [`ArrayOptions::rows`](super::ArrayOptions::rows) has as many rows as have come
+/// when it is closed: only then is its shape written.
+///
+/// Back-pressure, errors and cancellation are those of [`FrameSink`].
+///
+/// ```
+/// use futures::{AsyncWriteExt, executor::block_on};
+/// use oxiblosc_streaming::nd::{ArrayOptions, NdArray};
+/// # use oxiblosc_plugins as _;
+///
+/// block_on(async {
+///     let mut sink = ArrayOptions::rows(&[3], "<u2").in_memory()?;
+///     for row in 0..1000u16 {
+///         let row: Vec<u8> = [row, row + 1, row + 2].into_iter().flat_map(u16::to_le_bytes).collect();
+///         sink.write_all(&row).await?;
+///     }
+///     assert_eq!(sink.close().await?.shape, [1000, 3]);
+///
+///     let array = NdArray::open(sink.into_target().into_bytes()).await?;
+///     assert_eq!(array.item(&[-1, 0]).await?, &999u16.to_le_bytes()[..]);
+///     Ok::<(), Box<dyn std::error::Error>>(())
+/// })
+/// # .unwrap();
+/// ```
+pub struct NdSink<T> {
+    sink: FrameSink<T>,
+    meta: ArrayMeta,
+    row_bytes: u64,
+    /// Bytes that the array has to have, when its shape is known.
+    expected: Option<u64>,
+}
+
+/// What a finished sink has written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ArraySummary {
+    /// Shape of the array.
+    pub shape: Vec<u64>,
+    /// The frame. Its `nbytes` are those of the chunks, padding included.
+    pub frame: Summary,
+}
+
+impl<T> NdSink<T> {
+    pub(super) fn new(
+        target: T,
+        options: WriteOptions,
+        meta: ArrayMeta,
+        tiling: &Tiling,
+        growing: bool,
+    ) -> Result<Self, ArrayError>
+    where
+        T: Target,
+    {
+        let tiler = Tiler::new(tiling, options.bytes_in_flight)?;
+        Ok(Self {
+            sink: FrameSink::with_feed(target, options, |_| Feed::Array(tiler))?,
+            meta,
+            row_bytes: row_bytes(tiling)? as u64,
+            expected: (!growing).then(|| tiling.array_bytes()),
+        })
+    }
+
+    /// Rows taken in, the last one perhaps in part.
+    pub fn rows(&self) -> u64 {
+        self.sink.nbytes().div_ceil(self.row_bytes.max(1))
+    }
+
+    /// Bytes of a row.
+    pub fn row_bytes(&self) -> u64 {
+        self.row_bytes
+    }
+
+    /// The target.
+    pub fn target(&self) -> &T {
+        self.sink.target()
+    }
+
+    /// The target; finished if the sink is.
+    pub fn into_target(self) -> T {
+        self.sink.into_target()
+    }
+
+    /// Bytes held here: rows of a slab that is not whole, slabs, chunks in flight or on their way to the target.
+    pub fn held_bytes(&self) -> usize {
+        self.sink.held_bytes()
+    }
+
+    /// Whether so many bytes more are not too many.
+    fn check_room(&self, more: usize) -> Result<(), ArrayError> {
+        let Some(expected) = self.expected else { return Ok(()) };
+        let found = self.sink.nbytes().saturating_add(more as u64);
+        if found > expected { Err(ArrayError::Length { expected, found }) } else { Ok(()) }
+    }
+
+    /// Before the sink is closed, the shape must be right.
+    fn settle(&mut self) -> Result<(), ArrayError>
+    where
+        T: Target,
+    {
+        if self.sink.summary().is_some() || self.sink.check_open().is_err() {
+            // Closed, or about to be; or an error that stays, which closing reports.
+            return Ok(());
+        }
+        let found = self.sink.nbytes();
+        if let Some(expected) = self.expected.filter(|&expected| expected != found) {
+            return Err(ArrayError::Length { expected, found });
+        }
+        if self.expected.is_none() {
+            // Rows have at least one byte.
+            if !found.is_multiple_of(self.row_bytes) {
+                return Err(ArrayError::PartialRow { row_bytes: self.row_bytes, found: found % self.row_bytes });
+            }
+            let rows = found / self.row_bytes;
+            if let Some(len) = self.meta.geometry.shape.first_mut() {
+                *len = rows;
+            }
+            self.sink.set_metalayer(ArrayMeta::NAME, &self.meta.to_bytes()?)?;
+        }
+        Ok(())
+    }
+}
+
+impl<T: Target> NdSink<T> {
+    /// Takes bytes of any number of items. Slabs that lie within them are not copied.
+    ///
+    /// # Errors
+    /// See [`FrameSink`]; [`ArrayError::Length`] when the array does not have as many items.
+    pub async fn push(&mut self, items: Bytes) -> Result<(), ArrayError> {
+        self.check_room(items.len())?;
+        poll_fn(|cx| self.sink.poll_room(cx)).await?;
+        Ok(self.sink.take(items)?)
+    }
+
+    /// Passes every whole slab to the target, and has the target flush it.
+    ///
+    /// # Errors
+    /// See [`FrameSink`].
+    pub async fn flush(&mut self) -> Result<(), ArrayError> {
+        Ok(self.sink.flush().await?)
+    }
+
+    /// Makes the array final and leaves what lies underneath the target open.
+    ///
+    /// # Errors
+    /// As [`close`](Self::close).
+    pub async fn finish(&mut self) -> Result<ArraySummary, ArrayError> {
+        self.settle()?;
+        let frame = self.sink.finish().await?;
+        Ok(self.summary(frame))
+    }
+
+    /// Makes the array final and closes what lies underneath the target.
+    ///
+    /// # Errors
+    /// See [`FrameSink`]. [`ArrayError::Length`] and [`ArrayError::PartialRow`] when items are missing, which may then
+    /// still be handed over.
+    pub async fn close(&mut self) -> Result<ArraySummary, ArrayError> {
+        self.settle()?;
+        let frame = self.sink.close().await?;
+        Ok(self.summary(frame))
+    }
+
+    /// Gives the array up; see [`FrameSink::abort`].
+    ///
+    /// # Errors
+    /// See [`FrameSink::abort`].
+    pub async fn abort(&mut self) -> Result<(), ArrayError> {
+        Ok(self.sink.abort().await?)
+    }
+
+    /// Sets or replaces a variable-length metalayer; see [`FrameSink::set_vlmetalayer`].
+    ///
+    /// # Errors
+    /// See [`FrameSink::set_vlmetalayer`].
+    pub fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), ArrayError> {
+        Ok(self.sink.set_vlmetalayer(name, content)?)
+    }
+
+    fn summary(&self, frame: Summary) -> ArraySummary {
+        ArraySummary { shape: self.meta.geometry.shape.clone(), frame }
+    }
+}
+
+impl<T: Target> Sink<Bytes> for NdSink<T> {
+    type Error = ArrayError;
+
+    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), ArrayError>> {
+        self.sink.poll_room(cx).map_err(ArrayError::from)
+    }
+
+    fn start_send(mut self: Pin<&mut Self>, item: Bytes) -> Result<(), ArrayError> {
+        self.check_room(item.len())?;
+        Ok(self.sink.take(item)?)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), ArrayError>> {
+        self.sink.poll_flush_chunks(cx).map_err(ArrayError::from)
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), ArrayError>> {
+        self.settle()?;
+        self.sink.poll_close_frame(cx).map_ok(drop).map_err(ArrayError::from)
+    }
+}
+
+/// Errors are those of [`NdSink`] as [`io::Error`]s.
+impl<T: Target> AsyncWrite for NdSink<T> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if buf.is_empty() {
+            self.sink.check_open()?;
+            return Poll::Ready(Ok(0));
+        }
+        // What the array has room for, and an error when that is nothing.
+        let room = self.expected.map_or(u64::MAX, |expected| expected.saturating_sub(self.sink.nbytes()));
+        if room == 0 {
+            self.check_room(buf.len()).map_err(io::Error::from)?;
+        }
+        let buf = &buf[..buf.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
+        ready!(self.sink.poll_room(cx))?;
+        Poll::Ready(Ok(self.sink.take_copy(buf)))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.sink.poll_flush_chunks(cx).map_err(io::Error::from)
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.settle().map_err(io::Error::from)?;
+        self.sink.poll_close_frame(cx).map_ok(drop).map_err(io::Error::from)
+    }
+}
+
+impl<T> fmt::Debug for NdSink<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NdSink").field("meta", &self.meta).field("sink", &self.sink).finish_non_exhaustive()
+    }
+}

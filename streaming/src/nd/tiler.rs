@@ -1,0 +1,221 @@
+//! Rows of an array in, chunks out.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use oxiblosc_core::nd::{NdError, Plan, Selection, Tiling, Window};
+
+use crate::sink::{ChunkInput, Rechunker};
+
+/// Gathers rows of an array until there are enough for a slab, the chunks that share the same rows, and cuts the slab
+/// into chunks.
+///
+/// The cutting itself is left to the workers that encode the chunks. Few slabs exist at a time: besides the one being
+/// gathered, those of which a worker still has to cut a chunk, and no more of them than was allowed.
+pub(crate) struct Tiler {
+    rows: Rechunker,
+    /// One slab as an array of its own.
+    slab: Arc<Tiling>,
+    row_bytes: usize,
+    /// The one chunk of a slab has its items in the order of the rows.
+    in_order: bool,
+    current: Option<Cutting>,
+    shared: Arc<Shared>,
+    max_slabs: usize,
+}
+
+/// A slab of which chunks are still to be made.
+struct Cutting {
+    slab: Arc<Slab>,
+    window: Arc<Window>,
+    next: u64,
+}
+
+#[derive(Default)]
+struct Shared {
+    slabs: AtomicUsize,
+    /// Buffers for slabs and chunks, to be used again.
+    slab_buffers: Mutex<Vec<Vec<u8>>>,
+    chunk_buffers: Mutex<Vec<Vec<u8>>>,
+}
+
+/// Some rows; counts itself, and gives its buffer back in the end.
+struct Slab {
+    rows: ChunkInput,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Slab {
+    fn drop(&mut self) {
+        self.shared.slabs.fetch_sub(1, Ordering::Relaxed);
+        if let ChunkInput::Gathered(buffer) = &mut self.rows {
+            put(&self.shared.slab_buffers, std::mem::take(buffer));
+        }
+    }
+}
+
+fn put(buffers: &Mutex<Vec<Vec<u8>>>, buffer: Vec<u8>) {
+    buffers.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+}
+
+fn get(buffers: &Mutex<Vec<Vec<u8>>>) -> Option<Vec<u8>> {
+    buffers.lock().unwrap_or_else(PoisonError::into_inner).pop()
+}
+
+impl Tiler {
+    /// For arrays laid out as `tiling`, however many rows they get. Slabs that wait for workers may have `max_bytes`
+    /// together; one is always allowed.
+    pub(crate) fn new(tiling: &Tiling, max_bytes: usize) -> Result<Self, NdError> {
+        let mut shape = tiling.shape().to_vec();
+        if let (Some(rows), Some(&chunk)) = (shape.first_mut(), tiling.geometry().chunk_shape.first()) {
+            *rows = chunk.into();
+        }
+        let row_bytes = row_bytes(tiling)?;
+        let slab = tiling.with_shape(&shape)?;
+        let all = Plan::new(&slab, &Selection::all())?;
+        let slab_bytes = all.buffer_bytes()?;
+        let in_order = slab.chunk_count() == 1 && all.chunk(0).is_some_and(|chunk| chunk.in_place().is_some());
+        Ok(Self {
+            // Empty rows make no slabs; the sink takes no bytes then.
+            rows: Rechunker::new(slab_bytes.max(1), 2),
+            row_bytes,
+            in_order,
+            current: None,
+            shared: Arc::new(Shared::default()),
+            max_slabs: (max_bytes / slab_bytes.max(1)).max(1),
+            slab: Arc::new(slab),
+        })
+    }
+
+    pub(crate) fn wants_more(&self) -> bool {
+        self.current.is_none() && self.rows.wants_more()
+    }
+
+    pub(crate) fn buffered(&self) -> usize {
+        let waiting = if self.in_order { 0 } else { self.shared.slabs.load(Ordering::Relaxed) };
+        self.rows.buffered() + waiting * self.slab.array_bytes() as usize
+    }
+
+    pub(crate) fn push(&mut self, bytes: Bytes) {
+        self.rows.push(bytes);
+    }
+
+    pub(crate) fn fill(&mut self, bytes: &[u8]) -> usize {
+        if self.current.is_some() { 0 } else { self.rows.fill(bytes) }
+    }
+
+    pub(crate) fn next_chunk(&mut self) -> Option<ChunkInput> {
+        if self.current.is_none() {
+            if self.in_order {
+                return self.rows.next_chunk();
+            }
+            if self.shared.slabs.load(Ordering::Relaxed) >= self.max_slabs {
+                return None;
+            }
+            while let Some(buffer) = get(&self.shared.slab_buffers) {
+                self.rows.recycle(ChunkInput::Gathered(buffer));
+            }
+            let rows = self.rows.next_chunk()?;
+            self.cut(rows);
+        }
+        self.next_of_slab()
+    }
+
+    pub(crate) fn last_chunk(&mut self) -> Option<ChunkInput> {
+        if self.current.is_none() {
+            if !self.in_order && self.shared.slabs.load(Ordering::Relaxed) >= self.max_slabs {
+                return None;
+            }
+            let rows = self.rows.last_chunk()?;
+            if self.in_order {
+                // Chunks at the edge are stored at full size.
+                let mut padded = rows.as_slice().to_vec();
+                padded.resize(self.slab.chunk_bytes(), 0);
+                return Some(ChunkInput::Gathered(padded));
+            }
+            self.cut(rows);
+        }
+        self.next_of_slab()
+    }
+
+    pub(crate) fn recycle(&mut self, input: ChunkInput) {
+        match input {
+            ChunkInput::Tile(tile) => put(&self.shared.chunk_buffers, tile.chunk),
+            other => self.rows.recycle(other),
+        }
+    }
+
+    /// Makes a slab the current one.
+    fn cut(&mut self, rows: ChunkInput) {
+        let mut window = self.slab.whole();
+        if let Some(len) = window.shape.first_mut() {
+            *len = (rows.len() / self.row_bytes.max(1)) as u64;
+        }
+        self.shared.slabs.fetch_add(1, Ordering::Relaxed);
+        let slab = Slab { rows, shared: Arc::clone(&self.shared) };
+        self.current = Some(Cutting { slab: Arc::new(slab), window: Arc::new(window), next: 0 });
+    }
+
+    fn next_of_slab(&mut self) -> Option<ChunkInput> {
+        let cutting = self.current.as_mut()?;
+        let tile = Tile {
+            slab: Some(Arc::clone(&cutting.slab)),
+            window: Arc::clone(&cutting.window),
+            tiling: Arc::clone(&self.slab),
+            number: cutting.next,
+            chunk: get(&self.shared.chunk_buffers).unwrap_or_default(),
+        };
+        cutting.next += 1;
+        if cutting.next == self.slab.chunk_count() {
+            self.current = None;
+        }
+        Some(ChunkInput::Tile(tile))
+    }
+}
+
+/// Bytes of a row: of everything that shares an index along the first axis. An array of no dimensions is one row.
+pub(super) fn row_bytes(tiling: &Tiling) -> Result<usize, NdError> {
+    let lens = tiling.shape().iter().skip(1);
+    let mut bytes = tiling.item_size() as u64;
+    for &len in lens {
+        bytes = bytes.saturating_mul(len);
+    }
+    let limit = isize::MAX as u64;
+    usize::try_from(bytes.min(limit + 1)).ok().filter(|&n| n as u64 <= limit).ok_or(NdError::TooLarge {
+        what: "a row",
+        limit,
+        found: Some(bytes),
+    })
+}
+
+/// A chunk that is to be cut out of a slab.
+pub(crate) struct Tile {
+    /// Let go as soon as the chunk is cut.
+    slab: Option<Arc<Slab>>,
+    /// Which rows the slab has.
+    window: Arc<Window>,
+    tiling: Arc<Tiling>,
+    /// Number of the chunk in the slab.
+    number: u64,
+    chunk: Vec<u8>,
+}
+
+impl Tile {
+    pub(crate) fn len(&self) -> usize {
+        self.tiling.chunk_bytes()
+    }
+
+    /// The chunk, once it is cut.
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.chunk
+    }
+
+    /// Cuts the chunk.
+    pub(crate) fn prepare(&mut self) {
+        let Some(slab) = self.slab.take() else { return };
+        self.chunk.resize(self.tiling.chunk_bytes(), 0);
+        let cut = self.tiling.window_to_chunk(&self.window, slab.rows.as_slice(), self.number, &mut self.chunk);
+        cut.expect("the slab has whole rows, and the chunk is one of its own");
+    }
+}
