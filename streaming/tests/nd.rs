@@ -13,9 +13,10 @@ use oxiblosc_core::frame::ChunkEntry;
 use oxiblosc_core::id::FilterId;
 use oxiblosc_core::nd::{ArrayMeta, Geometry, NdError, Partition, Tiling};
 use oxiblosc_core::pipeline::FilterSlots;
-use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, AxisSelection, NdArray, Selection};
+use oxiblosc_streaming::edit::Store;
+use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, AxisSelection, NdArray, NdEditor, Selection};
 use oxiblosc_streaming::source::RangeSource;
-use oxiblosc_streaming::{Pool, ReadError, ReadOptions, WriteOptions, block_on};
+use oxiblosc_streaming::{Pool, ReadError, ReadOptions, WriteOptions, block_on, blocking};
 
 /// An array item by item.
 struct Reference {
@@ -441,4 +442,169 @@ fn chosen_shapes_bound_the_slab() {
     assert_eq!(tiling.geometry().chunk_shape[0], 1);
     let tiling = ArrayOptions::rows(&[1 << 10], "<f4").partition(partition).tiling().unwrap();
     assert_eq!(tiling.geometry().chunk_shape, [16, 1 << 10]);
+}
+
+impl Reference {
+    /// With another shape: new items are zero.
+    fn resized(&self, shape: &[u64]) -> Self {
+        let mut bytes = Vec::new();
+        let mut index = vec![0; shape.len()];
+        for _ in 0..shape.iter().product::<u64>() {
+            match index.iter().zip(&self.shape).all(|(i, len)| i < len) {
+                true => bytes.extend_from_slice(self.item(&index)),
+                false => bytes.resize(bytes.len() + self.item_size, 0),
+            }
+            for (i, len) in index.iter_mut().zip(shape).rev() {
+                *i += 1;
+                if *i < *len {
+                    break;
+                }
+                *i = 0;
+            }
+        }
+        Self { shape: shape.to_vec(), item_size: self.item_size, bytes }
+    }
+
+    /// Replaces the items at every combination of the members of the axes.
+    fn write(&mut self, members: &[Vec<u64>], items: &[u8]) {
+        let lens: Vec<u64> = members.iter().map(|axis| axis.len() as u64).collect();
+        for (i, item) in items.chunks_exact(self.item_size).enumerate() {
+            let (mut rest, mut at, mut stride) = (i as u64, 0, 1);
+            for (axis, &len) in lens.iter().enumerate().rev() {
+                at += members[axis][(rest % len) as usize] * stride;
+                rest /= len;
+                stride *= self.shape[axis];
+            }
+            self.bytes[at as usize * self.item_size..][..self.item_size].copy_from_slice(item);
+        }
+    }
+}
+
+/// A shape that is a little longer or shorter along some axes.
+fn near(shape: &[u64], random: &mut Random) -> Vec<u64> {
+    let len = |&len: &u64| match random.below(6) {
+        0 => len + random.below(4),
+        1 => len.saturating_sub(random.below(4)),
+        2 => random.below(8),
+        _ => len,
+    };
+    shape.iter().map(len).collect()
+}
+
+/// Changes an array at random, and has `reopen` look at it after every commit.
+fn edit_at_random<S: Store>(
+    mut editor: NdEditor<S>,
+    mut reference: Reference,
+    random: &mut Random,
+    mut reopen: impl FnMut(NdEditor<S>, &Reference) -> NdEditor<S>,
+) {
+    for _ in 0..6 {
+        for _ in 0..1 + random.below(3) {
+            let shape = reference.shape.clone();
+            match random.below(3) {
+                0 => {
+                    let (selection, members) = random_selection(&shape, random);
+                    let count: usize = members.iter().map(Vec::len).product();
+                    let items: Vec<u8> = (0..count * reference.item_size).map(|_| random.below(256) as u8).collect();
+                    editor.write(&selection, &items).unwrap();
+                    reference.write(&members, &items);
+                }
+                1 => {
+                    let shape = near(&shape, random);
+                    if shape.iter().product::<u64>() > 5000 {
+                        continue;
+                    }
+                    editor.resize(&shape).unwrap();
+                    reference = reference.resized(&shape);
+                }
+                _ if shape.is_empty() => {}
+                _ => {
+                    let axis = random.below(shape.len() as u64) as usize;
+                    let mut longer = shape.clone();
+                    let row: u64 = (0..shape.len()).filter(|&d| d != axis).map(|d| shape[d]).product();
+                    let rows = if row == 0 { 0 } else { random.below(5) };
+                    longer[axis] += rows;
+                    let items: Vec<u8> =
+                        (0..rows * row).flat_map(|_| vec![1 + random.below(255) as u8; reference.item_size]).collect();
+                    editor.append(axis, &items).unwrap();
+                    reference = reference.resized(&longer);
+                    let members: Vec<Vec<u64>> = (0..shape.len())
+                        .map(|d| if d == axis { shape[d]..longer[d] } else { 0..shape[d] }.collect())
+                        .collect();
+                    reference.write(&members, &items);
+                }
+            }
+            assert_eq!(editor.shape(), reference.shape);
+        }
+        let (selection, members) = random_selection(&reference.shape, random);
+        assert_eq!(*editor.read(&selection).unwrap().bytes(), reference.product(&members));
+        editor.commit().unwrap();
+        editor = reopen(editor, &reference);
+    }
+}
+
+fn same(array: &blocking::NdArray<impl RangeSource + 'static>, reference: &Reference) {
+    assert_eq!(array.shape(), reference.shape);
+    assert!(*array.read(&Selection::all()).unwrap().bytes() == reference.bytes);
+}
+
+#[test]
+fn random_changes_are_those_of_the_reference() {
+    let mut random = Random::new(5);
+    for round in 0..60 {
+        let tiling = random_tiling(&mut random);
+        let reference = Reference::new(tiling.shape(), tiling.item_size());
+        let frame = WriteOptions::new(params(&mut random)).pool(&Pool::inline());
+        let mut writer = blocking::NdWriter::in_memory(options(&tiling, false).frame(frame)).unwrap();
+        writer.push(reference.bytes.clone().into()).unwrap();
+        writer.finish().unwrap();
+        let frame = writer.into_bytes();
+        if round % 3 < 2 {
+            let editor = NdEditor::from_bytes(frame).unwrap();
+            edit_at_random(editor, reference, &mut random, |editor, reference| {
+                let frame = editor.into_store();
+                same(&blocking::NdArray::from_bytes(frame.clone()).unwrap(), reference);
+                NdEditor::from_bytes(frame).unwrap()
+            });
+        } else {
+            // A sparse frame; the editor stays open.
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("array.b2nd");
+            let target = oxiblosc_streaming::target::SparseTarget::create(&path).unwrap();
+            let mut writer = blocking::NdWriter::with_target(target, options(&tiling, false)).unwrap();
+            writer.push(reference.bytes.clone().into()).unwrap();
+            writer.finish().unwrap();
+            let editor = NdEditor::open(&path).unwrap();
+            edit_at_random(editor, reference, &mut random, |editor, reference| {
+                same(&blocking::NdArray::open(&path).unwrap(), reference);
+                editor
+            });
+        }
+    }
+}
+
+#[test]
+fn what_is_not_committed_does_not_count() {
+    let (_, reference, frame) = slices(true);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("array.b2nd");
+    std::fs::write(&path, frame).unwrap();
+    let mut editor = NdEditor::open(&path).unwrap();
+    editor.write(&"0".parse().unwrap(), &[1; 1600]).unwrap();
+    editor.resize(&[100, 500]).unwrap();
+    editor.append(1, &[2; 800]).unwrap();
+    same(&blocking::NdArray::open(&path).unwrap(), &reference);
+    drop(editor);
+    same(&blocking::NdArray::open(&path).unwrap(), &reference);
+
+    let mut editor = NdEditor::open(&path).unwrap();
+    let nd = |result: Result<(), ArrayError>| matches!(result, Err(ArrayError::Nd(_)));
+    assert!(nd(editor.write(&"0".parse().unwrap(), &[1; 1599])));
+    assert!(nd(editor.write(&"500".parse().unwrap(), &[1; 1600])));
+    assert!(nd(editor.resize(&[100])));
+    assert!(nd(editor.append(2, &[1; 1600])));
+    assert!(matches!(editor.append(1, &[1; 1999]), Err(ArrayError::PartialRow { row_bytes: 2000, found: 1999 })));
+    editor.commit().unwrap();
+    same(&blocking::NdArray::open(&path).unwrap(), &reference);
+    assert!(matches!(NdEditor::from_bytes(common::frame(&[1; 9], common::options())), Err(ArrayError::NotAnArray)));
 }

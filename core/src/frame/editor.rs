@@ -7,7 +7,7 @@ use super::index::{ChunkEntry, is_special, special_of};
 use super::rules::{Accepted, Form, Offered};
 use super::sparse::{ChunkWrite, Target, index_file};
 use super::table::{Place, Table, check_len};
-use super::{Fingerprint, Frame, FrameError, FrameWriteError, Layout, SpecialPlacement};
+use super::{Fingerprint, Frame, FrameError, FrameWriteError, Layout, Metalayers, SpecialPlacement};
 use crate::chunk::{ChunkHeader, SpecialKind};
 use crate::registry::Registry;
 
@@ -113,6 +113,11 @@ impl FrameEditor {
     /// Decoded bytes, with all changes.
     pub fn nbytes(&self) -> u64 {
         self.table.header.nbytes
+    }
+
+    /// The metalayers of the header, with all changes.
+    pub fn metalayers(&self) -> &Metalayers {
+        &self.table.metalayers
     }
 
     /// Decoded bytes of every chunk but the last; `None` when chunks differ in size, or an empty frame has not settled

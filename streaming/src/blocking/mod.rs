@@ -4,9 +4,12 @@
 //! [`Pool`](crate::Pool), with chunks written ahead and read ahead; files are read and written without a hop to
 //! another thread.
 
+mod nd;
 mod reader;
 mod writer;
 
 pub use crate::edit::FrameEditor;
+pub use crate::nd::NdEditor;
+pub use nd::{NdArray, NdWriter};
 pub use reader::{ByteReader, Chunks, FrameReader};
 pub use writer::{FrameWriter, SeekWriter, SpoolWriter};

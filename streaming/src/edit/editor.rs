@@ -12,7 +12,8 @@ use oxiblosc_core::chunk::{
     special_chunk,
 };
 use oxiblosc_core::frame::{
-    self, ChunkEntry, ChunkSize, ChunkWrite, Commit, Frame, FrameError, FrameOpener, FrameParams, OpenStep, Target,
+    self, ChunkEntry, ChunkSize, ChunkWrite, Commit, Frame, FrameError, FrameOpener, FrameParams, Metalayers, OpenStep,
+    Target,
 };
 use oxiblosc_core::nd::{ArrayMeta, Geometry};
 
@@ -506,6 +507,21 @@ impl<S> FrameEditor<S> {
     /// How new chunks are encoded.
     pub fn params(&self) -> &EncodeParams {
         self.encoder.params()
+    }
+
+    /// The metalayers of the header, with all changes.
+    pub fn metalayers(&self) -> &Metalayers {
+        self.editor.metalayers()
+    }
+
+    /// What the header says about the size of a block.
+    pub(crate) fn block_size(&self) -> usize {
+        self.block_size
+    }
+
+    /// Filters and codecs are told this shape from now on.
+    pub(crate) fn set_geometry(&mut self, geometry: Geometry) {
+        self.geometry = Some(geometry);
     }
 
     /// Shape and chunks of the array that the frame holds, if it holds one. Appending to the frame does not change the

@@ -5,6 +5,7 @@ use std::io;
 use oxiblosc_core::nd::NdError;
 use thiserror::Error;
 
+use crate::edit::EditError;
 use crate::error::{ReadError, WriteError};
 
 /// Why an array could not be read or written.
@@ -17,6 +18,9 @@ pub enum ArrayError {
     /// The frame could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// The frame could not be changed.
+    #[error(transparent)]
+    Edit(#[from] EditError),
     /// The shapes make no sense, or not with this frame, or the selection does not with this array.
     #[error(transparent)]
     Nd(#[from] NdError),

@@ -4,10 +4,13 @@
 //! |---|---|
 //! | read slices, single items, orthogonal selections, coordinates | [`NdArray`] |
 //! | write an array, or rows as they come | [`ArrayOptions`], [`NdSink`] |
+//! | write slices, resize, append along an axis | [`NdEditor`] |
+//! | do without async | [`blocking::NdArray`](crate::blocking::NdArray), [`blocking::NdWriter`](crate::blocking::NdWriter) |
 
 mod array;
 mod buffer;
 mod decode;
+mod editor;
 mod error;
 mod fetch;
 mod groups;
@@ -19,6 +22,7 @@ mod tiler;
 
 pub use array::NdArray;
 pub use buffer::NdBuffer;
+pub use editor::NdEditor;
 pub use error::ArrayError;
 pub use options::ArrayOptions;
 pub use oxiblosc_core::nd::{AxisSelection, Partition, Selection};

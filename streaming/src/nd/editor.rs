@@ -1,0 +1,267 @@
+//! Changing arrays.
+
+use std::fmt;
+use std::path::Path;
+
+use oxiblosc_core::chunk::SpecialValue;
+use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Moved, NdError, Plan, Resize, Selection, Tiling};
+
+use super::{ArrayError, NdBuffer};
+use crate::edit::{FileStore, FrameEditor, Store};
+
+/// Changes an array in a file, a directory or memory: items, shape, or both.
+///
+/// All changes since the last [`commit`](NdEditor::commit) take effect together, with the next one; an editor that is
+/// dropped before leaves the array as it was. A method that fails on the way may have made a part of its change: commit
+/// only what has succeeded.
+///
+/// Chunks that are covered as a whole are not read first. Items that come in by growing are zero, always: C-Blosc2 lets
+/// items of a shape that was once larger reappear.
+///
+/// ```
+/// use oxiblosc_streaming::blocking::{NdArray, NdEditor, NdWriter};
+/// use oxiblosc_streaming::nd::ArrayOptions;
+/// # use oxiblosc_plugins as _;
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("days.b2nd");
+/// # let mut writer = NdWriter::create(&path, ArrayOptions::new([2, 3], "|u1"))?;
+/// # writer.push(vec![1, 2, 3, 4, 5, 6].into())?;
+/// # writer.finish()?;
+/// let mut editor = NdEditor::open(&path)?; // [[1, 2, 3], [4, 5, 6]]
+/// editor.write(&":, 1".parse()?, &[7, 8])?;
+/// editor.append(0, &[9, 9, 9])?;
+/// editor.resize(&[4, 2])?;
+/// editor.commit()?;
+/// assert_eq!(NdArray::open(&path)?.read(&"".parse()?)?.bytes()[..], [1, 7, 4, 8, 9, 9, 0, 0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct NdEditor<S> {
+    editor: FrameEditor<S>,
+    meta: ArrayMeta,
+    /// Under which name the frame has it.
+    name: &'static str,
+    tiling: Tiling,
+}
+
+impl NdEditor<FileStore> {
+    /// Opens the array in a contiguous frame in a file, or in a sparse one in a directory.
+    ///
+    /// # Errors
+    /// As [`FrameEditor::open`] and [`NdEditor::new`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, ArrayError> {
+        Self::new(FrameEditor::open(path)?)
+    }
+}
+
+impl NdEditor<Vec<u8>> {
+    /// Opens the array in a contiguous frame in memory.
+    ///
+    /// # Errors
+    /// As [`FrameEditor::from_bytes`] and [`NdEditor::new`].
+    pub fn from_bytes(frame: Vec<u8>) -> Result<Self, ArrayError> {
+        Self::new(FrameEditor::from_bytes(frame)?)
+    }
+}
+
+impl<S: Store> NdEditor<S> {
+    /// The array in a frame that is being changed; [`EditOptions`](crate::edit::EditOptions) open one in any way.
+    ///
+    /// # Errors
+    /// [`ArrayError::NotAnArray`]; [`ArrayError::Nd`] when the metalayer is damaged or contradicts the frame.
+    pub fn new(editor: FrameEditor<S>) -> Result<Self, ArrayError> {
+        let meta = ArrayMeta::find(editor.metalayers()).ok_or(ArrayError::NotAnArray)??;
+        let legacy = editor.metalayers().get(ArrayMeta::NAME).is_none();
+        let name = if legacy { ArrayMeta::LEGACY_NAME } else { ArrayMeta::NAME };
+        let tiling = meta.tiling(&FrameSizes {
+            typesize: editor.typesize() as u64,
+            chunksize: editor.chunk_size().unwrap_or(0) as u64,
+            blocksize: editor.block_size() as u64,
+            nchunks: editor.nchunks(),
+        })?;
+        Ok(Self { editor, meta, name, tiling })
+    }
+
+    /// The selected items, with all changes.
+    ///
+    /// # Errors
+    /// When the selection does not fit the array, or a chunk cannot be read.
+    pub fn read(&mut self, selection: &Selection) -> Result<NdBuffer, ArrayError> {
+        let plan = Plan::new(&self.tiling, selection)?;
+        let bytes = plan.buffer_bytes()?;
+        let mut out = Vec::new();
+        let too_large =
+            NdError::TooLarge { what: "the selection", limit: isize::MAX as u64, found: Some(bytes as u64) };
+        out.try_reserve_exact(bytes).map_err(|_| too_large)?;
+        out.resize(bytes, 0);
+        for part in plan.chunks() {
+            part.copy_out(&self.chunk(part.number())?, &mut out)?;
+        }
+        Ok(NdBuffer { shape: plan.shape().to_vec(), item_size: self.tiling.item_size(), bytes: out.into() })
+    }
+
+    /// Replaces the selected items by `items`, which are in C order of the selection. Where a list names an item
+    /// twice, the later one stays.
+    ///
+    /// # Errors
+    /// When the selection does not fit the array or the items, or a chunk cannot be read or written.
+    pub fn write(&mut self, selection: &Selection, items: &[u8]) -> Result<(), ArrayError> {
+        let plan = Plan::new(&self.tiling, selection)?;
+        self.write_plan(&plan, items)
+    }
+
+    /// Gives the array another shape of the same rank. Items whose index stays inside keep their values, new ones are
+    /// zero.
+    ///
+    /// # Errors
+    /// When there can be no such array, or chunks at the old edge cannot be read or written.
+    pub fn resize(&mut self, shape: &[u64]) -> Result<(), ArrayError> {
+        let resize = Resize::new(&self.tiling, shape)?;
+        for stale in resize.stale() {
+            let mut chunk = self.chunk(stale.from)?;
+            if self.tiling.clear_beyond(&stale.extents, &mut chunk)? {
+                self.editor.update(stale.from, &chunk)?;
+            }
+        }
+        self.reshape(&resize)
+    }
+
+    /// Lengthens the array along an axis by `items`, which have its shape along all others.
+    ///
+    /// # Errors
+    /// When the items are no whole number of rows along that axis, and as [`resize`](Self::resize).
+    pub fn append(&mut self, axis: usize, items: &[u8]) -> Result<(), ArrayError> {
+        // Refuses an axis that is not there before rows are counted along it.
+        Resize::append(&self.tiling, axis, 0)?;
+        let others = self.tiling.shape().iter().enumerate().filter(|&(other, _)| other != axis);
+        let row_bytes = others.fold(self.tiling.item_size() as u64, |bytes, (_, &len)| bytes.saturating_mul(len));
+        let found = items.len() as u64;
+        let partial = match found.checked_rem(row_bytes) {
+            Some(rest) => rest,
+            // Rows without items cannot be counted.
+            None => found,
+        };
+        if partial > 0 {
+            return Err(ArrayError::PartialRow { row_bytes, found: partial });
+        }
+        let (resize, selection) = Resize::append(&self.tiling, axis, found.checked_div(row_bytes).unwrap_or(0))?;
+        let plan = Plan::new(resize.after(), &selection)?;
+        self.reshape(&resize)?;
+        self.write_plan(&plan, items)
+    }
+
+    /// Makes all changes since the last commit take effect together.
+    ///
+    /// # Errors
+    /// As [`FrameEditor::commit`]; calling again goes on.
+    pub fn commit(&mut self) -> Result<(), ArrayError> {
+        Ok(self.editor.commit()?)
+    }
+
+    /// A decoded chunk, which has the size that the array gives it.
+    fn chunk(&mut self, number: u64) -> Result<Vec<u8>, ArrayError> {
+        let chunk = self.editor.chunk(number)?;
+        let (expected, found) = (self.tiling.chunk_bytes(), chunk.len());
+        if found != expected {
+            return Err(NdError::Buffer { what: "the chunk", expected, found }.into());
+        }
+        Ok(chunk)
+    }
+
+    fn write_plan(&mut self, plan: &Plan, items: &[u8]) -> Result<(), ArrayError> {
+        let expected = plan.buffer_bytes()?;
+        if items.len() != expected {
+            return Err(NdError::Buffer { what: "the items", expected, found: items.len() }.into());
+        }
+        for part in plan.chunks() {
+            let number = part.number();
+            let mut chunk = match part.covers_all() {
+                true => vec![0; self.tiling.chunk_bytes()],
+                false => self.chunk(number)?,
+            };
+            part.copy_in(items, &mut chunk)?;
+            self.editor.update(number, &chunk)?;
+        }
+        Ok(())
+    }
+
+    /// Moves, drops and adds chunks, and writes the new shape.
+    fn reshape(&mut self, resize: &Resize) -> Result<(), ArrayError> {
+        let kept = resize.moves().flat_map(|run| match run {
+            Moved::Kept { from, count } => from..from + count,
+            Moved::Fresh { .. } => 0..0,
+        });
+        let kept: Vec<u64> = kept.collect();
+        // Chunks are removed and added at the end, where it costs nothing, and put in order before and after.
+        let before = resize.before().chunk_count();
+        if (kept.len() as u64) < before {
+            let mut goes = vec![true; before as usize];
+            kept.iter().for_each(|&from| goes[from as usize] = false);
+            let goes = (0..before).filter(|&from| goes[from as usize]);
+            self.reorder(&kept.iter().copied().chain(goes).collect::<Vec<_>>())?;
+            (kept.len() as u64..before).rev().try_for_each(|i| self.editor.delete(i))?;
+        }
+        let mut order = Vec::new();
+        let (mut next_kept, mut next_fresh) = (0, kept.len() as u64);
+        for run in resize.moves() {
+            let (next, count) = match run {
+                Moved::Kept { count, .. } => (&mut next_kept, count),
+                Moved::Fresh { count } => (&mut next_fresh, count),
+            };
+            order.extend(*next..*next + count);
+            *next += count;
+        }
+        while self.editor.nchunks() < next_fresh {
+            let end = self.editor.nchunks();
+            self.editor.insert_special(end, SpecialValue::Zero, self.tiling.chunk_bytes())?;
+        }
+        self.reorder(&order)?;
+        self.meta.geometry = resize.after().geometry().clone();
+        self.editor.set_metalayer(self.name, &self.meta.to_bytes()?)?;
+        self.editor.set_geometry(self.meta.geometry.clone());
+        self.tiling = resize.after().clone();
+        Ok(())
+    }
+
+    fn reorder(&mut self, order: &[u64]) -> Result<(), ArrayError> {
+        if (0..).zip(order).all(|(i, &from)| i == from) { Ok(()) } else { Ok(self.editor.reorder(order)?) }
+    }
+}
+
+impl<S> NdEditor<S> {
+    /// Length along each dimension, with all changes.
+    pub fn shape(&self) -> &[u64] {
+        self.tiling.shape()
+    }
+
+    /// What the items are; see [`NdArray::dtype`](super::NdArray::dtype).
+    pub fn dtype(&self) -> Option<&str> {
+        self.meta.dtype.as_deref()
+    }
+
+    /// Bytes of an item.
+    pub fn item_size(&self) -> usize {
+        self.tiling.item_size()
+    }
+
+    /// Where every item is stored.
+    pub fn tiling(&self) -> &Tiling {
+        &self.tiling
+    }
+
+    /// The frame, to change its variable-length metalayers. What its chunks are must not be changed.
+    pub fn editor(&mut self) -> &mut FrameEditor<S> {
+        &mut self.editor
+    }
+
+    /// The store; see [`FrameEditor::into_store`].
+    pub fn into_store(self) -> S {
+        self.editor.into_store()
+    }
+}
+
+impl<S> fmt::Debug for NdEditor<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NdEditor").field("meta", &self.meta).field("editor", &self.editor).finish()
+    }
+}
