@@ -14,8 +14,9 @@ use oxiblosc_core::id::FilterId;
 use oxiblosc_core::nd::{ArrayMeta, Geometry, NdError, Partition, Tiling};
 use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_streaming::edit::Store;
-use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, AxisSelection, NdArray, NdEditor, Selection};
+use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, AxisSelection, NdArray, NdEditor, Selection, items};
 use oxiblosc_streaming::source::RangeSource;
+use oxiblosc_streaming::target::MemoryTarget;
 use oxiblosc_streaming::{Pool, ReadError, ReadOptions, WriteOptions, block_on, blocking};
 
 /// An array item by item.
@@ -607,4 +608,20 @@ fn what_is_not_committed_does_not_count() {
     editor.commit().unwrap();
     same(&blocking::NdArray::open(&path).unwrap(), &reference);
     assert!(matches!(NdEditor::from_bytes(common::frame(&[1; 9], common::options())), Err(ArrayError::NotAnArray)));
+}
+
+#[test]
+fn items_are_values_of_rust_types() {
+    let values = [1.5f32, -2.0, f32::MAX, 0.0, 3.25, 1e-20];
+    let options = ArrayOptions::of::<f32>([2, 3]);
+    let (target, _) = block_on(options.write(items(&values), MemoryTarget::new())).unwrap();
+    let array = blocking::NdArray::from_bytes(target.into_bytes()).unwrap();
+    let read = array.read(&Selection::all()).unwrap();
+    assert_eq!((read.dtype(), read.to_vec::<f32>().unwrap()), (Some("<f4"), values.to_vec()));
+    assert!(matches!(read.to_vec::<u32>(), Err(ArrayError::Dtype { expected: "<u4", .. })));
+
+    let swapped: Vec<u8> = [7u16, 258].into_iter().flat_map(u16::to_be_bytes).collect();
+    let (target, _) = block_on(ArrayOptions::new([2], ">u2").write(swapped, MemoryTarget::new())).unwrap();
+    let array = blocking::NdArray::from_bytes(target.into_bytes()).unwrap();
+    assert_eq!(array.read(&Selection::all()).unwrap().to_vec::<u16>().unwrap(), [7, 258]);
 }

@@ -1,6 +1,7 @@
 //! Items that were read.
 
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -8,6 +9,7 @@ use bytes::Bytes;
 #[derive(Clone, PartialEq, Eq)]
 pub struct NdBuffer {
     pub(super) shape: Vec<u64>,
+    pub(super) dtype: Option<Arc<str>>,
     pub(super) item_size: usize,
     pub(super) bytes: Bytes,
 }
@@ -16,6 +18,11 @@ impl NdBuffer {
     /// Length along each dimension. Axes along which a single item was asked for are gone.
     pub fn shape(&self) -> &[u64] {
         &self.shape
+    }
+
+    /// What the items are, word for word: for NumPy `<f4`, `|S5`, `[('a', '<i4'), ('b', '<f8')]`.
+    pub fn dtype(&self) -> Option<&str> {
+        self.dtype.as_deref()
     }
 
     /// Bytes of an item.
@@ -39,6 +46,7 @@ impl fmt::Debug for NdBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NdBuffer")
             .field("shape", &self.shape)
+            .field("dtype", &self.dtype)
             .field("item_size", &self.item_size)
             .finish_non_exhaustive()
     }

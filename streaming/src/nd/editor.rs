@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use oxiblosc_core::chunk::SpecialValue;
 use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Moved, NdError, Plan, Resize, Selection, Tiling};
@@ -97,7 +98,8 @@ impl<S: Store> NdEditor<S> {
         for part in plan.chunks() {
             part.copy_out(&self.chunk(part.number())?, &mut out)?;
         }
-        Ok(NdBuffer { shape: plan.shape().to_vec(), item_size: self.tiling.item_size(), bytes: out.into() })
+        let (shape, dtype) = (plan.shape().to_vec(), self.dtype().map(Arc::from));
+        Ok(NdBuffer { shape, dtype, item_size: self.item_size(), bytes: out.into() })
     }
 
     /// Replaces the selected items by `items`, which are in C order of the selection. Where a list names an item

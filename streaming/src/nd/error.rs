@@ -38,6 +38,14 @@ pub enum ArrayError {
         /// The size that was given.
         found: usize,
     },
+    /// The items are not of the type asked for.
+    #[error("the items are of dtype `{found}`, asked for as `{expected}`")]
+    Dtype {
+        /// The dtype of the array.
+        found: String,
+        /// The dtype of what was asked for.
+        expected: &'static str,
+    },
     /// The array is not as long as its shape says.
     #[error("the shape of the array calls for {expected} bytes, there are {found}")]
     Length {

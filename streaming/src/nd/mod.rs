@@ -5,16 +5,21 @@
 //! | read slices, single items, orthogonal selections, coordinates | [`NdArray`] |
 //! | write an array, or rows as they come | [`ArrayOptions`], [`NdSink`] |
 //! | write slices, resize, append along an axis | [`NdEditor`] |
+//! | use Rust's own types | [`Element`], [`NdBuffer::to_vec`], [`items`] |
+//! | use the `ndarray` crate (feature `ndarray`) | `NdBuffer::to_ndarray`, `ArrayOptions::write_ndarray`, `items_of` |
 //! | do without async | [`blocking::NdArray`](crate::blocking::NdArray), [`blocking::NdWriter`](crate::blocking::NdWriter) |
 
 mod array;
 mod buffer;
 mod decode;
 mod editor;
+mod element;
 mod error;
 mod fetch;
 mod groups;
 mod job;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 mod options;
 mod read;
 mod sink;
@@ -23,7 +28,10 @@ mod tiler;
 pub use array::NdArray;
 pub use buffer::NdBuffer;
 pub use editor::NdEditor;
+pub use element::{Element, items};
 pub use error::ArrayError;
+#[cfg(feature = "ndarray")]
+pub use ndarray::items_of;
 pub use options::ArrayOptions;
 pub use oxiblosc_core::nd::{AxisSelection, Partition, Selection};
 pub use sink::{ArraySummary, NdSink};

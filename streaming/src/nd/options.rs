@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures::io::{AsyncSeek, AsyncWrite};
 use oxiblosc_core::nd::{ArrayMeta, NdError, Partition, Tiling, item_size};
 
-use super::{ArrayError, ArraySummary, NdSink};
+use super::{ArrayError, ArraySummary, Element, NdSink};
 use crate::sink::WriteOptions;
 use crate::target::{MemoryTarget, SeekTarget, SpoolTarget, Target};
 
@@ -59,6 +59,11 @@ impl ArrayOptions {
             partition: Partition { slab_bytes: Some(Self::SLAB_BYTES), ..Partition::default() },
             write: WriteOptions::default(),
         }
+    }
+
+    /// An array of a known shape, of items of a Rust type.
+    pub fn of<T: Element>(shape: impl Into<Vec<u64>>) -> Self {
+        Self::new(shape, T::DTYPE)
     }
 
     /// An array that has one dimension more than its rows, and as many rows as will come.

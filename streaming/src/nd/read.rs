@@ -27,7 +27,7 @@ impl<S: RangeSource + 'static> NdArray<S> {
         let plan = Plan::new(self.tiling(), selection)?;
         let shape = plan.shape().to_vec();
         let bytes = self.read_plan(plan).await?;
-        Ok(NdBuffer { shape, item_size: self.item_size(), bytes })
+        Ok(NdBuffer { shape, dtype: self.dtype().map(Arc::from), item_size: self.item_size(), bytes })
     }
 
     /// The bytes of one item; negative indices count from the end.
