@@ -92,14 +92,8 @@ impl ChunkEncoder {
         ctx: &ChunkContext<'_>,
         executor: &dyn Executor,
     ) -> Result<Vec<u8>, ChunkError> {
-        let plan = self.plan(src.len())?;
-        if self.stores(&plan) {
-            let mut out = Vec::with_capacity(self.most(src.len()));
-            self.store(&plan, None, src, &mut out);
-            return Ok(out);
-        }
         let mut scratch = self.take_scratch();
-        let chunk = self.append(&plan, src, ctx, executor, &mut scratch).map(|()| scratch.as_slice().to_vec());
+        let chunk = self.encode_into_on(src, ctx, &mut scratch, executor).map(|_| scratch.as_slice().to_vec());
         self.give_back_scratch(scratch);
         chunk
     }
@@ -107,11 +101,22 @@ impl ChunkEncoder {
     /// Encodes `src` and appends the chunk to `out`, which is left as it was when that fails. Returns the length of
     /// the chunk: at most that of `src` and a header.
     pub fn encode_into(&mut self, src: &[u8], ctx: &ChunkContext<'_>, out: &mut Vec<u8>) -> Result<usize, ChunkError> {
+        self.encode_into_on(src, ctx, out, &Inline)
+    }
+
+    /// As [`encode_into`](ChunkEncoder::encode_into), the blocks spread over the workers of `executor`.
+    pub fn encode_into_on(
+        &mut self,
+        src: &[u8],
+        ctx: &ChunkContext<'_>,
+        out: &mut Vec<u8>,
+        executor: &dyn Executor,
+    ) -> Result<usize, ChunkError> {
         let base = out.len();
         let plan = self.plan(src.len())?;
         if self.stores(&plan) {
             self.store(&plan, None, src, out);
-        } else if let Err(error) = self.append(&plan, src, ctx, &Inline, out) {
+        } else if let Err(error) = self.append(&plan, src, ctx, executor, out) {
             out.truncate(base);
             return Err(error);
         }

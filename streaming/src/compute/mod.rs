@@ -1,9 +1,11 @@
 //! Where encoding and decoding run: a handle on worker threads, and jobs whose results are futures.
 
 mod block_on;
+mod buffers;
 mod job;
 mod pool;
 
 pub use block_on::block_on;
+pub(crate) use buffers::Buffers;
 pub use job::{Job, JobPanicked};
 pub use pool::{Pool, Share};

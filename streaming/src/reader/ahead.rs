@@ -16,6 +16,7 @@ use oxiblosc_core::chunk::ChunkHeader;
 
 use super::decoding::DecodeJob;
 use super::shared::{ReadAhead, Shared};
+use crate::compute::Buffers;
 use crate::error::ReadError;
 use crate::source::RangeSource;
 
@@ -39,6 +40,7 @@ pub struct ChunkStream<S> {
     fetching: FuturesOrdered<BoxFuture<'static, Fetched>>,
     fetched: VecDeque<(u64, Result<Bytes, ReadError>)>,
     decoding: VecDeque<Entry>,
+    buffers: Buffers,
     /// Set when the source has failed.
     last: Option<ReadError>,
     chunks_ahead: usize,
@@ -62,6 +64,8 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
             fetching: FuturesOrdered::new(),
             fetched: VecDeque::new(),
             decoding: VecDeque::new(),
+            // As many as can come to be free at once, when whoever takes the chunks drops a few together.
+            buffers: Buffers::new(4),
             last: None,
             chunks_ahead: 0,
             bytes_ahead: 0,
@@ -88,8 +92,21 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
         stored.saturating_add(self.shared.frame.chunk_len(chunk).unwrap_or(stored))
     }
 
+    /// How many chunks are worth having in work. Two for each worker keep all of them busy; more would only be decoded
+    /// bytes that leave the caches before they are taken. Without threads decoding happens here and now, so not more
+    /// of it than is asked for.
+    fn in_work(&self) -> usize {
+        match self.shared.decoding.pool.threads() {
+            0 => 1,
+            threads => threads.saturating_mul(2).saturating_add(1),
+        }
+    }
+
     /// Asks for more chunks while there is room for them; whether it did.
     fn fetch(&mut self) -> bool {
+        if self.shared.source.is_immediate() && self.chunks_ahead >= self.in_work() {
+            return false;
+        }
         let first = self.rest.start;
         let mut stored = 0usize;
         while self.rest.start < self.rest.end && stored < FETCH_BYTES {
@@ -114,16 +131,14 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
 
     /// Hands fetched chunks to the pool; whether there was one.
     fn decode(&mut self) -> bool {
-        let pool = &self.shared.decoding.pool;
-        // Without threads decoding happens here and now, so not more of it than is asked for.
-        let at_once = if pool.threads() == 0 { 1 } else { usize::MAX };
+        let at_once = self.in_work();
         let mut moved = false;
         while self.decoding.len() < at_once
             && let Some((chunk, fetched)) = self.fetched.pop_front()
         {
             let ctx = self.shared.frame.chunk_context(chunk);
             self.decoding.push_back(match fetched {
-                Ok(bytes) => Entry::Job { chunk, job: self.shared.decoding.decode(bytes, ctx) },
+                Ok(bytes) => Entry::Job { chunk, job: self.shared.decoding.decode(bytes, ctx, &self.buffers) },
                 Err(error) => Entry::Failed { chunk, error },
             });
             moved = true;

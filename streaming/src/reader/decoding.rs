@@ -8,7 +8,7 @@ use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, Chu
 use oxiblosc_core::nd::Geometry;
 use oxiblosc_core::{Limits, Registry};
 
-use crate::compute::{Job, Pool};
+use crate::compute::{Buffers, Job, Pool};
 
 /// Decoders and what they need to know.
 pub(crate) struct Decoding {
@@ -18,6 +18,8 @@ pub(crate) struct Decoding {
     pub(crate) geometry: Option<Arc<Geometry>>,
     /// Decoders not in use. One whose plugin panicked is not among them any more.
     pub(crate) decoders: Mutex<Vec<ChunkDecoder>>,
+    /// For chunks that are asked for one by one. Streams have buffers of their own, which go when they do.
+    pub(crate) buffers: Buffers,
 }
 
 pub(crate) type DecodeJob<T> = Job<Result<T, ChunkError>>;
@@ -31,16 +33,26 @@ pub(crate) enum Encoded {
 }
 
 impl Decoding {
-    /// Decodes a whole chunk into a buffer of its own.
-    pub(crate) fn decode(self: &Arc<Self>, chunk: Bytes, ctx: ChunkContext<'static>) -> DecodeJob<Bytes> {
-        let this = Arc::clone(self);
+    pub(crate) fn new(registry: Registry, limits: Limits, pool: Pool, geometry: Option<Arc<Geometry>>) -> Self {
+        let (decoders, buffers) = (Mutex::new(Vec::new()), Buffers::new(1));
+        Self { registry, limits, pool, geometry, decoders, buffers }
+    }
+
+    /// Decodes a whole chunk into a buffer from `buffers`.
+    pub(crate) fn decode(
+        self: &Arc<Self>,
+        chunk: Bytes,
+        ctx: ChunkContext<'static>,
+        buffers: &Buffers,
+    ) -> DecodeJob<Bytes> {
+        let (this, buffers) = (Arc::clone(self), buffers.clone());
         self.pool.spawn(move || {
             let header = ChunkHeader::parse(&chunk)?;
             if header.nbytes > this.limits.chunk_bytes {
                 let (limit, found) = (this.limits.chunk_bytes, header.nbytes);
                 return Err(ChunkError::Limit { what: "decoded chunk", limit, found });
             }
-            let mut decoded = vec![0; header.nbytes];
+            let mut decoded = buffers.take(header.nbytes);
             this.with_context(ctx, |decoder, ctx| {
                 decoder.decode_into_on(&chunk, ctx, &mut decoded, &this.pool.share())
             })?;

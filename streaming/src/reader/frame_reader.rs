@@ -74,7 +74,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         let metalayers = frame.metalayers();
         let array = metalayers.get(ArrayMeta::NAME).or_else(|| metalayers.get(ArrayMeta::LEGACY_NAME));
         let geometry = array.and_then(|content| ArrayMeta::parse(content).ok()).map(|meta| Arc::new(meta.geometry));
-        let decoding = Decoding { registry, limits: options.limits, pool, geometry, decoders: Mutex::new(Vec::new()) };
+        let decoding = Decoding::new(registry, options.limits, pool, geometry);
         let shared = Shared {
             source,
             start: options.start,
@@ -92,7 +92,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
     /// When there is no such chunk, the source fails, or the chunk is damaged.
     pub async fn chunk(&self, i: u64) -> Result<Bytes, ReadError> {
         let chunk = self.shared.fetch_chunk(i).await?;
-        let job = self.shared.decoding.decode(chunk, self.shared.frame.chunk_context(i));
+        let job = self.shared.decoding.decode(chunk, self.shared.frame.chunk_context(i), &self.shared.decoding.buffers);
         self.shared.decoded(i, job.await)
     }
 

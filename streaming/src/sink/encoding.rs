@@ -6,12 +6,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::{ChunkContext, ChunkEncoder, ChunkError, EncodeParams};
 use oxiblosc_core::nd::Geometry;
 
 use super::rechunk::ChunkInput;
-use crate::compute::{Job, Pool};
+use crate::compute::{Buffers, Job, Pool};
 use crate::error::WriteError;
 
 /// Encodes chunks on a pool, each by one of the encoders kept here.
@@ -26,15 +27,19 @@ struct Shared {
     geometry: Option<Arc<Geometry>>,
     /// Encoders not in use. One whose plugin panicked is not among them any more.
     encoders: Mutex<Vec<ChunkEncoder>>,
+    /// For chunks: they come back when the target has them.
+    buffers: Buffers,
 }
 
 /// A chunk, and the buffer it was made from.
 pub(crate) struct Encoded {
-    pub(crate) chunk: Vec<u8>,
+    pub(crate) chunk: Bytes,
     pub(crate) input: ChunkInput,
 }
 
 impl Workshop {
+    /// `chunks` is how many chunks may be in flight.
+    ///
     /// # Errors
     /// When codec and filters of `params` are not all in the registry, or do not accept them.
     pub(crate) fn new(
@@ -42,10 +47,11 @@ impl Workshop {
         registry: Registry,
         geometry: Option<Arc<Geometry>>,
         pool: Pool,
+        chunks: usize,
     ) -> Result<Self, ChunkError> {
         let first = ChunkEncoder::new(&params, &registry)?;
-        let encoders = Mutex::new(vec![first]);
-        Ok(Self { shared: Arc::new(Shared { params, registry, geometry, encoders }), pool })
+        let (encoders, buffers) = (Mutex::new(vec![first]), Buffers::new(chunks));
+        Ok(Self { shared: Arc::new(Shared { params, registry, geometry, encoders, buffers }), pool })
     }
 
     /// Begins to encode chunk `number`.
@@ -57,13 +63,10 @@ impl Workshop {
             let mut ctx = ChunkContext::numbered(number);
             ctx.item_size = Some(shared.params.typesize);
             ctx.nd = shared.geometry.as_deref();
-            let mut chunk = encoder.encode_on(input.as_slice(), &ctx, &pool.share())?;
+            let mut chunk = shared.buffers.empty();
+            encoder.encode_into_on(input.as_slice(), &ctx, &mut chunk, &pool.share())?;
             shared.put_back(encoder);
-            // What the encoder reserved for the worst case would be held until the target has the chunk.
-            if chunk.capacity() - chunk.len() > chunk.len() / 8 {
-                chunk.shrink_to_fit();
-            }
-            Ok(Encoded { chunk, input })
+            Ok(Encoded { chunk: shared.buffers.share(chunk), input })
         })
     }
 }

@@ -147,7 +147,7 @@ impl<T> FrameSink<T> {
         }
         let array = params.metalayers.get(ArrayMeta::NAME).and_then(|content| ArrayMeta::parse(content).ok());
         let geometry = array.map(|meta| Arc::new(meta.geometry));
-        let workshop = Workshop::new(options.params, registry, geometry, pool)
+        let workshop = Workshop::new(options.params, registry, geometry, pool, limits.most_chunks())
             .map_err(|source| WriteError::Params(source.into()))?;
         Ok(Self {
             target,

@@ -41,19 +41,19 @@ impl Machine {
     }
 
     /// What to emit for the next chunk; `None` when the index says it all.
-    pub(crate) fn push(&mut self, chunk: Vec<u8>) -> Result<Option<(Part, Vec<u8>)>, FrameWriteError> {
+    pub(crate) fn push(&mut self, chunk: Bytes) -> Result<Option<(Part, Bytes)>, FrameWriteError> {
         let number = self.nchunks();
         match self {
             Self::Contiguous(writer) => Ok(match writer.push(&chunk)? {
                 Placement::Append { .. } => Some((Part::Chunk(number), chunk)),
-                Placement::Replace { bytes, .. } => Some((Part::Chunk(number), bytes)),
+                Placement::Replace { bytes, .. } => Some((Part::Chunk(number), bytes.into())),
                 Placement::IndexOnly => None,
             }),
             Self::Sparse { writer, chunk_bytes, .. } => {
                 let Some(ChunkWrite { target: Place::File(id), replacement }) = writer.push(&chunk)? else {
                     return Ok(None);
                 };
-                let bytes = replacement.unwrap_or(chunk);
+                let bytes = replacement.map_or(chunk, Bytes::from);
                 *chunk_bytes += bytes.len() as u64;
                 Ok(Some((Part::File(id), bytes)))
             }

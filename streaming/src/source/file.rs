@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 
 use super::{Coalesced, RangeSource, check};
+use crate::compute::Buffers;
 use crate::disk::{IoMode, PositionedFile};
 use crate::sparse::directory::{index_path, read_chunk_file};
 
@@ -17,6 +18,10 @@ use crate::sparse::directory::{index_path, read_chunk_file};
 const GAP: u64 = 16 << 10;
 /// Ranges are not joined to more than this: the buffer lives as long as any part of it.
 const LONGEST: u64 = 4 << 20;
+/// Buffers of this many ranges are kept for the next ones...
+const KEPT: usize = 2;
+/// ... when they are at least this long. Shorter ones come from the allocator's own shelves.
+const WORTH_KEEPING: usize = 128 << 10;
 
 /// A file read at positions, or the directory of a sparse frame.
 #[derive(Debug, Clone)]
@@ -25,6 +30,7 @@ pub struct FileSource {
     mode: IoMode,
     /// Where the chunk files of a sparse frame are.
     directory: Option<Arc<Path>>,
+    buffers: Buffers,
 }
 
 impl FileSource {
@@ -54,7 +60,7 @@ impl FileSource {
 
     /// Reads a file that is open already. Its cursor is neither used nor (on Unix) moved.
     pub fn new(file: File, mode: IoMode) -> Self {
-        Self { file: Arc::new(PositionedFile::new(file)), mode, directory: None }
+        Self { file: Arc::new(PositionedFile::new(file)), mode, directory: None, buffers: Buffers::new(KEPT) }
     }
 }
 
@@ -65,12 +71,18 @@ impl RangeSource for FileSource {
     }
 
     fn read_ranges(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, io::Result<Vec<Bytes>>> {
-        let file = Arc::clone(&self.file);
+        let (file, buffers) = (Arc::clone(&self.file), self.buffers.clone());
         Box::pin(self.mode.run(move || {
             check(&ranges, file.len()?)?;
             let read = |r: &Range<u64>| {
                 // Lossless: `check` has made sure that the length fits.
-                let mut bytes = vec![0; (r.end - r.start) as usize];
+                let len = (r.end - r.start) as usize;
+                if len < WORTH_KEEPING {
+                    let mut bytes = vec![0; len];
+                    file.read_exact_at(&mut bytes, r.start)?;
+                    return Ok(bytes.into());
+                }
+                let mut bytes = buffers.take(len);
                 file.read_exact_at(&mut bytes, r.start)?;
                 Ok(bytes.into())
             };
@@ -78,6 +90,10 @@ impl RangeSource for FileSource {
             let joined = coalesced.ranges().iter().map(read).collect::<io::Result<_>>()?;
             Ok(coalesced.split(joined))
         }))
+    }
+
+    fn is_immediate(&self) -> bool {
+        self.mode == IoMode::Inline
     }
 
     fn is_sparse(&self) -> bool {

@@ -15,6 +15,10 @@ impl RangeSource for Bytes {
         Box::pin(ready(Ok(self.len() as u64)))
     }
 
+    fn is_immediate(&self) -> bool {
+        true
+    }
+
     fn read_ranges(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, io::Result<Vec<Bytes>>> {
         // Lossless casts: `check` has compared with the length of a slice.
         let read = |r: Range<u64>| self.slice(r.start as usize..r.end as usize);
@@ -27,6 +31,10 @@ impl RangeSource for Bytes {
 impl RangeSource for Vec<u8> {
     fn size(&self) -> BoxFuture<'_, io::Result<u64>> {
         Box::pin(ready(Ok(self.len() as u64)))
+    }
+
+    fn is_immediate(&self) -> bool {
+        true
     }
 
     fn read_ranges(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, io::Result<Vec<Bytes>>> {

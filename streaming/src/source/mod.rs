@@ -49,6 +49,12 @@ pub trait RangeSource: Send + Sync {
         })
     }
 
+    /// Whether reading is done on the thread that polls, before the first poll returns. Nothing is gained by asking such
+    /// a source early.
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     /// Whether this is a sparse frame: the bytes of [`size`](RangeSource::size), [`open`](RangeSource::open) and
     /// [`read_ranges`](RangeSource::read_ranges) are then those of its index file.
     fn is_sparse(&self) -> bool {
@@ -76,6 +82,10 @@ macro_rules! forward {
 
             fn open(&self, head: u64) -> BoxFuture<'_, io::Result<(u64, Bytes)>> {
                 (**self).open(head)
+            }
+
+            fn is_immediate(&self) -> bool {
+                (**self).is_immediate()
             }
 
             fn is_sparse(&self) -> bool {

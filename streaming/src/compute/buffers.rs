@@ -1,0 +1,146 @@
+//! Large buffers that are used again instead of being returned to the system.
+//!
+//! A buffer of some megabytes is mapped anew by most allocators each time it is asked for, and its pages are zeroed
+//! one fault after the other: with a fast codec that takes longer than the decoding itself.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use bytes::Bytes;
+
+/// Where buffers come from and return to; clones share them. When the last clone is gone, so are the kept buffers.
+#[derive(Clone)]
+pub(crate) struct Buffers {
+    shelf: Arc<Shelf>,
+}
+
+struct Shelf {
+    /// Every one of full length, so that a taker need not clear what it is about to overwrite.
+    free: Mutex<Vec<Vec<u8>>>,
+    most: usize,
+}
+
+impl Buffers {
+    /// Keeps at most `most` buffers that nobody uses.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { shelf: Arc::new(Shelf { free: Mutex::new(Vec::new()), most }) }
+    }
+
+    /// A buffer of `len` bytes that hold whatever they held before.
+    pub(crate) fn take(&self, len: usize) -> Buffer {
+        // Fresh zero pages cost less than copying and clearing old ones to grow them.
+        let bytes = self.pop().filter(|bytes| bytes.len() >= len).unwrap_or_else(|| vec![0; len]);
+        Buffer { bytes, len, home: Arc::downgrade(&self.shelf) }
+    }
+
+    /// An empty buffer that may have room already.
+    pub(crate) fn empty(&self) -> Vec<u8> {
+        let mut bytes = self.pop().unwrap_or_default();
+        bytes.clear();
+        bytes
+    }
+
+    /// Shares what was made in an [`empty`](Self::empty) buffer, which returns here when nobody has it any more.
+    pub(crate) fn share(&self, bytes: Vec<u8>) -> Bytes {
+        Buffer { len: bytes.len(), bytes, home: Arc::downgrade(&self.shelf) }.into()
+    }
+
+    fn pop(&self) -> Option<Vec<u8>> {
+        self.shelf.free.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+}
+
+impl fmt::Debug for Buffers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffers").field("most", &self.shelf.most).finish_non_exhaustive()
+    }
+}
+
+/// A buffer that goes back to where it came from when it is dropped.
+pub(crate) struct Buffer {
+    bytes: Vec<u8>,
+    len: usize,
+    /// Weak, so that a buffer somebody holds on to does not keep the others alive.
+    home: Weak<Shelf>,
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.len]
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let Some(shelf) = self.home.upgrade() else { return };
+        let mut free = shelf.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if free.len() < shelf.most {
+            free.push(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+impl From<Buffer> for Bytes {
+    fn from(buffer: Buffer) -> Self {
+        Self::from_owner(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_return_when_the_last_part_of_them_is_gone() {
+        let buffers = Buffers::new(1);
+        let mut first = buffers.take(100);
+        first.fill(7);
+        let address = first.as_ptr();
+        let first = Bytes::from(first);
+        let part = first.slice(10..20);
+        drop(first);
+        assert_ne!(buffers.take(100).as_ptr(), address);
+        drop(buffers.pop());
+        drop(part);
+        let again = buffers.take(50);
+        assert_eq!((again.as_ptr(), again.len()), (address, 50));
+        drop(again);
+        assert_eq!(buffers.take(101)[..], [0; 101], "too short a buffer was given");
+    }
+
+    #[test]
+    fn no_more_are_kept_than_agreed() {
+        let buffers = Buffers::new(2);
+        drop([buffers.take(1), buffers.take(1), buffers.take(1)]);
+        assert_eq!(buffers.shelf.free.lock().unwrap().len(), 2);
+        let held = Bytes::from(buffers.take(1));
+        drop(buffers);
+        drop(held);
+    }
+
+    #[test]
+    fn what_was_written_into_room_is_shared() {
+        let buffers = Buffers::new(1);
+        let mut written = buffers.empty();
+        written.extend_from_slice(b"chunk");
+        let address = written.as_ptr();
+        assert_eq!(buffers.share(written), "chunk");
+        let again = buffers.empty();
+        assert_eq!((again.as_ptr(), again.len()), (address, 0));
+    }
+}
