@@ -18,8 +18,8 @@ use oxiblosc_core::FilterId;
 use oxiblosc_core::filter::BlockContext;
 use oxiblosc_core::registry::Registry;
 
-use oxiblosc_bench::peer::ChunkCodec;
 use oxiblosc_bench::peer::ours::Chunks;
+use oxiblosc_bench::peer::{ChunkCodec, Slot};
 use oxiblosc_bench::settings::{Codec, Filter, Settings};
 use oxiblosc_bench::workload::{Source, Workload};
 use oxiblosc_bench::{Error, Result};
@@ -125,18 +125,18 @@ fn run(name: &str, times: usize) -> Result<()> {
         }
         Work::Encode(codec, level) => {
             let mut chunks = chunks(codec, level)?;
-            let mut chunk = Vec::with_capacity(2 * BYTES);
+            let mut chunk = Slot::touched(2 * BYTES);
             (0..times).try_for_each(|_| chunks.compress(&bytes, &mut chunk))?;
         }
         Work::Decode(codec, level) => {
             let mut chunks = chunks(codec, level)?;
-            let mut chunk = Vec::new();
+            let mut chunk = Slot::default();
             chunks.compress(&bytes, &mut chunk)?;
             (0..times).try_for_each(|_| chunks.decompress(&chunk, &mut dst))?;
         }
         Work::Items(codec, reads) => {
             let mut chunks = chunks(codec, 5)?;
-            let mut chunk = Vec::new();
+            let mut chunk = Slot::default();
             chunks.compress(&bytes, &mut chunk)?;
             for read in 0..times * reads {
                 // A prime stride visits blocks in no particular order.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Schedule, Session, Subject};
 use crate::matrix::Case;
 use crate::peer::c::ffi::MAX_OVERHEAD;
-use crate::peer::{ChunkCodec, name, ours, pure};
+use crate::peer::{ChunkCodec, Slot, name, ours, pure};
 use crate::race::Lane;
 use crate::settings::Settings;
 use crate::workload::{self, Source, Workload};
@@ -41,7 +41,7 @@ pub fn run(session: &mut Session, sources: &[Source], time: Duration) -> Result<
 }
 
 /// The chunks that one implementation has made, by piece; empty where it has made none.
-type Chunks = Vec<Vec<u8>>;
+type Chunks = Vec<Slot>;
 
 /// Room for the chunks of the three implementations, kept from case to case: touching fresh pages takes longer than
 /// most races.
@@ -55,10 +55,10 @@ impl Slots {
     /// Empties the slots, after making them anew when there are not `count` of them for `len` bytes of data.
     fn clear(&mut self, count: usize, len: usize) -> &mut [Chunks; 3] {
         if (self.chunks[0].len(), self.len) != (count, len) {
-            self.chunks = [(); 3].map(|()| vec![vec![1; len + MAX_OVERHEAD]; count]);
+            self.chunks = [(); 3].map(|()| (0..count).map(|_| Slot::touched(len + MAX_OVERHEAD)).collect());
             self.len = len;
         }
-        self.chunks.iter_mut().flatten().for_each(Vec::clear);
+        self.chunks.iter_mut().flatten().for_each(|slot| slot.set_len(0));
         &mut self.chunks
     }
 }
@@ -156,7 +156,7 @@ fn size_ratio(ours: &Chunks, peer: impl Fn(usize) -> usize) -> f64 {
 fn verify(codecs: &mut [(&str, &mut dyn ChunkCodec)], piece: &[u8]) -> Result<()> {
     let mut decoded = vec![0; piece.len()];
     for writer in 0..codecs.len() {
-        let mut chunk = Vec::new();
+        let mut chunk = Slot::default();
         codecs[writer].1.compress(piece, &mut chunk)?;
         for reader in 0..codecs.len() {
             decoded.fill(0xaa);

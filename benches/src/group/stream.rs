@@ -10,7 +10,7 @@ use oxiblosc_streaming::{Pool, ReadOptions, WriteOptions, blocking};
 
 use super::{Schedule, Session, Subject};
 use crate::matrix::Form;
-use crate::peer::{ChunkCodec, name, ours, pure};
+use crate::peer::{ChunkCodec, Slot, name, ours, pure};
 use crate::race::Lane;
 use crate::settings::{Codec, Filter, Settings};
 use crate::workload::{self, Source, Workload};
@@ -122,7 +122,7 @@ fn write(
     let data = Bytes::from(workload.bytes.clone());
     let options = WriteOptions::new(ours::params(settings)).chunk_size(CHUNK).pool(&pool(settings.threads));
     let [our_file, c_file, pure_file] = [name::OURS, name::C, name::PURE].map(|name| files.of(name));
-    let (mut encoder, mut encoded) = (ours::Chunks::new(settings)?, Vec::with_capacity(2 * CHUNK));
+    let (mut encoder, mut encoded) = (ours::Chunks::new(settings)?, Slot::default());
     let mut copy = vec![1; data.len()];
     let c = session.c;
 

@@ -3,6 +3,9 @@
 pub mod c;
 pub mod ours;
 pub mod pure;
+mod slot;
+
+pub use slot::Slot;
 
 use crate::Result;
 
@@ -22,8 +25,8 @@ pub mod name {
 
 /// Chunks in memory, there and back.
 pub trait ChunkCodec {
-    /// Compresses `src` into the start of `dst` and returns the bytes of the chunk.
-    fn compress(&mut self, src: &[u8], dst: &mut Vec<u8>) -> Result<()>;
+    /// Compresses `src` into `dst`.
+    fn compress(&mut self, src: &[u8], dst: &mut Slot) -> Result<()>;
 
     /// Decompresses `chunk` into `dst`, which has exactly the decoded length.
     fn decompress(&mut self, chunk: &[u8], dst: &mut [u8]) -> Result<()>;

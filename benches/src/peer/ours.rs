@@ -6,7 +6,7 @@ use oxiblosc_core::registry::Registry;
 use oxiblosc_plugins as _;
 use oxiblosc_streaming::Pool;
 
-use super::ChunkCodec;
+use super::{ChunkCodec, Slot};
 use crate::settings::Settings;
 use crate::{Error, Result};
 
@@ -53,13 +53,10 @@ impl Chunks {
 }
 
 impl ChunkCodec for Chunks {
-    fn compress(&mut self, src: &[u8], dst: &mut Vec<u8>) -> Result<()> {
-        let ctx = ChunkContext::default();
-        if self.executor.workers() == 1 {
-            dst.clear();
-            return self.encoder.encode_into(src, &ctx, dst).map(drop).map_err(Error::new);
-        }
-        *dst = self.encoder.encode_on(src, &ctx, &*self.executor).map_err(Error::new)?;
+    fn compress(&mut self, src: &[u8], dst: &mut Slot) -> Result<()> {
+        let room = dst.room(self.encoder.max_encoded_len(src.len()));
+        let len = self.encoder.encode_to(src, &ChunkContext::default(), room, &*self.executor).map_err(Error::new)?;
+        dst.set_len(len);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use blosc2_pure_rs::{CContext, CParams, DContext, DParams};
 
-use super::ChunkCodec;
+use super::{ChunkCodec, Slot};
 use crate::settings::Settings;
 use crate::{Error, Result};
 
@@ -62,9 +62,9 @@ impl Chunks {
 }
 
 impl ChunkCodec for Chunks {
-    fn compress(&mut self, src: &[u8], dst: &mut Vec<u8>) -> Result<()> {
+    fn compress(&mut self, src: &[u8], dst: &mut Slot) -> Result<()> {
         // Its way without the copy into a buffer of the caller.
-        *dst = self.compress.compress_chunk(src).map_err(Error::new)?;
+        dst.put(self.compress.compress_chunk(src).map_err(Error::new)?);
         Ok(())
     }
 

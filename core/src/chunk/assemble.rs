@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::ChunkError;
 use super::block_encoder::{BlockEncoder, Job};
 use super::map::WORD;
-use crate::executor::{Executor, locked, try_for_each, unlocked};
+use crate::executor::{Executor, Inline, locked, try_for_each, unlocked};
 
-/// Where a chunk is built.
+/// Below this, handing the copies of blocks to other workers costs more than it saves.
+const WORTH_SHARING: usize = 1 << 20;
+
+/// A chunk being built. It may take all of the buffer and no more.
 pub(crate) struct Output<'a> {
-    /// Receives the blocks. Holds the header and the block starts already, or room for them.
-    pub(crate) bytes: &'a mut Vec<u8>,
-    /// Where in `bytes` the chunk begins.
-    pub(crate) base: usize,
-    /// Length of the header.
-    pub(crate) header_len: usize,
-    /// The chunk is worth having as long as it is no longer than this.
-    pub(crate) most: usize,
+    bytes: &'a mut [u8],
+    /// Length of the header, which is written last.
+    header_len: usize,
+    /// How long the chunk is so far.
+    len: usize,
 }
 
 /// What became of the blocks.
@@ -34,17 +34,34 @@ enum Stop {
     Failed(ChunkError),
 }
 
-impl Output<'_> {
+impl<'a> Output<'a> {
+    /// A chunk of which the first `filled` bytes, header and block starts, have their room already; `None` when they
+    /// do not fit.
+    pub(crate) fn new(bytes: &'a mut [u8], header_len: usize, filled: usize) -> Option<Self> {
+        (filled <= bytes.len()).then_some(Self { bytes, header_len, len: filled })
+    }
+
     /// How long the chunk is so far.
-    fn len(&self) -> usize {
-        self.bytes.len() - self.base
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Appends `bytes`; whether they fitted.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
+        let room = self.bytes[self.len..].get_mut(..bytes.len());
+        let fits = room.is_some();
+        if let Some(room) = room {
+            room.copy_from_slice(bytes);
+            self.len += bytes.len();
+        }
+        fits
     }
 
     /// Writes into the room left for it that `block` starts here.
     fn begin(&mut self, block: usize) {
-        let at = self.base + self.header_len + WORD * block;
-        // `most` is a length that fits 31 bits, and no block begins after it.
-        let start = (self.len() as u32).to_le_bytes();
+        let at = self.header_len + WORD * block;
+        // The length of a chunk fits 31 bits.
+        let start = (self.len as u32).to_le_bytes();
         self.bytes[at..at + WORD].copy_from_slice(&start);
     }
 }
@@ -73,10 +90,11 @@ fn in_place<'s>(
     let mut zero = true;
     for (block, src) in blocks {
         out.begin(block);
-        zero &= worker.encode(job, block, src, out.bytes)?;
-        if out.len() > out.most {
+        let Some(encoded) = worker.encode(job, block, src, &mut out.bytes[out.len..])? else {
             return Ok(Outcome::TooLong);
-        }
+        };
+        out.len += encoded.len;
+        zero &= encoded.zero;
     }
     Ok(Outcome::Done { zero })
 }
@@ -89,44 +107,68 @@ fn side_by_side<'s>(
     blocks: impl ExactSizeIterator<Item = (usize, &'s [u8])> + Send,
     out: &mut Output<'_>,
 ) -> Result<Outcome, ChunkError> {
-    for worker in &mut *workers {
-        let worker = unlocked(worker);
-        worker.out.clear();
-        worker.done.clear();
-    }
     let count = blocks.len();
+    let room = out.bytes.len() - out.len;
     let zero = AtomicBool::new(true);
-    let total = AtomicUsize::new(out.len());
+    let total = AtomicUsize::new(0);
+    for worker in &mut *workers {
+        unlocked(worker).done.clear();
+    }
     let result = try_for_each(executor, count, blocks, |worker, (block, src)| {
         let mut worker = locked(&workers[worker]);
-        let mut coded = std::mem::take(&mut worker.out);
-        let start = coded.len();
-        let result = worker.encode(job, block, src, &mut coded);
-        worker.done.push((block, coded.len()));
-        let len = coded.len() - start;
-        worker.out = coded;
+        let start = worker.done.last().map_or(0, |(_, end)| *end);
+        let mut finished = std::mem::take(&mut worker.finished);
+        let needed = start + src.len() + job.overhead(src.len());
+        if finished.len() < needed {
+            // Never past what a worker can come to need, unless all blocks fall to it.
+            finished.resize(needed.max(start.saturating_mul(2)), 0);
+        }
+        let result = worker.encode(job, block, src, &mut finished[start..]);
+        worker.finished = finished;
+        let encoded = result.map_err(Stop::Failed)?.ok_or(Stop::TooLong)?;
+        worker.done.push((block, start + encoded.len));
         // Relaxed: both are only relied on after the workers have been joined; stopping a little late does no harm.
-        zero.fetch_and(result.map_err(Stop::Failed)?, Ordering::Relaxed);
-        let total = total.fetch_add(len, Ordering::Relaxed) + len;
-        if total > out.most { Err(Stop::TooLong) } else { Ok(()) }
+        zero.fetch_and(encoded.zero, Ordering::Relaxed);
+        let total = total.fetch_add(encoded.len, Ordering::Relaxed) + encoded.len;
+        if total > room { Err(Stop::TooLong) } else { Ok(()) }
     });
     match result {
         Ok(()) => {}
         Err(Stop::TooLong) => return Ok(Outcome::TooLong),
         Err(Stop::Failed(error)) => return Err(error),
     }
+    let mut finished = Vec::with_capacity(workers.len());
     let mut places = vec![(0, 0..0); count];
-    for (worker, blocks) in workers.iter_mut().enumerate() {
+    for (worker, encoder) in workers.iter_mut().enumerate() {
+        let encoder = unlocked(encoder);
+        finished.push(std::mem::take(&mut encoder.finished));
         let mut start = 0;
-        for &(block, end) in &unlocked(blocks).done {
+        for &(block, end) in &encoder.done {
             places[block] = (worker, start..end);
             start = end;
         }
     }
-    out.bytes.reserve(total.into_inner() - out.len());
-    for (block, (worker, range)) in places.into_iter().enumerate() {
+    let mut start = out.len;
+    for (block, (_, range)) in places.iter().enumerate() {
         out.begin(block);
-        out.bytes.extend_from_slice(&unlocked(&mut workers[worker]).out[range]);
+        out.len += range.len();
+    }
+    let total = total.into_inner();
+    let mut rest = &mut out.bytes[start..];
+    start += total;
+    debug_assert_eq!(start, out.len);
+    let copies = places.into_iter().map(|(worker, range)| {
+        let (dst, tail) = std::mem::take(&mut rest).split_at_mut(range.len());
+        rest = tail;
+        (dst, &finished[worker][range])
+    });
+    let executor = if total < WORTH_SHARING { &Inline } else { executor };
+    let Ok(()) = try_for_each(executor, count, copies, |_, (dst, src)| -> Result<(), std::convert::Infallible> {
+        dst.copy_from_slice(src);
+        Ok(())
+    });
+    for (encoder, finished) in workers.iter_mut().zip(finished) {
+        unlocked(encoder).finished = finished;
     }
     Ok(Outcome::Done { zero: zero.into_inner() })
 }

@@ -14,12 +14,18 @@ pub(crate) struct BlockEncoder {
     pipeline: Pipeline,
     /// A block with its filters applied.
     filtered: Vec<u8>,
-    /// What the codec made of a stream.
-    coded: Vec<u8>,
-    /// Blocks finished by this worker when several work on one chunk...
-    pub(crate) out: Vec<u8>,
-    /// ... and which they are, with where each of them ends in `out`.
+    /// Blocks finished by this worker when several work on one chunk, and whatever was behind them before...
+    pub(crate) finished: Vec<u8>,
+    /// ... and which they are, with where each of them ends in `finished`.
     pub(crate) done: Vec<(usize, usize)>,
+}
+
+/// A block that found room.
+pub(crate) struct Encoded {
+    /// Bytes it takes.
+    pub(crate) len: usize,
+    /// Its streams are all runs of zeros.
+    pub(crate) zero: bool,
 }
 
 /// What a block encoder is told besides the block itself.
@@ -56,6 +62,11 @@ impl<'a> Job<'a> {
         Self { params, registry, plan, slots, ctx, bitshuffle, reference: None, dict: None, filtered: false }
     }
 
+    /// The most that a block of `len` bytes takes beyond them. (A run takes five bytes, but no stream is empty.)
+    pub(crate) fn overhead(&self, len: usize) -> usize {
+        WORD * self.plan.streams(len)
+    }
+
     fn block(&self, block: usize, len: usize) -> BlockContext<'a> {
         let mut context = BlockContext::new(usize::from(self.plan.typesize));
         context.item_size = self.ctx.item_size_or(self.params.typesize);
@@ -75,19 +86,19 @@ impl<'a> Job<'a> {
 impl BlockEncoder {
     pub(crate) fn new(codec: Box<dyn Codec>) -> Self {
         let pipeline = Pipeline::default();
-        Self { codec, pipeline, filtered: Vec::new(), coded: Vec::new(), out: Vec::new(), done: Vec::new() }
+        Self { codec, pipeline, filtered: Vec::new(), finished: Vec::new(), done: Vec::new() }
     }
 
-    /// Appends the streams of `block`, whose bytes are `src`, to `out`; returns whether all of them are zeros.
+    /// Writes the streams of `block`, whose bytes are `src`, to the front of `out`; `None` when they do not fit.
     pub(crate) fn encode(
         &mut self,
         job: &Job<'_>,
         block: usize,
         src: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<bool, ChunkError> {
-        let Self { codec, pipeline, filtered, coded, .. } = self;
-        let mut coder = Coder { codec: &mut **codec, coded, job, block };
+        out: &mut [u8],
+    ) -> Result<Option<Encoded>, ChunkError> {
+        let Self { codec, pipeline, filtered, .. } = self;
+        let mut coder = Coder { codec: &mut **codec, job, block };
         pipeline.set(job.slots, job.registry).map_err(|e| failed(block, e))?;
         if job.filtered || pipeline.is_empty() {
             return coder.encode(src, out);
@@ -143,67 +154,83 @@ pub(crate) fn grown(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
 /// Turns one filtered block into streams.
 struct Coder<'a> {
     codec: &'a mut dyn Codec,
-    coded: &'a mut Vec<u8>,
     job: &'a Job<'a>,
     block: usize,
 }
 
 impl Coder<'_> {
-    /// Appends the streams; returns whether all of them are runs of zeros.
-    fn encode(&mut self, filtered: &[u8], out: &mut Vec<u8>) -> Result<bool, ChunkError> {
+    fn encode(&mut self, filtered: &[u8], out: &mut [u8]) -> Result<Option<Encoded>, ChunkError> {
         // Blosc 1, the Blosc2 of 2019 and blocks of variable length have no runs: there, the codec sees them.
         let runs = self.job.params.format == ChunkFormat::Blosc2 && !self.job.plan.vl;
         let streams = self.job.plan.streams(filtered.len());
         let len = filtered.len() / streams;
         let context = self.job.block(self.block, filtered.len());
-        let mut zero = true;
+        let mut encoded = Encoded { len: 0, zero: true };
         for (stream, src) in filtered.chunks_exact(len).enumerate() {
-            if runs && let Some(byte) = repeated(src) {
-                // "csize is 0 for a run of zeros; for a run of another byte it is the negated byte, and a token
-                // with bit 0 set follows."
-                out.extend_from_slice(&(-i32::from(byte)).to_le_bytes());
-                if byte != 0 {
-                    out.push(1);
-                    zero = false;
-                }
-                continue;
-            }
-            zero = false;
-            let context = CodecContext {
-                block: context,
-                level: self.job.params.level,
-                meta: self.job.params.codec_meta,
-                stream,
-                streams,
-                dict: self.job.dict,
+            let out = &mut out[encoded.len..];
+            let written = if runs && let Some(byte) = repeated(src) {
+                encoded.zero &= byte == 0;
+                run(byte, out)
+            } else {
+                encoded.zero = false;
+                let context = CodecContext {
+                    block: context,
+                    level: self.job.params.level,
+                    meta: self.job.params.codec_meta,
+                    stream,
+                    streams,
+                    dict: self.job.dict,
+                };
+                self.code(&context, src, out)?
             };
-            self.code(&context, src, out)?;
+            let Some(written) = written else { return Ok(None) };
+            encoded.len += written;
         }
-        Ok(zero)
+        Ok(Some(encoded))
     }
 
     /// One stream: its length, then what the codec made of it, or the bytes themselves when that is not shorter. A
     /// length equal to the decoded one means raw bytes. (A block of variable length has its decoded length in front,
     /// and its place in the chunk tells the other.)
-    fn code(&mut self, context: &CodecContext<'_>, src: &[u8], out: &mut Vec<u8>) -> Result<(), ChunkError> {
-        let coded = grown(self.coded, src.len());
-        let len = self.codec.compress(context, src, coded).map_err(|source| ChunkError::Encode {
+    ///
+    /// The codec writes into the chunk itself. When the room left there is too short for its result, it is too short
+    /// for the bytes themselves as well.
+    fn code(&mut self, context: &CodecContext<'_>, src: &[u8], out: &mut [u8]) -> Result<Option<usize>, ChunkError> {
+        let Some((word, room)) = out.split_first_chunk_mut::<WORD>() else { return Ok(None) };
+        let most = room.len().min(src.len());
+        let room = &mut room[..most];
+        let coded = self.codec.compress(context, src, room).map_err(|source| ChunkError::Encode {
             block: self.block,
             stream: context.stream,
             codec: self.job.params.codec,
             source,
         })?;
-        let payload = match len {
-            Some(len) if (1..src.len()).contains(&len) => &coded[..len],
-            _ => src,
+        let len = match coded {
+            Some(len) if (1..src.len()).contains(&len) && len <= most => len,
+            _ if most < src.len() => return Ok(None),
+            _ => {
+                room.copy_from_slice(src);
+                src.len()
+            }
         };
-        let word = if self.job.plan.vl { src.len() } else { payload.len() };
-        out.reserve(WORD + payload.len());
         // Streams are shorter than a chunk, whose length fits 31 bits.
-        out.extend_from_slice(&(word as u32).to_le_bytes());
-        out.extend_from_slice(payload);
-        Ok(())
+        *word = (if self.job.plan.vl { src.len() } else { len } as u32).to_le_bytes();
+        Ok(Some(WORD + len))
     }
+}
+
+/// "csize is 0 for a run of zeros; for a run of another byte it is the negated byte, and a token with bit 0 set
+/// follows." Returns what it takes, `None` when that does not fit.
+fn run(byte: u8, out: &mut [u8]) -> Option<usize> {
+    let word = (-i32::from(byte)).to_le_bytes();
+    if byte == 0 {
+        *out.first_chunk_mut()? = word;
+        return Some(WORD);
+    }
+    let (first, rest) = out.split_first_chunk_mut()?;
+    *rest.first_mut()? = 1;
+    *first = word;
+    Some(WORD + 1)
 }
 
 /// The byte that all of `bytes` are equal to.

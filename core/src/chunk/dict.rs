@@ -8,7 +8,7 @@ use super::plan::Plan;
 use crate::codec::Codec;
 
 /// The largest dictionary that C-Blosc2 reads.
-const MAX_LEN: usize = 32 << 10;
+pub(crate) const MAX_LEN: usize = 32 << 10;
 /// A dictionary smaller than this is not worth its bytes.
 const MIN_LEN: usize = 256;
 /// A dictionary takes at most this fraction of the chunk.

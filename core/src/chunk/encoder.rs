@@ -30,7 +30,7 @@ pub struct ChunkEncoder {
     registry: Registry,
     traits: CodecTraits,
     workers: PerWorker<BlockEncoder>,
-    /// Chunks are built here and copied out, so that what callers get takes no more memory than it needs.
+    /// Where chunks are built that are to take no more memory than they need.
     scratch: Vec<u8>,
     /// The filtered blocks, when they are needed together to train a dictionary.
     filtered: Vec<u8>,
@@ -92,10 +92,9 @@ impl ChunkEncoder {
         ctx: &ChunkContext<'_>,
         executor: &dyn Executor,
     ) -> Result<Vec<u8>, ChunkError> {
-        let mut scratch = self.take_scratch();
-        let chunk = self.encode_into_on(src, ctx, &mut scratch, executor).map(|_| scratch.as_slice().to_vec());
-        self.give_back_scratch(scratch);
-        chunk
+        let mut chunk = Vec::new();
+        self.encode_into_on(src, ctx, &mut chunk, executor)?;
+        Ok(chunk)
     }
 
     /// Encodes `src` and appends the chunk to `out`, which is left as it was when that fails. Returns the length of
@@ -112,15 +111,45 @@ impl ChunkEncoder {
         out: &mut Vec<u8>,
         executor: &dyn Executor,
     ) -> Result<usize, ChunkError> {
-        let base = out.len();
-        let plan = self.plan(src.len())?;
-        if self.stores(&plan) {
-            self.store(&plan, None, src, out);
-        } else if let Err(error) = self.append(&plan, src, ctx, executor, out) {
-            out.truncate(base);
-            return Err(error);
+        let mut scratch = self.take_scratch();
+        let room = grown(&mut scratch, self.max_encoded_len(src.len()));
+        let result = self.encode_to(src, ctx, room, executor);
+        if let Ok(len) = &result {
+            out.extend_from_slice(&scratch[..*len]);
         }
-        Ok(out.len() - base)
+        self.give_back_scratch(scratch);
+        result
+    }
+
+    /// The most that a chunk of `nbytes` bytes takes: what it takes when it is stored.
+    pub fn max_encoded_len(&self, nbytes: usize) -> usize {
+        let header = match self.params.format {
+            ChunkFormat::Blosc2 | ChunkFormat::Early => ChunkHeader::EXTENDED_LEN,
+            ChunkFormat::Blosc1 => ChunkHeader::MIN_LEN,
+        };
+        nbytes.saturating_add(header)
+    }
+
+    /// Encodes `src` into the front of `dst` without a copy in between; returns the length of the chunk. What is
+    /// behind it in `dst` afterwards does not matter, nor what was there before.
+    ///
+    /// # Errors
+    /// [`ChunkError::Destination`] when `dst` is shorter than [`max_encoded_len`](ChunkEncoder::max_encoded_len) says.
+    pub fn encode_to(
+        &mut self,
+        src: &[u8],
+        ctx: &ChunkContext<'_>,
+        dst: &mut [u8],
+        executor: &dyn Executor,
+    ) -> Result<usize, ChunkError> {
+        let plan = self.plan(src.len())?;
+        let (expected, found) = (self.max_encoded_len(src.len()), dst.len());
+        let dst = dst.get_mut(..expected).ok_or(ChunkError::Destination { expected, found })?;
+        if self.stores(&plan) {
+            Ok(self.store(&plan, None, src, dst))
+        } else {
+            self.write(&plan, src, ctx, executor, dst)
+        }
     }
 
     /// A chunk of `nbytes` bytes that are all one value; see [`special_chunk`] for the errors.
@@ -128,10 +157,9 @@ impl ChunkEncoder {
         special_chunk(value, nbytes, self.params.typesize, self.plan(nbytes)?.blocksize)
     }
 
+    /// A buffer with whatever it held before.
     pub(super) fn take_scratch(&mut self) -> Vec<u8> {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
-        scratch
+        std::mem::take(&mut self.scratch)
     }
 
     pub(super) fn give_back_scratch(&mut self, scratch: Vec<u8>) {
@@ -144,18 +172,6 @@ impl ChunkEncoder {
             return Err(ChunkError::Limit { what, limit, found: nbytes });
         }
         Ok(Plan::new(&self.params, &self.traits, nbytes))
-    }
-
-    fn header_len(&self) -> usize {
-        match self.params.format {
-            ChunkFormat::Blosc2 | ChunkFormat::Early => ChunkHeader::EXTENDED_LEN,
-            ChunkFormat::Blosc1 => ChunkHeader::MIN_LEN,
-        }
-    }
-
-    /// The most that a chunk of `nbytes` bytes may take: what it takes when it is stored.
-    fn most(&self, nbytes: usize) -> usize {
-        self.header_len() + nbytes
     }
 
     /// Whether the data is stored without trying to compress it.
@@ -198,9 +214,9 @@ impl ChunkEncoder {
         }
     }
 
-    /// Appends the chunk that holds `src` as it is. `tried` is the header of the attempt to compress it, if there was
+    /// Writes the chunk that holds `src` as it is. `tried` is the header of the attempt to compress it, if there was
     /// one: C-Blosc2 keeps its flags then and clears them otherwise, and Blosc 1 always keeps them.
-    fn store(&self, plan: &Plan, tried: Option<ChunkHeader>, src: &[u8], out: &mut Vec<u8>) {
+    fn store(&self, plan: &Plan, tried: Option<ChunkHeader>, src: &[u8], dst: &mut [u8]) -> usize {
         let mut header = tried.unwrap_or_else(|| {
             let mut header = self.header(plan, self.params.filters);
             if self.params.format == ChunkFormat::Blosc2 {
@@ -212,51 +228,45 @@ impl ChunkEncoder {
         // C-Blosc2 forgets this one and cannot read its own chunk.
         header.blosc2_flags &= !flag2::DICT;
         header.cbytes = header.header_len() + src.len();
-        out.reserve(header.cbytes);
-        header.write_to(out);
-        out.extend_from_slice(src);
+        let (head, body) = dst.split_at_mut(header.header_len());
+        head.copy_from_slice(&header.to_bytes());
+        body.copy_from_slice(src);
+        header.cbytes
     }
 
-    /// Appends a chunk of compressed blocks, or whatever it turns out to be better off as.
-    fn append(
+    /// Writes a chunk of compressed blocks, or whatever it turns out to be better off as; `dst` is as long as a stored
+    /// one. Returns its length.
+    fn write(
         &mut self,
         plan: &Plan,
         src: &[u8],
         ctx: &ChunkContext<'_>,
         executor: &dyn Executor,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ChunkError> {
-        let base = out.len();
+        dst: &mut [u8],
+    ) -> Result<usize, ChunkError> {
         let mut header = self.header(plan, self.slots(plan));
-        let most = self.most(src.len());
-        out.resize(base + header.block_starts_end(), 0);
-        let outcome = {
-            let header_len = header.header_len();
-            let mut out = Output { bytes: &mut *out, base, header_len, most };
-            self.append_blocks(plan, src.chunks(plan.blocksize).enumerate(), ctx, executor, &mut header, &mut out)?
+        let header_len = header.header_len();
+        let Some(mut out) = Output::new(dst, header_len, header.block_starts_end()) else {
+            return Ok(self.store(plan, Some(header), src, dst));
         };
+        let blocks = src.chunks(plan.blocksize).enumerate();
+        let outcome = self.write_blocks(plan, blocks, ctx, executor, &mut header, &mut out)?;
+        header.cbytes = out.len();
         match outcome {
-            Outcome::TooLong => {
-                out.truncate(base);
-                self.store(plan, Some(header), src, out);
-            }
+            Outcome::TooLong => return Ok(self.store(plan, Some(header), src, dst)),
             Outcome::Done { zero } if zero && header.is_extended() && self.zeros_decode_to_zeros(src) => {
                 // Only the header remains; its flags still tell how the chunk was made.
                 header.blosc2_flags |= SpecialKind::Zero.bits();
-                header.cbytes = header.header_len();
-                out.truncate(base);
-                header.write_to(out);
+                header.cbytes = header_len;
             }
-            Outcome::Done { .. } => {
-                header.cbytes = out.len() - base;
-                out[base..base + header.header_len()].copy_from_slice(&header.to_bytes());
-            }
+            Outcome::Done { .. } => {}
         }
-        Ok(())
+        dst[..header_len].copy_from_slice(&header.to_bytes());
+        Ok(header.cbytes)
     }
 
-    /// Appends the dictionary, if there is to be one, and the blocks; notes the dictionary in `header`.
-    pub(super) fn append_blocks<'s>(
+    /// Writes the dictionary, if there is to be one, and the blocks; notes the dictionary in `header`.
+    pub(super) fn write_blocks<'s>(
         &mut self,
         plan: &Plan,
         blocks: impl ExactSizeIterator<Item = (usize, &'s [u8])> + Clone + Send,
@@ -285,8 +295,9 @@ impl ChunkEncoder {
         if let Some(dict) = &dict {
             header.blosc2_flags |= flag2::DICT;
             // "int32 size, then the dictionary"; at most 32 KiB.
-            out.bytes.extend_from_slice(&(dict.len() as u32).to_le_bytes());
-            out.bytes.extend_from_slice(dict);
+            if !out.push(&(dict.len() as u32).to_le_bytes()) || !out.push(dict) {
+                return Ok(Outcome::TooLong);
+            }
             job.dict = Some(dict);
         }
         let mut rest = filtered;

@@ -4,6 +4,8 @@
 //! decoded length followed by what the codec made of it, or by the bytes themselves when that is not shorter.
 
 use super::assemble::{Outcome, Output};
+use super::block_encoder::grown;
+use super::dict;
 use super::map::WORD;
 use super::plan::Plan;
 use super::{ChunkContext, ChunkEncoder, ChunkError, ChunkFormat, ChunkHeader};
@@ -60,34 +62,37 @@ impl ChunkEncoder {
             return Ok(self.keep_blocks(&plan, &blocks, most));
         }
         let mut bytes = self.take_scratch();
-        let result = self.fill_blocks(&plan, &blocks, ctx, executor, &mut bytes);
-        let chunk = result.map(|()| bytes.as_slice().to_vec());
+        // A dictionary may come on top.
+        let room = grown(&mut bytes, most.saturating_add(WORD + dict::MAX_LEN));
+        let result = self.write_variable(&plan, &blocks, ctx, executor, room);
+        let chunk = result.map(|len| bytes[..len].to_vec());
         self.give_back_scratch(bytes);
         chunk
     }
 
-    fn fill_blocks(
+    /// Returns the length of the chunk.
+    fn write_variable(
         &mut self,
         plan: &Plan,
         blocks: &[&[u8]],
         ctx: &ChunkContext<'_>,
         executor: &dyn Executor,
-        bytes: &mut Vec<u8>,
-    ) -> Result<(), ChunkError> {
+        bytes: &mut [u8],
+    ) -> Result<usize, ChunkError> {
         let mut header = self.header(plan, self.params().filters);
         let header_len = header.header_len();
-        bytes.resize(header.block_starts_end(), 0);
-        let most = i32::MAX as usize;
-        let mut out = Output { bytes, base: 0, header_len, most };
-        let outcome =
-            self.append_blocks(plan, blocks.iter().copied().enumerate(), ctx, executor, &mut header, &mut out)?;
-        if let Outcome::TooLong = outcome {
-            let (what, limit) = ("chunk of variable-length blocks", most);
-            return Err(ChunkError::Limit { what, limit, found: bytes.len() });
+        let (limit, found) = (i32::MAX as usize, bytes.len());
+        let too_long = || ChunkError::Limit { what: "chunk of variable-length blocks", limit, found };
+        let most = found.min(limit);
+        let bytes = &mut bytes[..most];
+        let mut out = Output::new(bytes, header_len, header.block_starts_end()).ok_or_else(too_long)?;
+        let blocks = blocks.iter().copied().enumerate();
+        if let Outcome::TooLong = self.write_blocks(plan, blocks, ctx, executor, &mut header, &mut out)? {
+            return Err(too_long());
         }
-        header.cbytes = bytes.len();
+        header.cbytes = out.len();
         bytes[..header_len].copy_from_slice(&header.to_bytes());
-        Ok(())
+        Ok(header.cbytes)
     }
 
     /// A chunk of blocks that are neither filtered nor compressed, which needs no plugin.

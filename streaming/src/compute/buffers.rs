@@ -34,18 +34,6 @@ impl Buffers {
         Buffer { bytes, len, home: Arc::downgrade(&self.shelf) }
     }
 
-    /// An empty buffer that may have room already.
-    pub(crate) fn empty(&self) -> Vec<u8> {
-        let mut bytes = self.pop().unwrap_or_default();
-        bytes.clear();
-        bytes
-    }
-
-    /// Shares what was made in an [`empty`](Self::empty) buffer, which returns here when nobody has it any more.
-    pub(crate) fn share(&self, bytes: Vec<u8>) -> Bytes {
-        Buffer { len: bytes.len(), bytes, home: Arc::downgrade(&self.shelf) }.into()
-    }
-
     fn pop(&self) -> Option<Vec<u8>> {
         self.shelf.free.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
@@ -63,6 +51,13 @@ pub(crate) struct Buffer {
     len: usize,
     /// Weak, so that a buffer somebody holds on to does not keep the others alive.
     home: Weak<Shelf>,
+}
+
+impl Buffer {
+    /// Leaves only the first `len` bytes.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
 }
 
 impl Deref for Buffer {
@@ -134,13 +129,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_into_room_is_shared() {
+    fn a_part_is_shared_and_all_of_it_returns() {
         let buffers = Buffers::new(1);
-        let mut written = buffers.empty();
-        written.extend_from_slice(b"chunk");
-        let address = written.as_ptr();
-        assert_eq!(buffers.share(written), "chunk");
-        let again = buffers.empty();
-        assert_eq!((again.as_ptr(), again.len()), (address, 0));
+        let mut taken = buffers.take(9);
+        taken[..5].copy_from_slice(b"chunk");
+        taken.truncate(5);
+        taken.truncate(7);
+        assert_eq!(Bytes::from(taken), "chunk");
+        assert_eq!(buffers.take(9)[..5], *b"chunk");
     }
 }

@@ -40,8 +40,8 @@ where
     }
     for i in 0..reader.nchunks() {
         let chunk = reader.encoded_chunk(i).await?;
-        if let Some((part, bytes)) = machine.push(chunk.into())? {
-            append(target, part, bytes.into()).await?;
+        if let Some((part, bytes)) = machine.push(chunk)? {
+            append(target, part, bytes).await?;
         }
     }
     let (tail, header) = machine.finish()?;

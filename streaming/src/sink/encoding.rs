@@ -63,10 +63,12 @@ impl Workshop {
             let mut ctx = ChunkContext::numbered(number);
             ctx.item_size = Some(shared.params.typesize);
             ctx.nd = shared.geometry.as_deref();
-            let mut chunk = shared.buffers.empty();
-            encoder.encode_into_on(input.as_slice(), &ctx, &mut chunk, &pool.share())?;
+            let src = input.as_slice();
+            let mut chunk = shared.buffers.take(encoder.max_encoded_len(src.len()));
+            let len = encoder.encode_to(src, &ctx, &mut chunk, &pool.share())?;
+            chunk.truncate(len);
             shared.put_back(encoder);
-            Ok(Encoded { chunk: shared.buffers.share(chunk), input })
+            Ok(Encoded { chunk: chunk.into(), input })
         })
     }
 }

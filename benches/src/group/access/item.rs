@@ -3,7 +3,7 @@
 use super::super::{Schedule, Session, Subject};
 use super::{RACE, positions};
 use crate::matrix::Form;
-use crate::peer::{ChunkCodec, name, ours, pure};
+use crate::peer::{ChunkCodec, Slot, name, ours, pure};
 use crate::race::Lane;
 use crate::settings::{Codec, Filter, Settings};
 use crate::workload::{Source, Workload};
@@ -77,7 +77,7 @@ fn run_case(
         Settings { codec: case.codec, filter: case.filter, level: 5, threads: 1, typesize, block_size: None };
     let (mut ours, mut c, mut pure) =
         (ours::Chunks::new(&settings)?, session.c.chunks(&settings)?, pure::Chunks::new(&settings)?);
-    let mut chunk = Vec::new();
+    let mut chunk = Slot::default();
     c.compress(&workload.bytes, &mut chunk)?;
 
     let mut next = positions(CHUNK / typesize - case.count + 1);

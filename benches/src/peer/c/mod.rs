@@ -7,7 +7,7 @@ mod venv;
 
 use std::ffi::c_void;
 
-use super::ChunkCodec;
+use super::{ChunkCodec, Slot};
 use crate::settings::Settings;
 use crate::{Error, Result};
 pub use array::Array;
@@ -129,26 +129,24 @@ impl Chunks {
 }
 
 impl ChunkCodec for Chunks {
-    fn compress(&mut self, src: &[u8], dst: &mut Vec<u8>) -> Result<()> {
-        dst.clear();
-        dst.reserve(src.len() + ffi::MAX_OVERHEAD);
-        // SAFETY: the source is a live slice; the library writes at most the length it is given, which is no more
-        // than what the vector has reserved; the context is live and not shared.
+    fn compress(&mut self, src: &[u8], dst: &mut Slot) -> Result<()> {
+        let room = dst.room(src.len() + ffi::MAX_OVERHEAD);
+        // SAFETY: source and destination are live slices, and the library writes at most the length it is given; the
+        // context is live and not shared.
         let code = unsafe {
             (self.api.blosc2_compress_ctx)(
                 self.compress,
                 src.as_ptr().cast(),
                 int(src.len())?,
-                dst.as_mut_ptr().cast::<c_void>(),
-                int(src.len() + ffi::MAX_OVERHEAD)?,
+                room.as_mut_ptr().cast::<c_void>(),
+                int(room.len())?,
             )
         };
         let len = check("compress", code)?;
         if len == 0 {
             return Err(Error::new("C-Blosc2 could not compress into the buffer"));
         }
-        // SAFETY: the library has written `len` bytes, no more than it was allowed to.
-        unsafe { dst.set_len(len) };
+        dst.set_len(len);
         Ok(())
     }
 
