@@ -1,7 +1,10 @@
 //! Every built-in filter and codec keeps the promises that plugins of others are held to.
 
+use oxiblosc::plugins::codecs::Brotli;
 use oxiblosc_conformance::{CodecCheck, FilterCheck};
-use oxiblosc_core::{FilterId, Registry};
+use oxiblosc_core::codec::CodecTraits;
+use oxiblosc_core::registry::CodecInfo;
+use oxiblosc_core::{CodecId, FilterId, Registry};
 // The facade links the plugins.
 use oxiblosc as _;
 
@@ -29,4 +32,18 @@ fn codecs_keep_their_promises() {
     for entry in registry.codecs().filter(|e| e.info().traits.encode && e.info().id.0 < 32) {
         CodecCheck::new(registry, entry.info().id).run().unwrap().assert_passed();
     }
+}
+
+#[test]
+fn brotli_keeps_its_promises_in_a_slot_of_the_user() {
+    let mut registry = Registry::linked().unwrap().clone();
+    let info = CodecInfo {
+        id: CodecId(160),
+        name: "brotli",
+        provider: "a test",
+        traits: CodecTraits::PLAIN.high_ratio(),
+        overrides: false,
+    };
+    registry.add_codec(info, Box::new(Brotli)).unwrap();
+    CodecCheck::new(&registry, CodecId(160)).levels(&[0, 1, 5, 9]).run().unwrap().assert_passed();
 }

@@ -14,6 +14,7 @@ mod generated;
 mod grid;
 mod hdf5;
 mod matrix;
+mod nd_codecs;
 mod random;
 mod vl_blocks;
 mod worker;

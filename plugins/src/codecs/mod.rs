@@ -8,16 +8,22 @@
 //! | `snappy` | 3 | no | |
 //! | `zlib` | 4 | yes | deflate's levels |
 //! | `zstd` | 5 | yes | 1, 3, .. 15 and 22 |
+//! | `ndlz` | 32 | yes, blocks of 2 dimensions | |
+//! | `zfp_acc`, `zfp_prec`, `zfp_rate` | 33, 34, 35 | yes, blocks of 1 to 4 dimensions; lossy | |
+//! | [`Brotli`] | to be chosen | yes | brotli's qualities; 9 is 11 |
 //!
 //! A codec instance belongs to one worker and keeps its tables and contexts between streams; cloning one gives the
 //! clone tables of its own. Decoders write exactly as many bytes as the stream must have, whatever it says, and so
 //! cannot be made to allocate or to run on.
 
 mod blosclz;
+mod brotli;
 mod input;
 mod lz4;
+mod ndlz;
 mod snappy;
 mod wild;
+mod zfp;
 mod zlib;
 mod zstd;
 
@@ -25,7 +31,10 @@ mod zstd;
 mod testing;
 
 pub use blosclz::Blosclz;
+pub use brotli::Brotli;
 pub use lz4::{Lz4, Lz4Hc};
+pub use ndlz::Ndlz;
 pub use snappy::Snappy;
+pub use zfp::{Zfp, ZfpMode};
 pub use zlib::Zlib;
 pub use zstd::Zstd;
