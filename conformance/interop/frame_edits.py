@@ -31,6 +31,13 @@ def edit(*blobs, path, steps):
             schunk.delete_chunk(i)
         elif name == "vlmeta":
             schunk.vlmeta[f"v{i}"] = next(data)
+        elif name == "meta":
+            # In place: the content must not grow.
+            schunk.meta["m"] = bytes(next(data))
+        elif name == "reorder":
+            import numpy as np
+
+            schunk.reorder_offsets(np.arange(schunk.nchunks, dtype=np.int64)[::-1].copy())
         else:
             raise ValueError(name)
 

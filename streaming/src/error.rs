@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use oxiblosc_core::chunk::ChunkError;
-use oxiblosc_core::frame::{FrameError, FrameWriteError};
+use oxiblosc_core::frame::{ChecksumState, FrameError, FrameWriteError};
 use oxiblosc_core::registry::RegistryError;
 use thiserror::Error;
 
@@ -143,6 +143,12 @@ pub enum ReadError {
         /// What is wrong, with the name of the file.
         source: io::Error,
     },
+    /// The frame was to be checked while it is read, and has no checksums that would do.
+    #[error("the frame is not to be read unchecked: {state}")]
+    Checksums {
+        /// What its checksums are worth.
+        state: ChecksumState,
+    },
     /// The chunks are in files of their own, and the source is a single one.
     #[error("this is the index of a sparse frame: its chunks are in other files of the same directory")]
     Sparse,
@@ -178,7 +184,7 @@ impl From<ReadError> for io::Error {
             ReadError::Source(error) => return error,
             ReadError::ChunkFile { ref source, .. } => source.kind(),
             ReadError::OutOfRange { .. } => io::ErrorKind::InvalidInput,
-            ReadError::Frame(_) | ReadError::Decode { .. } => io::ErrorKind::InvalidData,
+            ReadError::Frame(_) | ReadError::Decode { .. } | ReadError::Checksums { .. } => io::ErrorKind::InvalidData,
             _ => io::ErrorKind::Other,
         };
         io::Error::new(kind, error)

@@ -13,6 +13,7 @@ mod frame_lengths;
 mod generated;
 mod grid;
 mod hdf5;
+mod integrity;
 mod matrix;
 mod nd_codecs;
 mod random;

@@ -7,7 +7,10 @@ use super::index::{ChunkEntry, is_special, special_of};
 use super::rules::{Accepted, Form, Offered};
 use super::sparse::{ChunkWrite, Target, index_file};
 use super::table::{Place, Table, check_len};
-use super::{Fingerprint, Frame, FrameError, FrameWriteError, Layout, Metalayers, SpecialPlacement};
+use super::{
+    ChecksumState, Fingerprint, Frame, FrameError, FrameWriteError, Layout, Metalayers, SpecialPlacement,
+    chunk_checksum,
+};
 use crate::chunk::{ChunkHeader, SpecialKind};
 use crate::registry::Registry;
 
@@ -48,6 +51,9 @@ pub enum Commit {
 /// [`FrameWriter`](super::FrameWriter) has no holes.
 ///
 /// A contiguous frame must be the last thing in its file: what follows it is overwritten.
+///
+/// Checksums are kept, if they are valid, and made for new chunks; outdated ones are removed. A fingerprint is removed:
+/// it would take reading the whole frame to make a new one, which is what a copy does.
 #[derive(Debug, Clone)]
 pub struct FrameEditor {
     table: Table,
@@ -77,6 +83,7 @@ impl FrameEditor {
     ///
     /// # Errors
     /// [`FrameWriteError::Layout`] for frames before 2.0.0-rc1: copy those into a new frame.
+    /// [`FrameWriteError::Checksums`] for frames whose header, index or trailer are not what their checksums say.
     pub fn new(frame: &Frame, registry: &Registry) -> Result<Self, FrameWriteError> {
         Self::with_placement(frame, SpecialPlacement::Index, registry)
     }
@@ -90,6 +97,9 @@ impl FrameEditor {
         let layout = frame.header().layout;
         if layout != Layout::Current {
             return Err(FrameWriteError::Layout { layout });
+        }
+        if *frame.checksums() == ChecksumState::Damaged {
+            return Err(FrameWriteError::Checksums);
         }
         let table = Table::of(frame, special, registry);
         let files = files_of(&table);
@@ -160,6 +170,24 @@ impl FrameEditor {
         self.table.learn(i, chunk)?;
         self.stored.insert(self.table.entry(i)?, chunk.cbytes as u64);
         Ok(())
+    }
+
+    /// Compares the bytes of chunk `i` as stored with their checksum, if the frame has checksums: before a chunk is made
+    /// of an old one, which would give damage a new checksum.
+    ///
+    /// # Errors
+    /// [`FrameError::ChunkChecksum`] when they differ.
+    pub fn check_chunk_bytes(&self, i: u64, chunk: &[u8]) -> Result<(), FrameWriteError> {
+        let offset = match self.entry(i)? {
+            ChunkEntry::Special(_) => return Ok(()),
+            ChunkEntry::Stored { offset } => Some(offset),
+            ChunkEntry::File { .. } => None,
+        };
+        let Some(expected) = self.table.stored_checksum(i) else { return Ok(()) };
+        match chunk_checksum(chunk) {
+            found if found == expected => Ok(()),
+            found => Err(FrameError::ChunkChecksum { chunk: i, offset, expected, found }.into()),
+        }
     }
 
     /// Settles the chunk size of an empty frame; otherwise its first chunk does.
@@ -308,8 +336,8 @@ impl FrameEditor {
     /// [`FrameWriteError::Metalayer`] when there is none of that name or the length differs.
     pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
         self.table.set_metalayer(name, content)?;
-        // A fingerprint covers the header.
-        self.trailer_changed |= self.table.trailer.fingerprint != Fingerprint::NONE;
+        // Fingerprint and checksums cover the header.
+        self.trailer_changed |= self.table.trailer.fingerprint != Fingerprint::NONE || self.table.has_checksums();
         Ok(())
     }
 
@@ -331,23 +359,23 @@ impl FrameEditor {
         let mut tail = Vec::new();
         let mut tail_at = self.end;
         if emptied {
-            tail = self.table.trailer_bytes()?;
             tail_at = header_len;
             self.table.header.cbytes = 0;
-        } else if self.index_changed {
+            tail = self.table.close(&[], tail_at, false, None)?;
+        } else if self.index_changed || (self.trailer_changed && self.table.has_checksums() && self.nchunks() > 0) {
+            // Checksums cover the index as it is in the file, which another writer may have encoded otherwise.
             tail = self.table.index_bytes()?;
-            tail.extend(self.table.trailer_bytes()?);
             // The index is found behind the chunks section, so that has to reach up to here.
             self.table.header.cbytes = check_len(self.end - header_len)?;
-        } else if self.trailer_changed && self.nchunks() == 0 {
-            tail = self.table.trailer_bytes()?;
-            tail_at = header_len;
+            let trailer = self.table.close(&tail, tail_at, false, None)?;
+            tail.extend(trailer);
         } else if self.trailer_changed {
-            // Between index and trailer there may be anything, so only the trailer has to be written again.
-            tail = self.table.trailer_bytes()?;
-        }
-        if !tail.is_empty() {
-            self.table.header.frame_len = tail_at + tail.len() as u64;
+            // Between index and trailer there may be anything, so only the trailer has to be written again; in an empty
+            // frame it follows the header.
+            if self.nchunks() == 0 {
+                tail_at = header_len;
+            }
+            tail = self.table.close(&[], tail_at, false, None)?;
         }
         let header = self.table.header_bytes();
         let mut patch = changed_part(&self.committed.header, &header);
@@ -366,7 +394,7 @@ impl FrameEditor {
     }
 
     fn commit_sparse(&mut self) -> Result<Commit, FrameWriteError> {
-        let index = index_file(&mut self.table)?;
+        let index = index_file(&mut self.table, None)?;
         let files = files_of(&self.table);
         let before = self.committed.files.union(&self.written);
         let remove = before.filter(|id| !files.contains(id)).copied().collect();
@@ -394,7 +422,8 @@ impl FrameEditor {
             Form::AsIs(len) => self.allocate(len as u64, None)?,
             Form::Bytes(bytes) => self.allocate(bytes.len() as u64, Some(bytes))?,
         };
-        self.table.put(i, entry, nbytes, vl_blocks, place);
+        let sum = write.as_ref().map_or(0, |write| self.table.checksum(write.bytes(offered.bytes())));
+        self.table.put(i, entry, nbytes, vl_blocks, sum, place);
         if let Some(old) = old {
             self.forget(old);
         }

@@ -458,6 +458,22 @@ pub enum FrameError {
         /// What is wrong with it.
         source: ChunkError,
     },
+    /// The bytes of a chunk are not those that its checksum was made for.
+    #[error(
+        "chunk {chunk}{}: its bytes have the XXH3-64 checksum {found:016x}, expected {expected:016x}: they are damaged, \
+         or were replaced in place by software that does not keep checksums",
+        At(*.offset)
+    )]
+    ChunkChecksum {
+        /// Number of the chunk.
+        chunk: u64,
+        /// Where it begins, from the start of the frame; `None` when it is in a file of its own.
+        offset: Option<u64>,
+        /// The checksum in the trailer.
+        expected: u64,
+        /// The checksum of the bytes.
+        found: u64,
+    },
     /// Bytes were handed to the reader that it did not ask for, or fewer than it asked for.
     #[error("the reader asked for bytes {start}..{end} and was not given them")]
     MissingBytes {
@@ -494,5 +510,13 @@ impl fmt::Display for Found {
             Some(byte) => write!(f, "{byte:#04x}"),
             None => f.write_str("the end"),
         }
+    }
+}
+
+struct At(Option<u64>);
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |offset| write!(f, " at offset {offset}"))
     }
 }

@@ -8,7 +8,7 @@ use super::header::{ChunkSize, FrameHeader, FrameType};
 use super::index::{ChunkEntry, Index, is_special, special_of};
 use super::layout::BitshuffleAge;
 use super::stored::special_chunk;
-use super::{Fingerprint, FrameError, Layout, Metalayers, Trailer};
+use super::{ChecksumState, Fingerprint, FrameError, Layout, Metalayers, Trailer, chunk_checksum};
 use crate::chunk::{ChunkContext, ChunkDecoder, ChunkHeader, SpecialKind};
 use crate::limits::Limits;
 
@@ -28,6 +28,7 @@ pub struct Frame {
     index: Index,
     /// The offsets in increasing order, each once; `None` when the index itself is in that order.
     sorted: Option<Vec<u64>>,
+    checksums: ChecksumState,
     limits: Limits,
 }
 
@@ -38,6 +39,7 @@ impl Frame {
         metalayers: Metalayers,
         trailer: Trailer,
         index: Index,
+        checksums: ChecksumState,
         limits: Limits,
     ) -> Result<Self, FrameError> {
         // Early frames stored 0 for some frames of fixed chunks, and all of them take the count from the index.
@@ -48,7 +50,7 @@ impl Frame {
         }
         check_entries(&header, &index)?;
         let sorted = sorted_offsets(&index);
-        Ok(Self { header, header_bytes, metalayers, trailer, index, sorted, limits })
+        Ok(Self { header, header_bytes, metalayers, trailer, index, sorted, checksums, limits })
     }
 
     /// The fixed part of the header.
@@ -74,6 +76,29 @@ impl Frame {
     /// The fingerprint in the trailer.
     pub fn fingerprint(&self) -> Fingerprint {
         self.trailer.fingerprint
+    }
+
+    /// The checksums of the chunks, and whether they are to be trusted.
+    pub fn checksums(&self) -> &ChecksumState {
+        &self.checksums
+    }
+
+    /// Compares the bytes of chunk `i` as stored with their checksum, if there is a valid one.
+    ///
+    /// # Errors
+    /// [`FrameError::ChunkChecksum`] when they differ.
+    pub fn check_chunk_bytes(&self, i: u64, chunk: &[u8]) -> Result<(), FrameError> {
+        let Some(expected) = self.checksums.valid().and_then(|checksums| checksums.chunk(i)) else { return Ok(()) };
+        // Chunks that are in the index alone have no bytes to check.
+        let offset = match self.entry(i)? {
+            ChunkEntry::Special(_) => return Ok(()),
+            ChunkEntry::Stored { offset } => Some(offset),
+            ChunkEntry::File { .. } => None,
+        };
+        match chunk_checksum(chunk) {
+            found if found == expected => Ok(()),
+            found => Err(FrameError::ChunkChecksum { chunk: i, offset, expected, found }),
+        }
     }
 
     /// Number of chunks.

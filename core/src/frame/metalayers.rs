@@ -192,6 +192,13 @@ impl Metalayers {
         1 + self.map_len() + 3 + contents
     }
 
+    /// Where the content called `name` begins in the section when written.
+    pub(super) fn content_at(&self, name: &str) -> Option<usize> {
+        let at = self.entries.iter().position(|(n, _)| **n == *name.as_bytes())?;
+        let before: usize = self.entries[..at].iter().map(|(_, value)| CONTENT_OVERHEAD + value.len()).sum();
+        Some(1 + self.map_len() + 3 + before + CONTENT_OVERHEAD)
+    }
+
     /// Whether the section can be written at all: its map and its end must be addressable.
     pub(super) fn check(&self, section: Section, start: usize) -> Result<(), FrameWriteError> {
         let len = start + self.section_len();

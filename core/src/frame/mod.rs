@@ -11,10 +11,12 @@
 //! needs and ends with a [`Frame`], which says where each chunk is.
 
 mod audit;
+mod checksums;
 mod early;
 mod editor;
 mod error;
 mod fields;
+mod fingerprint;
 #[expect(clippy::module_inception, reason = "the noun of this file is the frame")]
 mod frame;
 mod header;
@@ -34,8 +36,10 @@ mod write_error;
 mod writer;
 
 pub use audit::FrameAudit;
+pub use checksums::{ChecksumState, Checksums, chunk_checksum};
 pub use editor::{Commit, FrameEditor};
 pub use error::{ExpectedIndex, FrameError, Section};
+pub use fingerprint::{Fingerprint, FingerprintKind, Fingerprinter};
 pub use frame::Frame;
 pub use header::{ChunkSize, FrameHeader, FrameType};
 pub use index::ChunkEntry;
@@ -45,7 +49,7 @@ pub use opener::{FrameOpener, OpenStep};
 pub use params::{FrameParams, SpecialPlacement};
 pub use sequential::Sequential;
 pub use sparse::{ChunkWrite, INDEX_FILE, SparseWriter, Target, chunk_file_id, chunk_file_name};
-pub use trailer::{Fingerprint, Trailer};
+pub use trailer::Trailer;
 pub use value::{MetaValue, ValueError};
 pub use write_error::FrameWriteError;
 pub use writer::{FrameWriter, Placement};

@@ -9,7 +9,7 @@ use super::header::{ChunkSize, FIXED_LEN, FrameHeader, FrameType};
 use super::index::{Index, MIN_INDEX};
 use super::metalayers::Metalayers;
 use super::trailer::{TRAILER_TAIL, Trailer};
-use super::{FrameError, Layout};
+use super::{ChecksumState, Checksums, FrameError, Layout};
 use crate::chunk::{ChunkDecoder, ChunkHeader};
 use crate::limits::Limits;
 use crate::registry::Registry;
@@ -164,11 +164,16 @@ impl FrameOpener {
         } else {
             Metalayers::parse_header(&header_bytes, header.layout.min_header_len())?
         };
-        let trailer = match trailer.bytes {
-            Some(bytes) => Trailer::parse(&bytes, header.layout)?,
-            None => Trailer::default(),
+        let (index, index_bytes) = index;
+        let (trailer, checksums) = match trailer.bytes {
+            Some(bytes) => {
+                let trailer = Trailer::parse(&bytes, header.layout)?;
+                let sums = Checksums::examine(&header, &header_bytes, &index_bytes, index.len(), &trailer, &bytes);
+                (trailer, sums)
+            }
+            None => (Trailer::default(), ChecksumState::Absent),
         };
-        Frame::new(header, header_bytes, metalayers, trailer, index, self.limits).map(Some)
+        Frame::new(header, header_bytes, metalayers, trailer, index, checksums, self.limits).map(Some)
     }
 
     /// Where the trailer starts, and its bytes; early frames have none.
@@ -203,19 +208,20 @@ impl FrameOpener {
         Ok(bytes.map(|bytes| Located { start: end - len, bytes: Some(Bytes::copy_from_slice(&bytes)) }))
     }
 
+    /// The index, decoded and as it is in the file.
     fn index(
         &self,
         header: &FrameHeader,
         plan: &Plan,
         trailer_at: Option<u64>,
         want: &mut impl FnMut(Range<u64>) -> Option<Bytes>,
-    ) -> Result<Option<Index>, FrameError> {
+    ) -> Result<Option<(Index, Bytes)>, FrameError> {
         let at = plan.index_at;
         if header.nbytes == 0 {
             if header.layout == Layout::Early && at != header.frame_len {
                 return Err(FrameError::EarlyEnd { expected: at, found: header.frame_len });
             }
-            return Ok(Some(Index::EMPTY));
+            return Ok(Some((Index::EMPTY, Bytes::new())));
         }
         // Until the trailer is known, its tail is the least that the index must leave.
         let least_tail = if header.layout.has_trailer() { TRAILER_TAIL as u64 } else { 0 };
@@ -235,7 +241,8 @@ impl FrameOpener {
         let Some(bytes) = want(at..index_end) else { return Ok(None) };
         let limits = Limits { chunk_bytes: chunk.nbytes, ..self.limits };
         let mut decoder = ChunkDecoder::new(&self.registry).with_limits(limits);
-        Index::decode(&bytes, &chunk, count, at, &mut decoder).map(Some)
+        let index = Index::decode(&bytes, &chunk, count, at, &mut decoder)?;
+        Ok(Some((index, bytes)))
     }
 
     /// The bytes of a range, when they have been fed: a view of one piece, or pieced together.

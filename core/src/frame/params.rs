@@ -1,7 +1,7 @@
 //! What a new frame is to look like.
 
 use super::header::{ChunkSize, FrameHeader, FrameType, full_len};
-use super::{Frame, FrameWriteError, Layout, Metalayers, Section, Sequential};
+use super::{FingerprintKind, Frame, FrameWriteError, Layout, Metalayers, Section, Sequential};
 use crate::chunk::EncodeParams;
 use crate::id::CodecId;
 use crate::pipeline::FilterSlots;
@@ -37,6 +37,11 @@ pub struct FrameParams {
     /// Promise readers that see the frame only once, front to back, that its chunks lie in order without holes: adds
     /// the header metalayer [`Sequential::NAME`](super::Sequential::NAME) and implies [`SpecialPlacement::Stored`].
     pub sequential: bool,
+    /// Which fingerprint of the whole frame the trailer gets; none by default.
+    pub fingerprint: Option<FingerprintKind>,
+    /// Whether the trailer gets the metalayer [`Checksums::NAME`](super::Checksums::NAME), with a checksum of each chunk
+    /// and one of everything else.
+    pub checksums: bool,
 }
 
 impl FrameParams {
@@ -49,10 +54,13 @@ impl FrameParams {
             special: SpecialPlacement::default(),
             layout: Layout::Current,
             sequential: false,
+            fingerprint: None,
+            checksums: false,
         }
     }
 
-    /// Parameters for a copy of `frame`: with its metalayers, and with the promise if it carries one. (The
+    /// Parameters for a copy of `frame`: with its metalayers, and with the promise, the kind of fingerprint and the
+    /// checksums (unless they are outdated) if it carries them. (The
     /// variable-length metalayers are copied by [`FrameWriter::copy_vlmetalayers`](super::FrameWriter::copy_vlmetalayers).)
     ///
     /// Chunks can be copied as they are when the frame's [`bitshuffle_age`](super::Frame::bitshuffle_age) is
@@ -85,6 +93,8 @@ impl FrameParams {
             special: SpecialPlacement::Index,
             layout: Layout::Current,
             sequential,
+            fingerprint: FingerprintKind::from_u8(frame.fingerprint().kind),
+            checksums: frame.checksums().valid().is_some(),
         }
     }
 
@@ -106,6 +116,9 @@ impl FrameParams {
         let max_typesize = if early { 255 } else { i32::MAX as usize };
         let typesize = fits("type size", self.encode.typesize, 1, max_typesize)?;
         let block_size = fits("block size", self.encode.block_size.unwrap_or(0), 0, max_chunk)?;
+        if early && (self.fingerprint.is_some() || self.checksums) {
+            return Err(FrameWriteError::EarlyFeature { what: "trailer for fingerprint and checksums" });
+        }
         if early && chunk_size == 0 {
             // Readers of 2019 divide by it.
             return Err(FrameWriteError::EarlyFeature { what: "chunks of different sizes" });

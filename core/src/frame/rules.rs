@@ -20,6 +20,16 @@ pub(super) enum Offered<'a> {
     Special(SpecialKind, usize),
 }
 
+impl<'a> Offered<'a> {
+    /// The bytes handed in, if any.
+    pub(super) fn bytes(self) -> &'a [u8] {
+        match self {
+            Self::Chunk(bytes) => bytes,
+            Self::Special(..) => &[],
+        }
+    }
+}
+
 /// A chunk that a frame may take.
 pub(super) struct Accepted {
     /// Decoded bytes.

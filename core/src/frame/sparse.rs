@@ -6,7 +6,7 @@
 use super::header::FrameType;
 use super::rules::{Form, Offered};
 use super::table::{Place, Table, check_len};
-use super::{Frame, FrameParams, FrameWriteError, Layout};
+use super::{Fingerprint, Fingerprinter, Frame, FrameParams, FrameWriteError, Layout};
 use crate::chunk::{ChunkHeader, SpecialKind};
 use crate::registry::Registry;
 
@@ -66,6 +66,8 @@ impl ChunkWrite {
 pub struct SparseWriter {
     table: Table,
     next_id: u64,
+    /// Has digested the chunks so far.
+    fingerprint: Option<Fingerprinter>,
     finished: bool,
 }
 
@@ -78,7 +80,8 @@ impl SparseWriter {
         if params.layout != Layout::Current || params.sequential {
             return Err(FrameWriteError::Layout { layout: params.layout });
         }
-        Ok(Self { table: Table::new(params, FrameType::Sparse, registry)?, next_id: 0, finished: false })
+        let fingerprint = params.fingerprint.map(Fingerprinter::new);
+        Ok(Self { table: Table::new(params, FrameType::Sparse, registry)?, next_id: 0, fingerprint, finished: false })
     }
 
     /// Takes the next chunk and says which file to write; `None` when the index says it all.
@@ -126,7 +129,12 @@ impl SparseWriter {
             Form::Entry(_) | Form::Bytes(_) => return Err(FrameWriteError::Adopted { chunk: number }),
         };
         self.table.header.cbytes = check_len(self.cbytes() + len as u64)?;
-        self.table.put(number, entry, accepted.nbytes, accepted.vl_blocks, Place::Insert);
+        let stored = write.as_ref().map(|write| write.bytes(offered.bytes()));
+        let sum = stored.map_or(0, |bytes| self.table.checksum(bytes));
+        if let (Some(fingerprint), Some(bytes)) = (&mut self.fingerprint, stored) {
+            fingerprint.update(bytes);
+        }
+        self.table.put(number, entry, accepted.nbytes, accepted.vl_blocks, sum, Place::Insert);
         if write.is_some() {
             self.next_id = self.next_id.max(file + 1);
         }
@@ -171,7 +179,7 @@ impl SparseWriter {
     /// # Errors
     /// Those of [`FrameWriter::finish`](super::FrameWriter::finish).
     pub fn finish(&mut self) -> Result<Vec<u8>, FrameWriteError> {
-        let file = index_file(&mut self.table)?;
+        let file = index_file(&mut self.table, self.fingerprint.clone())?;
         self.finished = true;
         Ok(file)
     }
@@ -186,6 +194,11 @@ impl SparseWriter {
         self.table.header.nbytes
     }
 
+    /// The fingerprint in the trailer; [`Fingerprint::NONE`] when there is none, and until the frame is finished.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.table.trailer.fingerprint
+    }
+
     /// Bytes of all chunk files so far.
     pub fn cbytes(&self) -> u64 {
         self.table.header.cbytes
@@ -193,12 +206,13 @@ impl SparseWriter {
 }
 
 /// Header, index and trailer of a sparse frame.
-pub(super) fn index_file(table: &mut Table) -> Result<Vec<u8>, FrameWriteError> {
-    let mut tail = table.index_bytes()?;
-    tail.extend(table.trailer_bytes()?);
-    table.header.frame_len = u64::from(table.header.header_len) + tail.len() as u64;
+pub(super) fn index_file(table: &mut Table, fingerprint: Option<Fingerprinter>) -> Result<Vec<u8>, FrameWriteError> {
     table.header.cbytes = table.header.cbytes.max(least_cbytes(table.entries()));
+    let index = table.index_bytes()?;
+    let header_len = u64::from(table.header.header_len);
+    let trailer = table.close(&index, header_len, false, fingerprint)?;
     let mut out = table.header_bytes();
-    out.append(&mut tail);
+    out.extend(index);
+    out.extend(trailer);
     Ok(out)
 }

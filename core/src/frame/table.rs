@@ -7,7 +7,10 @@ use super::index::{self, ENTRY_LEN, Index};
 use super::metalayers::MAX_NAME_LEN;
 use super::rules::{Accepted, ChunkRules, Offered};
 use super::stored::stored_chunk;
-use super::{Fingerprint, Frame, FrameParams, FrameWriteError, Layout, Metalayers, Section, SpecialPlacement, Trailer};
+use super::{
+    Checksums, Fingerprint, Fingerprinter, Frame, FrameParams, FrameWriteError, Layout, Metalayers, Section,
+    Sequential, SpecialPlacement, Trailer, chunk_checksum,
+};
 use crate::chunk::{ChunkContext, ChunkEncoder, ChunkFormat, ChunkHeader, EncodeParams};
 use crate::id::CodecId;
 use crate::nd::ArrayMeta;
@@ -39,6 +42,8 @@ pub(super) struct Table {
     /// Decoded length of each chunk that is known, for chunks that differ in size; `None` for a new frame, in which no
     /// chunk is ever replaced.
     lens: Option<Vec<Option<u64>>>,
+    /// Checksum of each chunk, if the frame is to have them.
+    sums: Option<Vec<u64>>,
 }
 
 impl Table {
@@ -49,15 +54,21 @@ impl Table {
         registry: &Registry,
     ) -> Result<Self, FrameWriteError> {
         let header = params.header(frame_type)?;
+        let mut trailer = Trailer::new();
+        if params.checksums {
+            // Takes one of the sixteen places before anybody else does.
+            trailer.vlmetalayers.insert(Checksums::NAME, Bytes::new())?;
+        }
         Ok(Self {
             rules: ChunkRules::new(&header, params.special),
             header,
             metalayers: params.metalayers.clone(),
-            trailer: Trailer::new(),
+            trailer,
             registry: registry.clone(),
             entries: Vec::new(),
             last_len: 0,
             lens: None,
+            sums: params.checksums.then(Vec::new),
         })
     }
 
@@ -73,12 +84,18 @@ impl Table {
             Index::Table(entries) => entries.clone(),
         };
         let last = frame.nchunks().checked_sub(1).and_then(|last| frame.chunk_len(last));
+        let mut trailer = frame.trailer().clone();
+        if frame.checksums().valid().is_none() {
+            // They are worth nothing; valid ones are made anew.
+            trailer.vlmetalayers.remove(Checksums::NAME);
+        }
         Self {
             lens: Some(if header.chunk_size == ChunkSize::Variable { vec![None; entries.len()] } else { Vec::new() }),
             last_len: last.unwrap_or_default() as u64,
+            sums: frame.checksums().valid().map(|checksums| checksums.chunks().to_vec()),
             header,
             metalayers: frame.metalayers().clone(),
-            trailer: frame.trailer().clone(),
+            trailer,
             registry: registry.clone(),
             entries,
             rules,
@@ -158,8 +175,23 @@ impl Table {
         Ok(accepted)
     }
 
-    /// Puts an admitted chunk at `i`.
-    pub(super) fn put(&mut self, i: u64, entry: u64, nbytes: usize, vl_blocks: bool, place: Place) {
+    /// The checksum of a chunk to be stored, if there is a use for it.
+    pub(super) fn checksum(&self, chunk: &[u8]) -> u64 {
+        if self.sums.is_some() { chunk_checksum(chunk) } else { 0 }
+    }
+
+    /// The checksum of chunk `i`, if the frame has checksums.
+    pub(super) fn stored_checksum(&self, i: u64) -> Option<u64> {
+        self.sums.as_ref()?.get(usize::try_from(i).ok()?).copied()
+    }
+
+    /// Whether the frame has checksums.
+    pub(super) fn has_checksums(&self) -> bool {
+        self.sums.is_some()
+    }
+
+    /// Puts an admitted chunk at `i`, with its checksum.
+    pub(super) fn put(&mut self, i: u64, entry: u64, nbytes: usize, vl_blocks: bool, sum: u64, place: Place) {
         let at = (i as usize).min(self.entries.len());
         let old = if place == Place::Replace { self.chunk_len(i).unwrap_or_default() } else { 0 };
         let nbytes = nbytes as u64;
@@ -170,6 +202,12 @@ impl Table {
         match place {
             Place::Insert => self.entries.insert(at, entry),
             Place::Replace => self.entries[at] = entry,
+        }
+        if let Some(sums) = &mut self.sums {
+            match place {
+                Place::Insert => sums.insert(at, sum),
+                Place::Replace => sums[at] = sum,
+            }
         }
         if at + 1 == self.entries.len() {
             self.last_len = nbytes;
@@ -188,6 +226,9 @@ impl Table {
         let len = self.chunk_len(i)?;
         let at = self.at(i)?;
         let entry = self.entries.remove(at);
+        if let Some(sums) = &mut self.sums {
+            sums.remove(at);
+        }
         match self.rules.full_len() {
             // What was before the last chunk is whole.
             Some(full) if at == self.entries.len() => self.last_len = full,
@@ -228,6 +269,9 @@ impl Table {
             return Err(wrong("the last chunk is shorter than the others and must stay the last"));
         }
         self.entries = order.iter().map(|&from| self.entries[from as usize]).collect();
+        if let Some(sums) = &mut self.sums {
+            *sums = order.iter().map(|&from| sums[from as usize]).collect();
+        }
         if let Some(lens) = self.lens.as_mut().filter(|lens| lens.len() == order.len()) {
             *lens = order.iter().map(|&from| lens[from as usize]).collect();
         }
@@ -269,6 +313,10 @@ impl Table {
         if !self.header.layout.has_trailer() {
             return Err(FrameWriteError::EarlyFeature { what: "variable-length metalayers" });
         }
+        if name == Checksums::NAME {
+            let reason = "it is the name of the checksums, which are computed";
+            return Err(FrameWriteError::Metalayer { name: name.to_owned(), reason });
+        }
         let chunk = encode_vlmetalayer(name, content, &self.registry)?;
         self.trailer.vlmetalayers.insert(name, chunk)
     }
@@ -280,7 +328,7 @@ impl Table {
             return Err(FrameWriteError::EarlyFeature { what: "variable-length metalayers" });
         }
         let mut ours = self.trailer.vlmetalayers.clone();
-        for (name, chunk) in theirs.iter() {
+        for (name, chunk) in theirs.iter().filter(|(name, _)| name != Checksums::NAME) {
             ours.insert(&name, chunk.clone())?;
         }
         self.trailer.vlmetalayers = ours;
@@ -297,14 +345,62 @@ impl Table {
         index::encode(&self.entries, format, &self.registry)
     }
 
-    /// The trailer, if the layout has one. Whatever the old fingerprint vouched for is not what is written now.
-    pub(super) fn trailer_bytes(&mut self) -> Result<Vec<u8>, FrameWriteError> {
+    /// The trailer of a frame whose last bytes are `index` and this; what comes before them ends at `before`. Makes the
+    /// length in the header and everything that depends on it final, the promise included if there is one to be made.
+    ///
+    /// `fingerprint` has digested what lies between header and index. Without it there is none, as whatever the old one
+    /// vouched for is not what is written now.
+    pub(super) fn close(
+        &mut self,
+        index: &[u8],
+        before: u64,
+        promise: bool,
+        fingerprint: Option<Fingerprinter>,
+    ) -> Result<Vec<u8>, FrameWriteError> {
         if !self.header.layout.has_trailer() {
+            self.header.frame_len = before + index.len() as u64;
             return Ok(Vec::new());
         }
         self.trailer.fingerprint = Fingerprint::NONE;
+        self.put_checksums(fingerprint.as_ref())?;
         self.header.has_vlmetalayers = !self.trailer.vlmetalayers.is_empty();
-        self.trailer.to_bytes()
+        self.header.frame_len = before + (index.len() + self.trailer.written_len()) as u64;
+        // Again, with the length; it takes the same room.
+        self.put_checksums(fingerprint.as_ref())?;
+        if promise {
+            let FrameHeader { frame_len, nbytes, cbytes, .. } = self.header;
+            // It replaces the provisional one, which has the same length.
+            self.metalayers.insert(Sequential::NAME, Sequential { frame_len, nbytes, cbytes }.to_bytes())?;
+        }
+        let mut trailer = self.trailer.to_bytes()?;
+        let header = self.header_bytes();
+        if self.sums.is_some() {
+            Checksums::seal(&self.trailer, &header, index, &mut trailer);
+        }
+        if let Some(mut fingerprint) = fingerprint {
+            fingerprint.update(index);
+            fingerprint.update(&trailer[..trailer.len() - Fingerprint::LEN]);
+            fingerprint.update(&header);
+            self.trailer.fingerprint = fingerprint.finish();
+            Trailer::set_fingerprint(&mut trailer, self.trailer.fingerprint);
+        }
+        Ok(trailer)
+    }
+
+    fn put_checksums(&mut self, fingerprint: Option<&Fingerprinter>) -> Result<(), FrameWriteError> {
+        let Some(chunks) = &mut self.sums else { return Ok(()) };
+        let FrameHeader { frame_len, nbytes, cbytes, .. } = self.header;
+        let checksums = Checksums {
+            fingerprint: fingerprint.map_or(0, |f| f.kind().to_u8()),
+            frame_len,
+            nbytes,
+            cbytes,
+            metadata: 0,
+            chunks: std::mem::take(chunks),
+        };
+        let chunk = checksums.to_chunk();
+        *chunks = checksums.chunks;
+        self.trailer.vlmetalayers.insert(Checksums::NAME, chunk)
     }
 
     /// The header with its metalayers. An empty frame does not say its chunk size, as C-Blosc2 expects; unless it is an

@@ -8,7 +8,7 @@ use rmp::Marker;
 
 use super::error::Section;
 use super::fields::{array, put, u8_at, u32_at};
-use super::{FrameError, FrameWriteError, Layout, Metalayers};
+use super::{Fingerprint, FrameError, FrameWriteError, Layout, Metalayers};
 
 /// Bytes from the length field's marker to the end: `CE len D8 kind fingerprint`.
 pub(super) const TRAILER_TAIL: usize = 23;
@@ -18,36 +18,10 @@ pub(super) const MIN_TRAILER: usize = 2 + 10 + TRAILER_TAIL;
 const MIN_TRAILER_LEN: u64 = 2 + TRAILER_TAIL as u64;
 /// Trailer of a beta frame without user metadata: `94 01 C6 len`, and the tail.
 const MIN_BETA_TRAILER: u64 = MIN_TRAILER_LEN + 5;
+/// Where the section of the variable-length metalayers begins, behind `94 01`.
+const VL_SECTION_AT: usize = 2;
 /// "trailer_version": the one that C-Blosc2 writes since beta 3.
 const VERSION: u8 = 1;
-
-/// What a writer may store at the end of a frame to vouch for its contents.
-///
-/// The format document gives the kinds 1, 2 and 3 for digests of 32, 64 and 128 bits and leaves open what they digest;
-/// C-Blosc2 writes kind 0 and never looks at it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Fingerprint {
-    /// Kind: 0 none, 1 32 bits, 2 64 bits, 3 128 bits.
-    pub kind: u8,
-    /// The digest, left-justified.
-    pub digest: [u8; 16],
-}
-
-impl Fingerprint {
-    /// No fingerprint.
-    pub const NONE: Self = Self { kind: 0, digest: [0; 16] };
-    /// Bytes at the very end of a frame that a fingerprint occupies: `D8`, the kind, the digest.
-    pub const LEN: usize = 18;
-
-    /// The bytes at the very end of a frame.
-    pub fn to_bytes(self) -> [u8; Self::LEN] {
-        let mut out = [0; Self::LEN];
-        out[0] = Marker::FixExt16.to_u8();
-        out[1] = self.kind;
-        out[2..].copy_from_slice(&self.digest);
-        out
-    }
-}
 
 /// A parsed trailer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -116,6 +90,11 @@ impl Trailer {
             parsed.vlmetalayers = Metalayers::parse_trailer(&body)?;
         }
         Ok(parsed)
+    }
+
+    /// Where the content of a variable-length metalayer begins in the trailer when written.
+    pub(super) fn content_at(&self, name: &str) -> Option<usize> {
+        Some(VL_SECTION_AT + self.vlmetalayers.content_at(name)?)
     }
 
     /// Bytes of the trailer when written.

@@ -72,6 +72,9 @@ pub enum FrameWriteError {
         /// Bytes up to their end.
         len: usize,
     },
+    /// The frame to be edited is not what its checksums say.
+    #[error("header, index or trailer are not what the checksums of the frame say: copy what is left of it first")]
+    Checksums,
     /// A variable-length metalayer could not be compressed.
     #[error("variable-length metalayer {name:?}: {source}")]
     Vlmetalayer {

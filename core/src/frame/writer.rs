@@ -1,9 +1,9 @@
 //! Writing a contiguous frame, front to back.
 
-use super::header::{FrameHeader, FrameType};
+use super::header::FrameType;
 use super::rules::{Form, Offered};
 use super::table::{Place, Table, check_len};
-use super::{Frame, FrameParams, FrameWriteError, Sequential, SpecialPlacement};
+use super::{Fingerprint, Fingerprinter, Frame, FrameParams, FrameWriteError, Sequential, SpecialPlacement};
 use crate::chunk::SpecialKind;
 use crate::registry::Registry;
 
@@ -70,6 +70,8 @@ impl Placement {
 pub struct FrameWriter {
     table: Table,
     sequential: bool,
+    /// Has digested the chunks so far.
+    fingerprint: Option<Fingerprinter>,
     finished: bool,
 }
 
@@ -88,7 +90,8 @@ impl FrameWriter {
             params.special = SpecialPlacement::Stored;
         }
         let table = Table::new(&params, FrameType::Contiguous, registry)?;
-        Ok(Self { table, sequential: params.sequential, finished: false })
+        let fingerprint = params.fingerprint.map(Fingerprinter::new);
+        Ok(Self { table, sequential: params.sequential, fingerprint, finished: false })
     }
 
     /// The header: provisional until [`finish`](Self::finish), final afterwards, always of the same length.
@@ -127,7 +130,12 @@ impl FrameWriter {
             Form::Bytes(bytes) => (entry, bytes.len(), Placement::Replace { offset, bytes }),
         };
         self.table.header.cbytes = check_len(self.cbytes() + len as u64)?;
-        self.table.put(number, entry, accepted.nbytes, accepted.vl_blocks, Place::Insert);
+        let emitted = placement.bytes(offered.bytes());
+        let sum = if emitted.is_empty() { 0 } else { self.table.checksum(emitted) };
+        if let Some(fingerprint) = &mut self.fingerprint {
+            fingerprint.update(emitted);
+        }
+        self.table.put(number, entry, accepted.nbytes, accepted.vl_blocks, sum, Place::Insert);
         Ok(placement)
     }
 
@@ -173,14 +181,9 @@ impl FrameWriter {
     /// The index or the trailer cannot be encoded; more chunks may be pushed then.
     pub fn finish(&mut self) -> Result<Vec<u8>, FrameWriteError> {
         let mut tail = self.table.index_bytes()?;
-        tail.extend(self.table.trailer_bytes()?);
-        self.table.header.frame_len = self.header_len() + self.cbytes() + tail.len() as u64;
-        if self.sequential {
-            let FrameHeader { frame_len, nbytes, cbytes, .. } = self.table.header;
-            let promise = Sequential { frame_len, nbytes, cbytes };
-            // It replaces the provisional one, which has the same length.
-            self.table.metalayers.insert(Sequential::NAME, promise.to_bytes())?;
-        }
+        let before = self.header_len() + self.cbytes();
+        let trailer = self.table.close(&tail, before, self.sequential, self.fingerprint.clone())?;
+        tail.extend(trailer);
         self.finished = true;
         Ok(tail)
     }
@@ -203,6 +206,11 @@ impl FrameWriter {
     /// Bytes of the chunks section so far.
     pub fn cbytes(&self) -> u64 {
         self.table.header.cbytes
+    }
+
+    /// The fingerprint in the trailer; [`Fingerprint::NONE`] when there is none, and until the frame is finished.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.table.trailer.fingerprint
     }
 
     /// Bytes of the whole frame; 0 until it is finished.

@@ -12,6 +12,7 @@ use oxiblosc_core::frame::{Frame, FrameHeader, Metalayers};
 
 use crate::compute::block_on;
 use crate::error::ReadError;
+use crate::integrity::VerifyReport;
 use crate::reader::{self, ByteStream, ChunkStream, ReadOptions};
 use crate::source::{FileSource, RangeSource, SeekSource};
 
@@ -115,6 +116,14 @@ impl<S: RangeSource + 'static> FrameReader<S> {
     /// As [`FrameReader::items`](crate::FrameReader::items).
     pub fn items(&self, range: Range<u64>) -> Result<Bytes, ReadError> {
         block_on(self.as_async().items(range))
+    }
+
+    /// Reads all of the frame and compares it with everything that vouches for it.
+    ///
+    /// # Errors
+    /// As [`FrameReader::verify`](crate::FrameReader::verify).
+    pub fn verify(&self) -> Result<VerifyReport, ReadError> {
+        block_on(self.as_async().verify())
     }
 
     /// All decoded chunks in order, fetched and decoded ahead.

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
-use oxiblosc_core::frame::{BitshuffleAge, FrameParams, Sequential};
+use oxiblosc_core::frame::{BitshuffleAge, Checksums, FrameParams, Sequential};
 
 use super::{EditError, FileStore, Store};
 use crate::compute::block_on;
+use crate::error::ReadError;
 use crate::reader::{FrameReader, ReadOptions};
 use crate::sink::{Machine, Summary, WriteOptions};
 use crate::source::{FileSource, RangeSource};
@@ -16,6 +17,8 @@ use crate::target::{FileTarget, Part, SparseTarget, Target};
 
 /// Copies a frame chunk by chunk, without decoding them: with all metalayers, and without the holes and unused chunk
 /// files that editing has left. The target decides whether the copy is contiguous or sparse.
+///
+/// A fingerprint is made anew, and so are checksums, unless they are outdated; every chunk is compared with its checksum.
 ///
 /// Chunks of 2019, which no longer mean the same in a frame of today, are encoded again.
 ///
@@ -40,6 +43,8 @@ where
     }
     for i in 0..reader.nchunks() {
         let chunk = reader.encoded_chunk(i).await?;
+        // Damage must not get a checksum of its own.
+        frame.check_chunk_bytes(i, &chunk).map_err(ReadError::from)?;
         if let Some((part, bytes)) = machine.push(chunk)? {
             append(target, part, bytes).await?;
         }
@@ -83,7 +88,8 @@ where
         }
     }
     for name in reader.vlmetalayer_names() {
-        if !options.vlmetalayers.iter().any(|(n, _)| *n == name)
+        if name != Checksums::NAME
+            && !options.vlmetalayers.iter().any(|(n, _)| *n == name)
             && let Some(content) = reader.vlmetalayer(&name).await?
         {
             options = options.vlmetalayer(name, content);

@@ -351,6 +351,7 @@ impl<S: Store> FrameEditor<S> {
         if (bytes.len() as u64) < expected {
             return Err(FrameError::ChunkFile { chunk: i, expected, found: bytes.len() as u64 }.into());
         }
+        self.editor.check_chunk_bytes(i, &bytes)?;
         Ok(bytes)
     }
 

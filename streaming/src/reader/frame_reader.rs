@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use oxiblosc_core::Registry;
-use oxiblosc_core::frame::{Frame, FrameHeader, FrameOpener, Metalayers, OpenStep};
+use oxiblosc_core::frame::{ChecksumState, Frame, FrameHeader, FrameOpener, Metalayers, OpenStep};
 use oxiblosc_core::nd::ArrayMeta;
 
 use super::decoding::Decoding;
 use super::shared::{ReadAhead, Shared};
-use super::{ByteStream, ChunkStream, ReadOptions};
+use super::{ByteStream, ChecksumPolicy, ChunkStream, ReadOptions};
 use crate::error::ReadError;
+use crate::integrity::{self, VerifyReport};
 use crate::source::RangeSource;
 
 /// How much is asked for first: the header of nearly every frame, and all of a small one.
@@ -65,6 +66,14 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             None => Registry::linked()?.clone(),
         };
         let frame = open_frame(&source, options.start, &registry, options.limits).await?;
+        let checksums = frame.checksums();
+        match options.checksums {
+            ChecksumPolicy::Ignore => {}
+            ChecksumPolicy::Check if *checksums != ChecksumState::Damaged => {}
+            _ if checksums.valid().is_some() => {}
+            _ => return Err(ReadError::Checksums { state: checksums.clone() }),
+        }
+        let checked = options.checksums != ChecksumPolicy::Ignore && checksums.valid().is_some();
         let pool = options.pool.unwrap_or_default();
         let ahead = ReadAhead {
             chunks: options.chunks_ahead.unwrap_or((2 * pool.threads() + 1).max(32)).max(1),
@@ -81,6 +90,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             frame,
             decoding: Arc::new(decoding),
             ahead,
+            checked,
             starts: Mutex::new(None),
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -167,14 +177,19 @@ impl<S: RangeSource + 'static> FrameReader<S> {
     /// # Errors
     /// When it is damaged.
     pub async fn vlmetalayer(&self, name: &str) -> Result<Option<Bytes>, ReadError> {
-        if self.shared.frame.trailer().vlmetalayers.get(name).is_none() {
-            return Ok(None);
-        }
-        let (shared, wanted) = (Arc::clone(&self.shared), name.to_owned());
-        let decode = move || shared.decoding.with_decoder(|decoder| shared.frame.vlmetalayer(&wanted, decoder));
-        let result = self.shared.decoding.pool.spawn(decode).await;
-        let content = result.map_err(|panic| ReadError::MetalayerPanicked { name: name.to_owned(), panic })??;
-        Ok(content.map(Bytes::from))
+        self.shared.vlmetalayer(name).await
+    }
+
+    /// Reads all of the frame, decodes it, and compares it with everything that vouches for it: checksums, fingerprint,
+    /// lengths. Each byte of a contiguous frame whose chunks lie in order is read once, those of others twice when there
+    /// is a fingerprint.
+    ///
+    /// A frame that cannot be opened at all does not come this far: that is an error of opening it.
+    ///
+    /// # Errors
+    /// When the source fails. What is wrong with the frame is in the report.
+    pub async fn verify(&self) -> Result<VerifyReport, ReadError> {
+        integrity::verify(&self.shared).await
     }
 }
 

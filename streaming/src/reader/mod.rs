@@ -16,4 +16,4 @@ pub(crate) use shared::Shared;
 pub use ahead::ChunkStream;
 pub use byte_stream::ByteStream;
 pub use frame_reader::FrameReader;
-pub use options::ReadOptions;
+pub use options::{ChecksumPolicy, ReadOptions};

@@ -1,5 +1,7 @@
 //! How a frame is to be read.
 
+#[cfg(doc)]
+use oxiblosc_core::frame::ChecksumState;
 use oxiblosc_core::{Limits, Registry};
 
 use super::FrameReader;
@@ -30,6 +32,24 @@ pub struct ReadOptions {
     pub(super) chunks_ahead: Option<usize>,
     pub(super) bytes_ahead: usize,
     pub(super) start: u64,
+    pub(super) checksums: ChecksumPolicy,
+}
+
+/// What a reader does about the checksums of a frame.
+///
+/// C-Blosc2 and python-blosc2 edit frames without keeping checksums right. When they do, the checksums are
+/// [outdated](ChecksumState::Outdated), which is no damage; [`FrameReader::verify`] says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ChecksumPolicy {
+    /// They are not looked at.
+    #[default]
+    Ignore,
+    /// Every chunk is compared with its checksum before it is decoded, when the frame has checksums that are not
+    /// outdated. Chunks are then always read as a whole. A frame whose header, index or trailer do not agree with the
+    /// checksums is not opened.
+    Check,
+    /// As [`Check`](Self::Check), and a frame without valid checksums is not opened.
+    Require,
 }
 
 impl ReadOptions {
@@ -45,6 +65,7 @@ impl ReadOptions {
             chunks_ahead: None,
             bytes_ahead: Self::BYTES_AHEAD,
             start: 0,
+            checksums: ChecksumPolicy::default(),
         }
     }
 
@@ -83,6 +104,12 @@ impl ReadOptions {
     /// Where in the source the frame starts; 0 by default.
     pub fn start(mut self, offset: u64) -> Self {
         self.start = offset;
+        self
+    }
+
+    /// Whether chunks are compared with their checksums; not by default.
+    pub fn checksums(mut self, policy: ChecksumPolicy) -> Self {
+        self.checksums = policy;
         self
     }
 

@@ -116,7 +116,7 @@ impl<S: RangeSource> Shared<S> {
         };
         let wanted: usize = part.ranges.iter().map(Range::len).sum();
         // Reading half of a chunk takes as many requests again as reading all of it.
-        if span.end - span.start < WHOLE_BELOW || wanted > part.chunk_len / 2 {
+        if self.checked || span.end - span.start < WHOLE_BELOW || wanted > part.chunk_len / 2 {
             return Ok(Step::Chunk(span));
         }
         let block_size = match self.frame.header().block_size as usize {
@@ -141,7 +141,7 @@ impl<S: RangeSource> Shared<S> {
             Step::Chunk(span) => {
                 let bytes = bytes()?;
                 match self.exact(chunk, &bytes, &span)? {
-                    len if len <= bytes.len() => Step::Ready(Encoded::Chunk(bytes.slice(..len))),
+                    len if len <= bytes.len() => Step::Ready(Encoded::Chunk(self.check(chunk, bytes.slice(..len))?)),
                     len => Step::Chunk(span.start..span.start + len as u64),
                 }
             }

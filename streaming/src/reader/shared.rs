@@ -27,6 +27,8 @@ pub(crate) struct Shared<S> {
     pub(crate) frame: Frame,
     pub(crate) decoding: Arc<Decoding>,
     pub(crate) ahead: ReadAhead,
+    /// Whether chunks are compared with their checksums.
+    pub(crate) checked: bool,
     /// Where chunks of varying length begin, once that has been asked for.
     pub(crate) starts: Mutex<Option<Arc<[u64]>>>,
 }
@@ -36,6 +38,20 @@ pub(crate) struct Shared<S> {
 pub(crate) struct ReadAhead {
     pub(crate) chunks: usize,
     pub(crate) bytes: usize,
+}
+
+impl<S: RangeSource + 'static> Shared<S> {
+    /// The decoded content of a variable-length metalayer.
+    pub(crate) async fn vlmetalayer(self: &Arc<Self>, name: &str) -> Result<Option<Bytes>, ReadError> {
+        if self.frame.trailer().vlmetalayers.get(name).is_none() {
+            return Ok(None);
+        }
+        let (shared, wanted) = (Arc::clone(self), name.to_owned());
+        let decode = move || shared.decoding.with_decoder(|decoder| shared.frame.vlmetalayer(&wanted, decoder));
+        let result = self.decoding.pool.spawn(decode).await;
+        let content = result.map_err(|panic| ReadError::MetalayerPanicked { name: name.to_owned(), panic })??;
+        Ok(content.map(Bytes::from))
+    }
 }
 
 impl<S: RangeSource> Shared<S> {
@@ -111,7 +127,7 @@ impl<S: RangeSource> Shared<S> {
                 let exact = bytes.and_then(|bytes| Ok((self.exact(chunk, &bytes, &span)?, bytes)));
                 match exact {
                     Ok((len, bytes)) if len <= bytes.len() => {
-                        results.insert(chunk, Ok(bytes.slice(..len)));
+                        results.insert(chunk, self.check(chunk, bytes.slice(..len)));
                     }
                     Ok((len, _)) => longer.push((chunk, span.start..span.start + len as u64)),
                     Err(e) => {
@@ -162,6 +178,15 @@ impl<S: RangeSource> Shared<S> {
             self.frame.check_chunk(chunk, &header)?;
         }
         Ok(header.cbytes)
+    }
+
+    /// All bytes of a chunk, if they are what the reader wants them to be.
+    pub(crate) fn check(&self, chunk: u64, bytes: Bytes) -> Result<Bytes, ReadError> {
+        if self.checked {
+            // On the executor's thread: it takes less time than copying the bytes.
+            self.frame.check_chunk_bytes(chunk, &bytes)?;
+        }
+        Ok(bytes)
     }
 
     pub(crate) fn decode_error(&self, chunk: u64, source: ChunkError) -> ReadError {

@@ -134,6 +134,8 @@ impl<T> FrameSink<T> {
         params.layout = options.layout;
         params.special = options.special;
         params.sequential = options.sequential;
+        params.fingerprint = options.fingerprint;
+        params.checksums = options.checksums;
         for (name, content) in options.metalayers {
             params.metalayers.insert(&name, content)?;
         }

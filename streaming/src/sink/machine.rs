@@ -106,10 +106,22 @@ impl Machine {
 
     /// What has been written; only right once the frame is finished.
     pub(crate) fn summary(&self) -> Summary {
-        let (nbytes, cbytes, frame_len) = match self {
-            Self::Contiguous(writer) => (writer.nbytes(), writer.cbytes(), writer.frame_len()),
-            Self::Sparse { writer, index_len, chunk_bytes } => (writer.nbytes(), *chunk_bytes, index_len + chunk_bytes),
-        };
-        Summary { chunks: self.nchunks(), nbytes, cbytes, frame_len }
+        let chunks = self.nchunks();
+        match self {
+            Self::Contiguous(writer) => Summary {
+                chunks,
+                nbytes: writer.nbytes(),
+                cbytes: writer.cbytes(),
+                frame_len: writer.frame_len(),
+                fingerprint: writer.fingerprint(),
+            },
+            Self::Sparse { writer, index_len, chunk_bytes } => Summary {
+                chunks,
+                nbytes: writer.nbytes(),
+                cbytes: *chunk_bytes,
+                frame_len: index_len + chunk_bytes,
+                fingerprint: writer.fingerprint(),
+            },
+        }
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures::io::{AsyncSeek, AsyncWrite};
 use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::{ChunkHeader, EncodeParams};
-use oxiblosc_core::frame::{Layout, SpecialPlacement};
+use oxiblosc_core::frame::{FingerprintKind, Layout, SpecialPlacement};
 
 use super::FrameSink;
 use crate::compute::Pool;
@@ -40,6 +40,8 @@ pub struct WriteOptions {
     pub(crate) special: SpecialPlacement,
     pub(crate) sequential: bool,
     pub(crate) layout: Layout,
+    pub(crate) fingerprint: Option<FingerprintKind>,
+    pub(crate) checksums: bool,
 }
 
 impl WriteOptions {
@@ -65,6 +67,8 @@ impl WriteOptions {
             special: SpecialPlacement::default(),
             sequential: false,
             layout: Layout::Current,
+            fingerprint: None,
+            checksums: false,
         }
     }
 
@@ -134,6 +138,22 @@ impl WriteOptions {
     /// Age of the layout: [`Layout::Current`] unless software of 2019 is to read the frame.
     pub fn layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
+        self
+    }
+
+    /// Ends the frame with a fingerprint, a digest of all its bytes; none by default, 128 bits by
+    /// `FingerprintKind::default()`. It is computed while the frame is written. Any edit removes it.
+    pub fn fingerprint(mut self, kind: impl Into<Option<FingerprintKind>>) -> Self {
+        self.fingerprint = kind.into();
+        self
+    }
+
+    /// Adds a checksum of each chunk and one of everything else to the trailer, 8 bytes each, which a reader can compare
+    /// as it reads ([`ReadOptions::checksums`](crate::ReadOptions::checksums)). Off by default.
+    ///
+    /// Together with a fingerprint they also tell a frame that other software has edited from one that is damaged.
+    pub fn checksums(mut self, checksums: bool) -> Self {
+        self.checksums = checksums;
         self
     }
 

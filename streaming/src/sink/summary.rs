@@ -1,5 +1,7 @@
 //! What has been written.
 
+use oxiblosc_core::frame::Fingerprint;
+
 /// What a finished sink has written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -12,6 +14,8 @@ pub struct Summary {
     pub cbytes: u64,
     /// Bytes of the frame: header, chunks, index and trailer; for a sparse frame, of all its files.
     pub frame_len: u64,
+    /// The fingerprint at the end of the frame; [`Fingerprint::NONE`] unless one was asked for.
+    pub fingerprint: Fingerprint,
 }
 
 impl Summary {

@@ -1,0 +1,124 @@
+//! What a verification has found.
+
+use std::fmt;
+
+use oxiblosc_core::frame::{ChecksumState, Fingerprint, FrameError};
+use thiserror::Error;
+
+use crate::error::ReadError;
+
+/// What a verification has found; see [`FrameReader::verify`](crate::FrameReader::verify).
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// Chunks looked at.
+    pub chunks: u64,
+    /// Decoded bytes of those that could be decoded.
+    pub nbytes: u64,
+    /// What the checksums are worth. [Outdated](ChecksumState::Outdated) ones are no finding: other software has edited
+    /// the frame, and nothing can be said about the chunks but whether they decode.
+    pub checksums: ChecksumState,
+    /// What the fingerprint says.
+    pub fingerprint: FingerprintCheck,
+    /// Everything that is wrong, chunks first and in order. Empty for a good frame.
+    pub findings: Vec<Finding>,
+}
+
+impl VerifyReport {
+    /// Whether nothing is wrong.
+    pub fn is_good(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    /// The numbers of the chunks with which something is wrong.
+    pub fn bad_chunks(&self) -> impl Iterator<Item = u64> {
+        self.findings.iter().filter_map(|finding| match finding {
+            Finding::Chunk { chunk, .. } => Some(*chunk),
+            _ => None,
+        })
+    }
+}
+
+/// What the fingerprint of a frame says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FingerprintCheck {
+    /// There is none.
+    Absent,
+    /// The frame has it: every byte is what it was.
+    Matches(Fingerprint),
+    /// The frame has another one, or could not be read to the end.
+    Differs,
+}
+
+/// Something that is wrong with a frame.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Finding {
+    /// A chunk cannot be read, differs from its checksum, is not what the frame says, or does not decode.
+    #[error("{source}")]
+    Chunk {
+        /// Number of the chunk.
+        chunk: u64,
+        /// What is wrong with it.
+        source: ReadError,
+    },
+    /// A variable-length metalayer does not decode.
+    #[error("{source}")]
+    Metalayer {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        source: ReadError,
+    },
+    /// The chunks do not add up to what the header says.
+    #[error(transparent)]
+    Totals(FrameError),
+    /// Header, index, trailer or the checksums themselves have changed since the checksums were made, and nothing says
+    /// that somebody has edited the frame.
+    #[error(
+        "header, index or trailer are not what the checksums say: they are damaged, or were changed in place by \
+         software that does not keep checksums"
+    )]
+    Metadata,
+    /// The frame does not have the fingerprint that is in its trailer.
+    #[error(
+        "the fingerprint of the frame is {found}, expected {expected}: the frame is damaged, or its header was changed \
+         in place by software that does not know of fingerprints"
+    )]
+    Fingerprint {
+        /// The one in the trailer.
+        expected: Fingerprint,
+        /// The one computed.
+        found: Fingerprint,
+    },
+    /// What stands at the very end of the frame is no fingerprint.
+    #[error("the last 18 bytes of the frame are no fingerprint: marker {marker:#04x}, kind {kind}, digest {digest}")]
+    NoFingerprint {
+        /// The first of the bytes, which is 0xd8.
+        marker: u8,
+        /// The kind: 0 for none, 1, 2 or 3.
+        kind: u8,
+        /// The rest, zeros for kind 0.
+        digest: Fingerprint,
+    },
+}
+
+/// A line for each finding, and one on the whole.
+impl fmt::Display for VerifyReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for finding in &self.findings {
+            writeln!(f, "{finding}")?;
+        }
+        write!(f, "{} chunks, {} bytes", self.chunks, self.nbytes)?;
+        match &self.checksums {
+            ChecksumState::Absent => {}
+            ChecksumState::Valid(_) => f.write_str(", with checksums")?,
+            state => write!(f, "; {state}")?,
+        }
+        match self.fingerprint {
+            FingerprintCheck::Matches(fingerprint) => write!(f, ", fingerprint {fingerprint}"),
+            _ => Ok(()),
+        }
+    }
+}
