@@ -3,18 +3,15 @@
 //! `OXIBLOSC_INTEROP_CASES` sets how many (2,000), `OXIBLOSC_INTEROP_SEED` where they start. A failure names the seed
 //! of its case, with which that case alone comes back: `OXIBLOSC_INTEROP_SEED=<seed> OXIBLOSC_INTEROP_CASES=1`.
 
-use std::env;
-
 use oxiblosc::core::chunk::SplitMode;
 use oxiblosc::core::{CodecId, FilterId};
 use serde_json::json;
 
 use crate::arrays::{self, Array};
 use crate::case::{CODECS, Case, decode, read_frame, write_frame};
-use crate::random::Random;
+use crate::random::{Random, seeds};
 use crate::worker::Worker;
 
-const SEED: u64 = 20_190_819;
 const CASES: u64 = 2000;
 
 const TYPESIZES: [usize; 21] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 32, 255, 256, 300];
@@ -31,18 +28,16 @@ struct Generated {
 #[test]
 fn combinations() {
     let Some(mut worker) = Worker::start() else { return };
-    let number = |name: &str, default| {
-        env::var(name).map_or(default, |value| value.parse().unwrap_or_else(|e| panic!("{name}: {value:?}: {e}")))
-    };
-    let (first, count) = (number("OXIBLOSC_INTEROP_SEED", SEED), number("OXIBLOSC_INTEROP_CASES", CASES));
+    let seeds = seeds(CASES);
     let arrays = arrays::NAMES.map(arrays::load);
     let mut skipped = 0;
-    for seed in first..first + count {
+    for seed in seeds.clone() {
         let generated = Generated::new(seed, &arrays);
         generated.ours_to_python(&mut worker);
         skipped += u64::from(!generated.python_to_ours(&mut worker));
     }
-    println!("{count} cases from seed {first}, {skipped} of them not written correctly by C-Blosc2");
+    let count = seeds.end - seeds.start;
+    println!("{count} cases from seed {}, {skipped} of them not written correctly by C-Blosc2", seeds.start);
     assert!(skipped <= count.div_ceil(4), "{skipped} of {count} cases could not be written by C-Blosc2");
 }
 

@@ -15,6 +15,7 @@ mod grid;
 mod hdf5;
 mod integrity;
 mod matrix;
+mod nd;
 mod nd_codecs;
 mod random;
 mod vl_blocks;

@@ -1,5 +1,21 @@
 //! Repeatable randomness.
 
+use std::env;
+use std::ops::Range;
+
+/// Where the seeds of a run start.
+const SEED: u64 = 20_190_819;
+
+/// The seeds of the cases of a test: `OXIBLOSC_INTEROP_CASES` of them (or as many as given), from
+/// `OXIBLOSC_INTEROP_SEED` on.
+pub(crate) fn seeds(cases: u64) -> Range<u64> {
+    let number = |name: &str, default| {
+        env::var(name).map_or(default, |value| value.parse().unwrap_or_else(|e| panic!("{name}: {value:?}: {e}")))
+    };
+    let first = number("OXIBLOSC_INTEROP_SEED", SEED);
+    first..first + number("OXIBLOSC_INTEROP_CASES", cases)
+}
+
 /// SplitMix64: small, fast, and the same everywhere.
 pub(crate) struct Random(u64);
 
@@ -33,7 +49,7 @@ impl Random {
 
     /// A number up to `max`, small ones as likely as large ones.
     pub(crate) fn spread(&mut self, max: usize) -> usize {
-        let bits = self.below(max.ilog2() as usize + 2) as u32;
+        let bits = self.below(max.checked_ilog2().map_or(1, |n| n as usize + 2)) as u32;
         self.below((1 << bits).min(max) + 1)
     }
 

@@ -101,8 +101,8 @@ type Decoded = (u64, Result<Bytes, ReadError>, Result<usize, ReadError>);
 async fn decode_group<S: RangeSource>(shared: &Shared<S>, group: Range<u64>) -> Result<Vec<Decoded>, ReadError> {
     let mut jobs = Vec::new();
     for (chunk, encoded) in shared.fetch_chunks(group).await? {
-        let job =
-            encoded.as_ref().ok().map(|bytes| shared.decoding.decode(bytes.clone(), shared.frame.chunk_context(chunk)));
+        let (decoding, context) = (&shared.decoding, shared.frame.chunk_context(chunk));
+        let job = encoded.as_ref().ok().map(|bytes| decoding.decode(bytes.clone(), context, &decoding.buffers));
         jobs.push((chunk, encoded, job));
     }
     let mut decoded = Vec::with_capacity(jobs.len());
