@@ -15,8 +15,10 @@ use crate::error::ReadError;
 use crate::reader::Shared;
 use crate::source::RangeSource;
 
-/// Encoded bytes that are asked for at once, at most one chunk more.
+/// Encoded bytes that are asked for at once, at most one chunk more...
 const GROUP_BYTES: u64 = 4 << 20;
+/// ... and the bytes they decode to.
+const GROUP_DECODED: usize = 32 << 20;
 const GROUP_CHUNKS: u64 = 256;
 /// Groups under way at a time.
 const GROUPS_AT_ONCE: usize = 2;
@@ -85,10 +87,12 @@ fn groups<S: RangeSource>(shared: &Shared<S>) -> impl Iterator<Item = Range<u64>
     let mut next = 0;
     std::iter::from_fn(move || {
         let first = next;
-        let mut bytes = 0;
-        while next < nchunks && next - first < GROUP_CHUNKS && bytes < GROUP_BYTES {
+        let (mut bytes, mut decoded) = (0, 0usize);
+        while next < nchunks && next - first < GROUP_CHUNKS && bytes < GROUP_BYTES && decoded < GROUP_DECODED {
             // An entry that makes no sense is an error when the group is read.
             bytes += shared.stored_span(next).ok().flatten().map_or(0, |span| span.end - span.start);
+            // Chunks that take next to nothing in the file may decode to gigabytes.
+            decoded = decoded.saturating_add(shared.frame.chunk_len(next).unwrap_or(GROUP_DECODED));
             next += 1;
         }
         (first < next).then_some(first..next)
