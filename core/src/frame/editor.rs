@@ -406,6 +406,13 @@ impl FrameEditor {
         Ok(Commit::Replace { index, remove })
     }
 
+    /// Goes back to an earlier copy of this editor; nothing may have been committed in between. What has been written
+    /// since is overwritten, or removed with the next commit.
+    pub fn roll_back(&mut self, to: Self) {
+        let (written, next_id) = (std::mem::take(&mut self.written), self.next_id);
+        *self = Self { written, next_id, ..to };
+    }
+
     fn settle(&mut self, header: Vec<u8>, frame_len: u64) {
         self.committed.header = header;
         self.end = frame_len;

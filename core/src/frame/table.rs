@@ -407,7 +407,7 @@ impl Table {
     /// array, which has a shape of chunks before it has any, and which C-Blosc2 could not enlarge otherwise.
     pub(super) fn header_bytes(&self) -> Vec<u8> {
         let mut header = self.header.clone();
-        let is_array = self.metalayers.get(ArrayMeta::NAME).is_some();
+        let is_array = [ArrayMeta::NAME, ArrayMeta::LEGACY_NAME].iter().any(|name| self.metalayers.get(name).is_some());
         if header.nbytes == 0 && header.chunk_size != ChunkSize::Variable && !is_array {
             header.chunk_size = ChunkSize::Unset;
         }

@@ -15,7 +15,7 @@ use oxiblosc_core::frame::{
     self, ChunkEntry, ChunkSize, ChunkWrite, Commit, Frame, FrameError, FrameOpener, FrameParams, Metalayers, OpenStep,
     Target,
 };
-use oxiblosc_core::nd::{ArrayMeta, Geometry};
+use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Geometry, NdError, Tiling};
 
 use super::{EditError, EditOptions, FileStore, Store};
 use crate::compute::Pool;
@@ -27,6 +27,9 @@ use crate::sink::WriteOptions;
 /// New data is encoded as the frame says, or as [`EditOptions::params`] do. A method that returns an error has changed
 /// nothing, except where it says otherwise. When the store fails to take a chunk, the next method says so and tries
 /// again.
+///
+/// Of an array (b2nd), chunks can be replaced here; what changes its shape is for
+/// [`NdEditor`](crate::nd::NdEditor), and [`commit`](FrameEditor::commit) refuses a frame that contradicts it.
 ///
 /// ```
 /// use oxiblosc_streaming::blocking::{FrameEditor, FrameReader, FrameWriter};
@@ -58,6 +61,7 @@ pub struct FrameEditor<S> {
     editor: frame::FrameEditor,
     encoder: ChunkEncoder,
     decoder: ChunkDecoder,
+    /// The shapes of an array that the frame holds and agrees with.
     geometry: Option<Geometry>,
     pool: Pool,
     typesize: usize,
@@ -97,15 +101,23 @@ impl<S: Store> FrameEditor<S> {
             None => Registry::linked()?.clone(),
         };
         let frame = open_frame(&store, &registry, &options.limits)?;
-        let params: EncodeParams = options.params.unwrap_or_else(|| FrameParams::like(&frame).encode);
-        let array = frame.metalayers().get(ArrayMeta::NAME);
+        let mut params: EncodeParams = options.params.unwrap_or_else(|| FrameParams::like(&frame).encode);
+        let array = array_in(frame.metalayers(), &FrameSizes::of(&frame));
+        // One that is damaged already may be repaired here.
+        let array = array.and_then(Result::ok);
+        let mut block_size = frame.header().block_size as usize;
+        if let Some(tiling) = array.as_ref().filter(|tiling| tiling.block_bytes() > 0) {
+            // C-Blosc2 takes for granted that the blocks of the chunks are those of the array.
+            block_size = tiling.block_bytes();
+            params.block_size = Some(block_size);
+        }
         Ok(Self {
             encoder: ChunkEncoder::new(&params, &registry).map_err(EditError::Params)?,
             decoder: ChunkDecoder::new(&registry).with_limits(options.limits),
-            geometry: array.and_then(|content| ArrayMeta::parse(content).ok()).map(|meta| meta.geometry),
+            geometry: array.map(|tiling| tiling.geometry().clone()),
             pool: options.pool.unwrap_or_default(),
             typesize: frame.typesize(),
-            block_size: frame.header().block_size as usize,
+            block_size,
             chunk_size: options.chunk_size,
             variable: frame.header().chunk_size == ChunkSize::Variable,
             editor: frame::FrameEditor::with_placement(&frame, options.special, &registry)?,
@@ -119,9 +131,9 @@ impl<S: Store> FrameEditor<S> {
     /// (and encoded again), then come new ones. When chunks differ in size, the bytes become chunks of their own.
     ///
     /// # Errors
-    /// What was appended before the error stays.
+    /// [`EditError::IsArray`]. What was appended before the error stays.
     pub fn append(&mut self, mut data: &[u8]) -> Result<(), EditError> {
-        self.check_committed()?;
+        self.check_bytes()?;
         while !data.is_empty() {
             let room = self.room()?;
             let (part, rest) = data.split_at(room.len.min(data.len()));
@@ -135,9 +147,9 @@ impl<S: Store> FrameEditor<S> {
     /// the number of bytes.
     ///
     /// # Errors
-    /// [`EditError::Store`] when `reader` fails too. What was appended before the error stays.
+    /// [`EditError::IsArray`]; [`EditError::Store`] when `reader` fails too. What was appended before the error stays.
     pub fn append_from(&mut self, mut reader: impl Read) -> Result<u64, EditError> {
-        self.check_committed()?;
+        self.check_bytes()?;
         let mut total = 0;
         let mut part = Vec::new();
         loop {
@@ -156,9 +168,10 @@ impl<S: Store> FrameEditor<S> {
     /// chunks that take next to no space.
     ///
     /// # Errors
-    /// When the bytes would not consist of whole items of that value.
+    /// [`EditError::IsArray`], and when the bytes would not consist of whole items of that value. What was appended
+    /// before the error stays.
     pub fn fill(&mut self, value: SpecialValue<'_>, mut nbytes: u64) -> Result<(), EditError> {
-        self.check_committed()?;
+        self.check_bytes()?;
         while nbytes > 0 {
             let room = self.room()?;
             let len = usize::try_from(nbytes).map_or(room.len, |n| n.min(room.len));
@@ -308,7 +321,15 @@ impl<S: Store> FrameEditor<S> {
     /// When there is none of that name, or the length differs.
     pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), EditError> {
         self.check_committed()?;
-        Ok(self.editor.set_metalayer(name, content)?)
+        self.editor.set_metalayer(name, content)?;
+        // Filters and codecs are told the new shape of an array from now on. Whether the frame agrees with it is seen
+        // when it is committed.
+        if let Some(geometry) = &mut self.geometry
+            && let Some(Ok(meta)) = ArrayMeta::find(self.editor.metalayers())
+        {
+            *geometry = meta.geometry;
+        }
+        Ok(())
     }
 
     /// The decoded bytes of chunk `i`, with all changes.
@@ -358,9 +379,11 @@ impl<S: Store> FrameEditor<S> {
     /// Makes all changes since the last commit take effect together.
     ///
     /// # Errors
-    /// The old frame is still there, or the new one already is; calling again goes on.
+    /// [`EditError::NoArray`] when chunks of an array were added or removed without regard to its shape. Otherwise the
+    /// old frame is still there, or the new one already is; calling again goes on.
     pub fn commit(&mut self) -> Result<(), EditError> {
         if self.unfinished.is_none() {
+            self.check_array()?;
             self.write_chunks()?;
             self.unfinished = Some(self.editor.commit()?);
         }
@@ -368,6 +391,28 @@ impl<S: Store> FrameEditor<S> {
             carry_out(&mut self.store, commit)?;
             self.unfinished = None;
         }
+        Ok(())
+    }
+
+    /// What to go back to should several changes not all succeed.
+    pub(crate) fn begin(&mut self) -> Result<Snapshot, EditError> {
+        // Whatever waits to be written when going back then belongs to what is taken back.
+        self.check_committed()?;
+        Ok(Snapshot { editor: self.editor.clone(), variable: self.variable, geometry: self.geometry.clone() })
+    }
+
+    /// Takes back all changes since [`begin`](Self::begin).
+    pub(crate) fn roll_back(&mut self, to: Snapshot) {
+        self.editor.roll_back(to.editor);
+        (self.variable, self.geometry) = (to.variable, to.geometry);
+        self.unwritten.clear();
+    }
+
+    /// Settles the chunk size of a frame without chunks, also of one whose chunks were to differ in size.
+    pub(crate) fn settle_chunk_size(&mut self, chunk_size: usize) -> Result<(), EditError> {
+        self.check_committed()?;
+        self.editor.set_chunk_size(chunk_size)?;
+        self.variable = false;
         Ok(())
     }
 
@@ -481,6 +526,20 @@ impl<S: Store> FrameEditor<S> {
     fn check_committed(&mut self) -> Result<(), EditError> {
         if self.unfinished.is_some() { Err(EditError::Uncommitted) } else { self.write_chunks() }
     }
+
+    /// Before bytes are appended.
+    fn check_bytes(&mut self) -> Result<(), EditError> {
+        if self.geometry.is_some() { Err(EditError::IsArray) } else { self.check_committed() }
+    }
+
+    /// What was an array must be one still.
+    fn check_array(&self) -> Result<(), EditError> {
+        if self.geometry.is_none() {
+            return Ok(());
+        }
+        let checked = array_in(self.editor.metalayers(), &self.sizes()).transpose();
+        checked.map(drop).map_err(EditError::NoArray)
+    }
 }
 
 impl<S> FrameEditor<S> {
@@ -515,18 +574,17 @@ impl<S> FrameEditor<S> {
         self.editor.metalayers()
     }
 
-    /// What the header says about the size of a block.
-    pub(crate) fn block_size(&self) -> usize {
-        self.block_size
+    /// What an array has to agree with.
+    pub(crate) fn sizes(&self) -> FrameSizes {
+        FrameSizes {
+            typesize: self.typesize as u64,
+            chunksize: self.chunk_size().unwrap_or(0) as u64,
+            blocksize: self.block_size as u64,
+            nchunks: self.nchunks(),
+        }
     }
 
-    /// Filters and codecs are told this shape from now on.
-    pub(crate) fn set_geometry(&mut self, geometry: Geometry) {
-        self.geometry = Some(geometry);
-    }
-
-    /// Shape and chunks of the array that the frame holds, if it holds one. Appending to the frame does not change the
-    /// shape.
+    /// Shape, chunks and blocks of the array that the frame holds, if it holds one and agrees with it.
     pub fn geometry(&self) -> Option<&Geometry> {
         self.geometry.as_ref()
     }
@@ -555,6 +613,18 @@ impl<S> fmt::Debug for FrameEditor<S> {
             .field("unwritten", &self.unwritten.len())
             .finish_non_exhaustive()
     }
+}
+
+/// An editor before several changes.
+pub(crate) struct Snapshot {
+    editor: frame::FrameEditor,
+    variable: bool,
+    geometry: Option<Geometry>,
+}
+
+/// The layout of the array whose metalayer is there, if the frame agrees with it.
+fn array_in(metalayers: &Metalayers, sizes: &FrameSizes) -> Option<Result<Tiling, NdError>> {
+    ArrayMeta::find(metalayers).map(|meta| meta.and_then(|meta| meta.tiling(sizes)))
 }
 
 /// How many bytes fit, and whether into a chunk that is there already.
@@ -592,6 +662,8 @@ fn carry_out(store: &mut impl Store, commit: &Commit) -> io::Result<()> {
         Commit::Replace { index, remove } => {
             store.sync()?;
             store.replace_index(index)?;
+            // What the old index refers to must stay until the new one is there for good.
+            store.sync()?;
             for &id in remove {
                 store.remove_chunk_file(id)?;
             }

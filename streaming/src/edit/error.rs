@@ -4,6 +4,7 @@ use std::io;
 
 use oxiblosc_core::chunk::ChunkError;
 use oxiblosc_core::frame::{FrameError, FrameWriteError};
+use oxiblosc_core::nd::NdError;
 use oxiblosc_core::registry::RegistryError;
 use thiserror::Error;
 
@@ -47,6 +48,12 @@ pub enum EditError {
     /// A commit has failed half-way; it must be called again before anything else is changed.
     #[error("the last commit has not succeeded yet: commit again first")]
     Uncommitted,
+    /// Bytes cannot be added at the end of an array, whose items are in the order of its chunks and blocks.
+    #[error("the frame is an array, which has no end to append to: change it as an array")]
+    IsArray,
+    /// The frame was an array, and would not be one any more.
+    #[error("the frame is an array and would contradict its shape: {0}")]
+    NoArray(#[source] NdError),
     /// The frame to be copied could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use oxiblosc_core::chunk::SpecialValue;
-use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Moved, NdError, Plan, Resize, Selection, Tiling};
+use oxiblosc_core::nd::{ArrayMeta, Moved, NdError, Plan, Resize, Selection, Tiling};
 
 use super::{ArrayError, NdBuffer};
 use crate::edit::{FileStore, FrameEditor, Store};
@@ -13,8 +13,7 @@ use crate::edit::{FileStore, FrameEditor, Store};
 /// Changes an array in a file, a directory or memory: items, shape, or both.
 ///
 /// All changes since the last [`commit`](NdEditor::commit) take effect together, with the next one; an editor that is
-/// dropped before leaves the array as it was. A method that fails on the way may have made a part of its change: commit
-/// only what has succeeded.
+/// dropped before leaves the array as it was. A method that returns an error has changed nothing.
 ///
 /// Chunks that are covered as a whole are not read first. Items that come in by growing are zero, always: C-Blosc2 lets
 /// items of a shape that was once larger reappear.
@@ -74,12 +73,7 @@ impl<S: Store> NdEditor<S> {
         let meta = ArrayMeta::find(editor.metalayers()).ok_or(ArrayError::NotAnArray)??;
         let legacy = editor.metalayers().get(ArrayMeta::NAME).is_none();
         let name = if legacy { ArrayMeta::LEGACY_NAME } else { ArrayMeta::NAME };
-        let tiling = meta.tiling(&FrameSizes {
-            typesize: editor.typesize() as u64,
-            chunksize: editor.chunk_size().unwrap_or(0) as u64,
-            blocksize: editor.block_size() as u64,
-            nchunks: editor.nchunks(),
-        })?;
+        let tiling = meta.tiling(&editor.sizes())?;
         Ok(Self { editor, meta, name, tiling })
     }
 
@@ -109,7 +103,7 @@ impl<S: Store> NdEditor<S> {
     /// When the selection does not fit the array or the items, or a chunk cannot be read or written.
     pub fn write(&mut self, selection: &Selection, items: &[u8]) -> Result<(), ArrayError> {
         let plan = Plan::new(&self.tiling, selection)?;
-        self.write_plan(&plan, items)
+        self.wholly(|array| array.write_plan(&plan, items))
     }
 
     /// Gives the array another shape of the same rank. Items whose index stays inside keep their values, new ones are
@@ -119,13 +113,15 @@ impl<S: Store> NdEditor<S> {
     /// When there can be no such array, or chunks at the old edge cannot be read or written.
     pub fn resize(&mut self, shape: &[u64]) -> Result<(), ArrayError> {
         let resize = Resize::new(&self.tiling, shape)?;
-        for stale in resize.stale() {
-            let mut chunk = self.chunk(stale.from)?;
-            if self.tiling.clear_beyond(&stale.extents, &mut chunk)? {
-                self.editor.update(stale.from, &chunk)?;
+        self.wholly(|array| {
+            for stale in resize.stale() {
+                let mut chunk = array.chunk(stale.from)?;
+                if array.tiling.clear_beyond(&stale.extents, &mut chunk)? {
+                    array.editor.update(stale.from, &chunk)?;
+                }
             }
-        }
-        self.reshape(&resize)
+            array.reshape(&resize)
+        })
     }
 
     /// Lengthens the array along an axis by `items`, which have its shape along all others.
@@ -148,16 +144,33 @@ impl<S: Store> NdEditor<S> {
         }
         let (resize, selection) = Resize::append(&self.tiling, axis, found.checked_div(row_bytes).unwrap_or(0))?;
         let plan = Plan::new(resize.after(), &selection)?;
-        self.reshape(&resize)?;
-        self.write_plan(&plan, items)
+        self.wholly(|array| {
+            array.reshape(&resize)?;
+            array.write_plan(&plan, items)
+        })
     }
 
     /// Makes all changes since the last commit take effect together.
+    ///
+    /// The old array is there until one write to the header, of shape and sizes, puts the new one in its place; see
+    /// [`Store`] for when that is one step. (Not when other metalayers before the one of the array fill a sector of the
+    /// disk, and not when no chunk is left: then the trailer is written with the header.)
     ///
     /// # Errors
     /// As [`FrameEditor::commit`]; calling again goes on.
     pub fn commit(&mut self) -> Result<(), ArrayError> {
         Ok(self.editor.commit()?)
+    }
+
+    /// Makes a change of many steps as a whole or not at all.
+    fn wholly(&mut self, change: impl FnOnce(&mut Self) -> Result<(), ArrayError>) -> Result<(), ArrayError> {
+        let before = (self.editor.begin()?, self.meta.clone(), self.tiling.clone());
+        let result = change(self);
+        if result.is_err() {
+            self.editor.roll_back(before.0);
+            (self.meta, self.tiling) = (before.1, before.2);
+        }
+        result
     }
 
     /// A decoded chunk, which has the size that the array gives it.
@@ -213,6 +226,10 @@ impl<S: Store> NdEditor<S> {
             order.extend(*next..*next + count);
             *next += count;
         }
+        if self.editor.nchunks() == 0 && next_fresh > 0 {
+            // C-Blosc2 says that the chunks of an array without any differ in size.
+            self.editor.settle_chunk_size(self.tiling.chunk_bytes())?;
+        }
         while self.editor.nchunks() < next_fresh {
             let end = self.editor.nchunks();
             self.editor.insert_special(end, SpecialValue::Zero, self.tiling.chunk_bytes())?;
@@ -220,7 +237,6 @@ impl<S: Store> NdEditor<S> {
         self.reorder(&order)?;
         self.meta.geometry = resize.after().geometry().clone();
         self.editor.set_metalayer(self.name, &self.meta.to_bytes()?)?;
-        self.editor.set_geometry(self.meta.geometry.clone());
         self.tiling = resize.after().clone();
         Ok(())
     }

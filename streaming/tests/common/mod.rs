@@ -1,6 +1,9 @@
 //! Data, frames, and writers and sources that behave as badly as they may.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod array;
+pub(crate) mod disk;
+
 use std::future::Future;
 use std::io::{self, SeekFrom};
 use std::ops::Range;

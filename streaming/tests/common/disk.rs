@@ -1,0 +1,173 @@
+//! A disk that remembers the order of what is done to it, and what a crash may leave of that.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use bytes::Bytes;
+use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id};
+use oxiblosc_streaming::edit::Store;
+
+use super::Random;
+
+/// What a disk writes at once.
+const SECTOR: usize = 512;
+
+/// A frame on a disk: a file, and the chunk files of a sparse frame.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Image {
+    pub(crate) file: Vec<u8>,
+    chunks: Option<BTreeMap<u32, Vec<u8>>>,
+}
+
+#[derive(Debug, Clone)]
+enum Action {
+    Write(u64, Vec<u8>),
+    Truncate(u64),
+    Sync,
+    WriteChunk(u32, Vec<u8>),
+    ReplaceIndex(Vec<u8>),
+    RemoveChunk(u32),
+}
+
+/// A disk and what has been done to it.
+#[derive(Debug)]
+pub(crate) struct Disk {
+    before: Image,
+    now: Image,
+    log: Vec<Action>,
+    /// How many actions still succeed.
+    pub(crate) left: usize,
+}
+
+impl Image {
+    pub(crate) fn contiguous(file: Vec<u8>) -> Self {
+        Self { file, chunks: None }
+    }
+
+    /// The sparse frame in a directory.
+    pub(crate) fn sparse(directory: &Path) -> Self {
+        let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+        let chunks = files.filter_map(|entry| {
+            let id = chunk_file_id(entry.file_name().to_str()?)?;
+            Some((id, fs::read(entry.path()).unwrap()))
+        });
+        Self { chunks: Some(chunks.collect()), file: fs::read(directory.join(INDEX_FILE)).unwrap() }
+    }
+
+    fn apply(&mut self, action: &Action) {
+        match action {
+            Action::Write(at, bytes) => self.file.write_at(*at, bytes).unwrap(),
+            Action::Truncate(size) => Store::truncate(&mut self.file, *size).unwrap(),
+            Action::Sync => {}
+            Action::WriteChunk(id, bytes) => {
+                self.chunks.get_or_insert_default().insert(*id, bytes.clone());
+            }
+            Action::ReplaceIndex(bytes) => self.file.clone_from(bytes),
+            Action::RemoveChunk(id) => {
+                self.chunks.get_or_insert_default().remove(id);
+            }
+        }
+    }
+
+    /// Applies what a crash lets through.
+    fn apply_in_part(&mut self, action: &Action, random: &mut Random) {
+        match action {
+            Action::Write(at, bytes) => {
+                // Any sectors, in any order.
+                let (mut at, mut rest) = (*at as usize, &bytes[..]);
+                while !rest.is_empty() {
+                    let (sector, behind) = rest.split_at(rest.len().min(SECTOR - at % SECTOR));
+                    if random.chance(2) {
+                        self.file.write_at(at as u64, sector).unwrap();
+                    }
+                    (at, rest) = (at + sector.len(), behind);
+                }
+            }
+            Action::WriteChunk(id, bytes) if random.chance(2) => {
+                let cut = random.below(bytes.len() as u64 + 1) as usize;
+                self.apply(&Action::WriteChunk(*id, bytes[..cut].to_vec()));
+            }
+            action if random.chance(2) => self.apply(action),
+            _ => {}
+        }
+    }
+}
+
+impl Disk {
+    pub(crate) fn new(image: Image) -> Self {
+        Self { before: image.clone(), now: image, log: Vec::new(), left: usize::MAX }
+    }
+
+    pub(crate) fn into_image(self) -> Image {
+        self.now
+    }
+
+    /// How much has been done.
+    pub(crate) fn actions(&self) -> usize {
+        self.log.len()
+    }
+
+    /// What a crash after some of the actions may leave: all that was done before the last of them that waited for the
+    /// disk, and any of what came later.
+    pub(crate) fn crash(&self, after: usize, random: &mut Random) -> Image {
+        let done = &self.log[..after];
+        let synced = done.iter().rposition(|action| matches!(action, Action::Sync)).map_or(0, |at| at + 1);
+        let mut image = self.before.clone();
+        done[..synced].iter().for_each(|action| image.apply(action));
+        done[synced..].iter().for_each(|action| image.apply_in_part(action, random));
+        image
+    }
+
+    fn act(&mut self, action: Action) -> io::Result<()> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| io::Error::other("the disk fails"))?;
+        self.now.apply(&action);
+        self.log.push(action);
+        Ok(())
+    }
+}
+
+impl Store for Disk {
+    fn size(&self) -> io::Result<u64> {
+        self.now.file.size()
+    }
+
+    fn read_at(&self, range: Range<u64>) -> io::Result<Bytes> {
+        self.now.file.read_at(range)
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.act(Action::Write(at, bytes.to_vec()))
+    }
+
+    fn truncate(&mut self, size: u64) -> io::Result<()> {
+        self.act(Action::Truncate(size))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.act(Action::Sync)
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.now.chunks.is_some()
+    }
+
+    fn read_chunk_file(&self, id: u32, range: Range<u64>) -> io::Result<Bytes> {
+        let chunk = self.now.chunks.as_ref().and_then(|chunks| chunks.get(&id));
+        chunk.ok_or(io::Error::from(io::ErrorKind::NotFound))?.read_at(range)
+    }
+
+    fn write_chunk_file(&mut self, id: u32, bytes: &[u8]) -> io::Result<()> {
+        self.act(Action::WriteChunk(id, bytes.to_vec()))
+    }
+
+    fn replace_index(&mut self, index: &[u8]) -> io::Result<()> {
+        self.act(Action::ReplaceIndex(index.to_vec()))
+    }
+
+    fn remove_chunk_file(&mut self, id: u32) -> io::Result<()> {
+        self.act(Action::RemoveChunk(id))
+    }
+}
