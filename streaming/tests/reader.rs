@@ -12,8 +12,9 @@ use common::{CHUNK, Counting, Random, data, frame, lengths, options, poll_and_dr
 use futures::Stream;
 use futures::io::{AsyncReadExt, AsyncSeekExt};
 use futures::stream::{FusedStream, StreamExt, TryStreamExt};
-use oxiblosc_core::chunk::{ChunkContext, ChunkEncoder, EncodeParams};
-use oxiblosc_core::frame::{FrameParams, FrameWriter};
+use oxiblosc_core::chunk::{ChunkContext, ChunkEncoder, ChunkFormat, EncodeParams};
+use oxiblosc_core::filter::BitshuffleRule;
+use oxiblosc_core::frame::{FrameParams, FrameWriter, Layout};
 use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_core::{CodecId, FilterId, Limits, Registry};
 use oxiblosc_streaming::source::{FileSource, SeekSource};
@@ -471,4 +472,26 @@ fn reads_may_be_dropped_at_any_poll() {
     while Pin::new(&mut stream).poll_next(&mut cx).is_pending() {}
     drop(stream);
     assert_eq!(block_on(reader.chunk(3)).unwrap(), &data[3 * CHUNK..4 * CHUNK]);
+}
+
+/// A frame of 2019 says by which rule its bit-shuffled blocks are decoded; the user can say otherwise.
+#[test]
+fn the_rule_of_bit_shuffle_can_be_forced() {
+    let params = EncodeParams {
+        typesize: 4,
+        filters: FilterSlots::single(FilterId::BITSHUFFLE),
+        format: ChunkFormat::Early,
+        ..EncodeParams::default()
+    };
+    // 1001 items: no multiple of 8, so the old rule copies the block and the new one does not.
+    let data: Vec<u8> = (0..1001u32).flat_map(|i| (i / 3).to_le_bytes()).collect();
+    let options = WriteOptions::new(params).layout(Layout::Early).chunk_size(4096);
+    let frame = frame(&data, options);
+    let read = |options: ReadOptions| {
+        let reader = blocking::FrameReader::with_options(frame.clone(), options).unwrap();
+        reader.chunk(0).unwrap()
+    };
+    assert_eq!(read(ReadOptions::new()), data);
+    assert_eq!(read(ReadOptions::new().bitshuffle(BitshuffleRule::WholeBlockOrNothing)), data);
+    assert_ne!(read(ReadOptions::new().bitshuffle(BitshuffleRule::LeadingEights)), data);
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader, MapProgress};
+use oxiblosc_core::filter::BitshuffleRule;
 use oxiblosc_core::nd::Geometry;
 use oxiblosc_core::{Limits, Registry};
 
@@ -16,6 +17,8 @@ pub(crate) struct Decoding {
     pub(crate) limits: Limits,
     pub(crate) pool: Pool,
     pub(crate) geometry: Option<Arc<Geometry>>,
+    /// The bit-shuffle rule that the user has asked for, whatever the frame says.
+    pub(crate) bitshuffle: Option<BitshuffleRule>,
     /// Decoders not in use. One whose plugin panicked is not among them any more.
     pub(crate) decoders: Mutex<Vec<ChunkDecoder>>,
     /// For chunks that are asked for one by one. Streams have buffers of their own, which go when they do.
@@ -33,9 +36,15 @@ pub(crate) enum Encoded {
 }
 
 impl Decoding {
-    pub(crate) fn new(registry: Registry, limits: Limits, pool: Pool, geometry: Option<Arc<Geometry>>) -> Self {
+    pub(crate) fn new(
+        registry: Registry,
+        limits: Limits,
+        pool: Pool,
+        geometry: Option<Arc<Geometry>>,
+        bitshuffle: Option<BitshuffleRule>,
+    ) -> Self {
         let (decoders, buffers) = (Mutex::new(Vec::new()), Buffers::new(1));
-        Self { registry, limits, pool, geometry, decoders, buffers }
+        Self { registry, limits, pool, geometry, bitshuffle, decoders, buffers }
     }
 
     /// Decodes a whole chunk into a buffer from `buffers`.
@@ -108,6 +117,7 @@ impl Decoding {
     ) -> T {
         let mut ctx: ChunkContext<'_> = ctx;
         ctx.nd = self.geometry.as_deref();
+        ctx.bitshuffle = self.bitshuffle.or(ctx.bitshuffle);
         self.with_decoder(|decoder| work(decoder, &ctx))
     }
 

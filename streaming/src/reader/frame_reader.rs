@@ -83,7 +83,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         let metalayers = frame.metalayers();
         let array = metalayers.get(ArrayMeta::NAME).or_else(|| metalayers.get(ArrayMeta::LEGACY_NAME));
         let geometry = array.and_then(|content| ArrayMeta::parse(content).ok()).map(|meta| Arc::new(meta.geometry));
-        let decoding = Decoding::new(registry, options.limits, pool, geometry);
+        let decoding = Decoding::new(registry, options.limits, pool, geometry, options.bitshuffle);
         let shared = Shared {
             source,
             start: options.start,

@@ -1,5 +1,6 @@
 //! How a frame is to be read.
 
+use oxiblosc_core::filter::BitshuffleRule;
 #[cfg(doc)]
 use oxiblosc_core::frame::ChecksumState;
 use oxiblosc_core::{Limits, Registry};
@@ -32,6 +33,7 @@ pub struct ReadOptions {
     pub(super) chunks_ahead: Option<usize>,
     pub(super) bytes_ahead: usize,
     pub(super) start: u64,
+    pub(super) bitshuffle: Option<BitshuffleRule>,
     pub(super) checksums: ChecksumPolicy,
 }
 
@@ -65,6 +67,7 @@ impl ReadOptions {
             chunks_ahead: None,
             bytes_ahead: Self::BYTES_AHEAD,
             start: 0,
+            bitshuffle: None,
             checksums: ChecksumPolicy::default(),
         }
     }
@@ -110,6 +113,13 @@ impl ReadOptions {
     /// Whether chunks are compared with their checksums; not by default.
     pub fn checksums(mut self, policy: ChecksumPolicy) -> Self {
         self.checksums = policy;
+        self
+    }
+
+    /// By which rule bit-shuffled chunks are decoded, whatever their age. By default the frame tells; where it does not
+    /// ([`BitshuffleAge::Ambiguous`](oxiblosc_core::frame::BitshuffleAge::Ambiguous)) whoever knows the writer can say.
+    pub fn bitshuffle(mut self, rule: BitshuffleRule) -> Self {
+        self.bitshuffle = Some(rule);
         self
     }
 
