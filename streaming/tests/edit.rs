@@ -9,7 +9,8 @@ use std::path::Path;
 
 use bytes::Bytes;
 use common::{CHUNK, Random, data, frame, options};
-use oxiblosc_core::chunk::{EncodeParams, SpecialValue};
+use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, EncodeParams, SpecialValue};
+use oxiblosc_core::frame::{FrameParams, FrameWriter, Placement};
 use oxiblosc_core::id::CodecId;
 use oxiblosc_streaming::blocking::FrameReader;
 use oxiblosc_streaming::edit::{EditError, EditOptions, FrameEditor, Store, compact, copy, recompress};
@@ -325,4 +326,53 @@ fn copies_and_other_parameters() {
     assert_eq!(fourth.metalayer("m").unwrap(), &b"\x01"[..]);
     assert_eq!(second.vlmetalayer("v").unwrap().unwrap(), &b"\x02"[..]);
     assert_eq!(fourth.vlmetalayer("v").unwrap().unwrap(), &b"\x02"[..]);
+}
+
+/// In a frame whose chunks and blocks differ in length, the boundaries are part of what is stored.
+#[test]
+fn other_parameters_keep_the_boundaries() {
+    let registry = oxiblosc_core::Registry::linked().unwrap();
+    let parts =
+        |chunk: usize| -> Vec<Vec<u8>> { (0..=chunk).map(|block| data(7 + 31 * chunk + 300 * block)).collect() };
+    for vl_blocks in [false, true] {
+        let params = EncodeParams { codec: CodecId::LZ4, ..EncodeParams::default() };
+        let mut writer = FrameWriter::new(&FrameParams::new(params.clone(), 0), registry).unwrap();
+        let mut encoder = ChunkEncoder::new(&params, registry).unwrap();
+        let mut body = Vec::new();
+        for chunk in 0..5 {
+            let encoded = match vl_blocks {
+                true => encoder.encode_blocks(&parts(chunk), &ChunkContext::default()),
+                false => encoder.encode(&parts(chunk).concat(), &ChunkContext::default()),
+            };
+            let encoded = encoded.unwrap();
+            match writer.push(&encoded).unwrap() {
+                Placement::Append { .. } => body.extend(encoded),
+                placement => panic!("{placement:?}"),
+            }
+        }
+        let tail = writer.finish().unwrap();
+        let frame = [writer.header(), body, tail].concat();
+        let expected: Vec<_> = (0..5).map(|chunk| parts(chunk).concat()).collect();
+
+        let reader = FrameReader::from_bytes(frame).unwrap();
+        assert_eq!(all(&reader), expected);
+        let mut memory = MemoryTarget::new();
+        let other = EncodeParams { codec: CodecId::ZSTD, level: 9, ..params };
+        block_on(recompress(reader.as_async(), WriteOptions::new(other.clone()), &mut memory)).unwrap();
+        let again = FrameReader::from_bytes(memory.into_bytes()).unwrap();
+        assert_eq!((again.header().codec, again.chunk_size()), (CodecId::ZSTD, None));
+        assert_eq!(all(&again), expected);
+        let mut decoder = ChunkDecoder::new(registry);
+        for chunk in 0..5 {
+            let encoded = again.encoded_chunk(chunk).unwrap();
+            let blocks = decoder.decode_blocks(&encoded, &ChunkContext::default());
+            assert_eq!(blocks.ok(), vl_blocks.then(|| parts(chunk as usize)));
+        }
+        // A chunk size makes it a frame like most others.
+        let mut memory = MemoryTarget::new();
+        block_on(recompress(reader.as_async(), WriteOptions::new(other).chunk_size(CHUNK), &mut memory)).unwrap();
+        let fixed = FrameReader::from_bytes(memory.into_bytes()).unwrap();
+        assert_eq!(fixed.chunk_size(), Some(CHUNK));
+        assert_eq!(all(&fixed).concat(), expected.concat());
+    }
 }

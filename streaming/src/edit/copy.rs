@@ -5,7 +5,9 @@ use std::path::Path;
 
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
-use oxiblosc_core::frame::{BitshuffleAge, Checksums, FrameParams, Sequential};
+use oxiblosc_core::Registry;
+use oxiblosc_core::chunk::{ChunkDecoder, ChunkEncoder, ChunkHeader};
+use oxiblosc_core::frame::{BitshuffleAge, Checksums, FrameParams, Layout, Sequential};
 
 use super::{EditError, FileStore, Store};
 use crate::compute::block_on;
@@ -49,6 +51,10 @@ where
             append(target, part, bytes).await?;
         }
     }
+    finish(machine, target).await
+}
+
+async fn finish<T: Target>(mut machine: Machine, target: &mut T) -> Result<Summary, EditError> {
     let (tail, header) = machine.finish()?;
     append(target, Part::Tail, tail.unwrap_or_default().into()).await?;
     poll_fn(|cx| target.poll_commit(cx, &header)).await?;
@@ -64,7 +70,8 @@ async fn append<T: Target>(target: &mut T, part: Part, mut bytes: Bytes) -> Resu
 }
 
 /// Decodes a frame and encodes it again as `options` say, a few chunks at a time. The chunk size stays as it is unless
-/// `options` name one, and all metalayers that `options` do not name are taken over.
+/// `options` name one, so that chunks (and blocks) of variable length stay those they are; all metalayers that `options`
+/// do not name are taken over.
 ///
 /// # Errors
 /// When the frame is damaged, the parameters are not possible, or source or target fail. What has been written is then
@@ -95,12 +102,60 @@ where
             options = options.vlmetalayer(name, content);
         }
     }
+    if options.chunk_size.is_none() && reader.header().layout == Layout::Current && reader.nchunks() > 0 {
+        return recompress_each(reader, options, target).await;
+    }
     let mut sink = options.sink(target)?;
     let mut chunks = reader.chunks();
     while let Some(chunk) = chunks.next().await {
         sink.feed(chunk?).await?;
     }
     Ok(sink.close().await?)
+}
+
+/// Encodes every chunk again as a chunk of its own, and its blocks as blocks of their own if they are of variable
+/// length: in such frames the boundaries are part of what is stored.
+async fn recompress_each<S, T>(
+    reader: &FrameReader<S>,
+    options: WriteOptions,
+    target: &mut T,
+) -> Result<Summary, EditError>
+where
+    S: RangeSource + 'static,
+    T: Target,
+{
+    let registry = match &options.registry {
+        Some(registry) => registry,
+        None => Registry::linked()?,
+    };
+    let pool = options.pool.clone().unwrap_or_default();
+    let params = options.frame_params(0)?;
+    let mut machine = Machine::new(&params, registry, target.is_sparse())?;
+    for (name, content) in &options.vlmetalayers {
+        machine.set_vlmetalayer(name, content)?;
+    }
+    let mut encoder = ChunkEncoder::new(&options.params, registry).map_err(EditError::Params)?;
+    let mut decoder = ChunkDecoder::new(reader.registry());
+    if let Some((part, bytes)) = machine.head() {
+        append(target, part, bytes.into()).await?;
+    }
+    for chunk in 0..reader.nchunks() {
+        let encoded = reader.encoded_chunk(chunk).await?;
+        let ctx = reader.frame().chunk_context(chunk);
+        let decode = |source| EditError::Decode { chunk, source };
+        let encode = |source| EditError::Encode { chunk, source };
+        let again = if ChunkHeader::parse(&encoded).map_err(decode)?.has_vl_blocks() {
+            let blocks = decoder.decode_blocks(&encoded, &ctx).map_err(decode)?;
+            encoder.encode_blocks_on(&blocks, &ctx, &pool).map_err(encode)?
+        } else {
+            let decoded = decoder.decode_on(&encoded, &ctx, &pool).map_err(decode)?;
+            encoder.encode_on(&decoded, &ctx, &pool).map_err(encode)?
+        };
+        if let Some((part, bytes)) = machine.push(again.into())? {
+            append(target, part, bytes).await?;
+        }
+    }
+    finish(machine, target).await
 }
 
 /// Rewrites a frame in a file or directory without the holes that editing has left. The new frame replaces the old one

@@ -9,7 +9,6 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use oxiblosc_core::Registry;
-use oxiblosc_core::frame::FrameParams;
 use oxiblosc_core::nd::ArrayMeta;
 
 use super::encoding::{InFlight, Workshop};
@@ -122,6 +121,7 @@ impl<T> FrameSink<T> {
         T: Target,
     {
         let chunk_size = options.resolved_chunk_size()?;
+        let params = options.frame_params(chunk_size)?;
         let registry = match options.registry {
             Some(registry) => registry,
             None => Registry::linked()?.clone(),
@@ -130,15 +130,6 @@ impl<T> FrameSink<T> {
         let chunks = options.chunks_in_flight.unwrap_or(2 * pool.threads() + 1).max(1);
         let limits = FlightLimits { chunks, bytes: options.bytes_in_flight, chunk_size };
 
-        let mut params = FrameParams::new(options.params.clone(), chunk_size);
-        params.layout = options.layout;
-        params.special = options.special;
-        params.sequential = options.sequential;
-        params.fingerprint = options.fingerprint;
-        params.checksums = options.checksums;
-        for (name, content) in options.metalayers {
-            params.metalayers.insert(&name, content)?;
-        }
         let mut writer = Machine::new(&params, &registry, target.is_sparse())?;
         for (name, content) in &options.vlmetalayers {
             writer.set_vlmetalayer(name, content)?;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures::io::{AsyncSeek, AsyncWrite};
 use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::{ChunkHeader, EncodeParams};
-use oxiblosc_core::frame::{FingerprintKind, Layout, SpecialPlacement};
+use oxiblosc_core::frame::{FingerprintKind, FrameParams, FrameWriteError, Layout, SpecialPlacement};
 
 use super::FrameSink;
 use crate::compute::Pool;
@@ -191,6 +191,20 @@ impl WriteOptions {
     /// As [`WriteOptions::sink`].
     pub fn in_memory(self) -> Result<FrameSink<MemoryTarget>, WriteError> {
         self.sink(MemoryTarget::new())
+    }
+
+    /// What the frame is to look like, all but its variable-length metalayers.
+    pub(crate) fn frame_params(&self, chunk_size: usize) -> Result<FrameParams, FrameWriteError> {
+        let mut params = FrameParams::new(self.params.clone(), chunk_size);
+        params.layout = self.layout;
+        params.special = self.special;
+        params.sequential = self.sequential;
+        params.fingerprint = self.fingerprint;
+        params.checksums = self.checksums;
+        for (name, content) in &self.metalayers {
+            params.metalayers.insert(name, content.clone())?;
+        }
+        Ok(params)
     }
 
     /// The chunk size to use.
