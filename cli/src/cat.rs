@@ -1,39 +1,48 @@
 //! `oxiblosc cat`.
 
-use std::io::{self, SeekFrom, Write};
+use std::io::{self, IsTerminal, SeekFrom, Write};
 use std::ops::Range;
 
-use futures::executor::block_on;
 use futures::io::{AsyncBufReadExt, AsyncSeekExt};
+use futures::stream::StreamExt;
 use oxiblosc::core::Registry;
 use oxiblosc::core::chunk::{ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
-use oxiblosc::core::nd::ArrayMeta;
-use oxiblosc::streaming::{Pool, ReadOptions};
+use oxiblosc::core::filter::BitshuffleRule;
+use oxiblosc::core::nd::{ArrayMeta, NdError, Selection};
+use oxiblosc::streaming::nd::{ArrayError, NdArray};
+use oxiblosc::streaming::{Pool, block_on};
 
 use crate::args::CatArgs;
 use crate::detect::Kind;
 use crate::error::CliError;
-use crate::input::Input;
-use crate::pool;
+use crate::flat::boxes;
+use crate::input::{Input, Reader, Watched};
+use crate::progress;
 
 pub(crate) fn run(args: &CatArgs, registry: &Registry) -> Result<(), CliError> {
-    let input = Input::open(&args.input)?;
-    match input.kind {
-        Kind::Frame => frame(args, &input, registry),
-        Kind::Chunk => chunk(args, &input, registry),
+    let mut input = Input::open(&args.input)?;
+    let pool = args.run.pool();
+    if input.kind == Kind::Chunk {
+        return chunk(args, &input, &pool, registry);
     }
+    // Decoded bytes on a terminal are confusing enough without a bar among them.
+    let bar = progress::bar(None, args.run.quiet || io::stdout().is_terminal());
+    input.watch(&bar);
+    let reader = input.frame(&pool, registry, args.reading.bitshuffle())?;
+    let done = match ArrayMeta::find(reader.metalayers()) {
+        Some(_) => array(args, &input, reader),
+        None => frame(args, &input, reader),
+    };
+    bar.finish_and_clear();
+    done.and_then(|()| flush())
 }
 
-fn frame(args: &CatArgs, input: &Input, registry: &Registry) -> Result<(), CliError> {
-    let failed = |error| input.failed(error);
-    let options = ReadOptions::new().pool(&pool(args.threads)).registry(registry);
-    let reader = block_on(options.open(input.source.clone())).map_err(failed)?;
-    if ArrayMeta::find(reader.metalayers()).is_some() {
-        // The bytes of the chunks are not those of the array in C order.
-        return Err(CliError::data(&input.name)("n-dimensional arrays (b2nd) cannot be written out yet"));
-    }
+fn frame(args: &CatArgs, input: &Input, reader: Reader) -> Result<(), CliError> {
+    not_an_array(args, input)?;
+    let typesize = reader.typesize() as u64;
     let bytes = match args.items {
-        Some(items) => bytes_of(items, reader.items_len(), reader.typesize() as u64),
+        // Part of an item at the end is none.
+        Some(items) => bytes_of(items.resolve(reader.items_len()), typesize),
         None => 0..reader.nbytes(),
     };
     // Chunks are decoded ahead, as many as the limits of the reader allow, and written as they come.
@@ -54,22 +63,55 @@ fn frame(args: &CatArgs, input: &Input, registry: &Registry) -> Result<(), CliEr
         stream.consume_unpin(len);
         left -= len as u64;
     }
+    Ok(())
+}
+
+fn array(args: &CatArgs, input: &Input, reader: Reader) -> Result<(), CliError> {
+    let array = NdArray::new(reader).map_err(|e| input.failed(e))?;
+    if let Some(items) = args.items {
+        // Fits: the metalayer holds lengths whose product has been checked.
+        let items = items.resolve(array.shape().iter().product());
+        return boxes(array.shape(), items).iter().try_for_each(|part| selection(&array, part, input));
+    }
+    selection(&array, args.slice.as_ref().unwrap_or(&Selection::all()), input)
+}
+
+/// Writes what is selected, fetched and decoded a few bands of chunks ahead.
+fn selection(array: &NdArray<Watched>, selection: &Selection, input: &Input) -> Result<(), CliError> {
+    let failed = |error| match error {
+        // An index that the array does not have, or more axes than it has.
+        ArrayError::Nd(error @ (NdError::OutOfBounds { .. } | NdError::Rank { .. } | NdError::ZeroStep { .. })) => {
+            CliError::Usage(format!("--slice: {}: {error}; the shape is {:?}", input.name, array.shape()))
+        }
+        error => input.failed(error),
+    };
+    let mut pieces = array.stream(selection).map_err(failed)?;
+    while let Some(piece) = block_on(pieces.next()) {
+        write(&piece.map_err(failed)?)?;
+    }
+    Ok(())
+}
+
+fn chunk(args: &CatArgs, input: &Input, pool: &Pool, registry: &Registry) -> Result<(), CliError> {
+    not_an_array(args, input)?;
+    let chunk = input.chunk()?;
+    let rule = args.reading.bitshuffle();
+    let (header, data) = decode_chunk(&chunk, pool, registry, rule).map_err(|e| input.failed(e))?;
+    let typesize = u64::from(header.typesize);
+    let bytes = match args.items {
+        Some(items) => bytes_of(items.resolve(data.len() as u64 / typesize), typesize),
+        None => 0..data.len() as u64,
+    };
+    // Lossless: positions in `data`.
+    write(&data[bytes.start as usize..bytes.end as usize])?;
     flush()
 }
 
-fn chunk(args: &CatArgs, input: &Input, registry: &Registry) -> Result<(), CliError> {
-    let chunk = input.read_all()?;
-    let (header, data) = decode_chunk(&chunk, &pool(args.threads), registry).map_err(|e| input.failed(e))?;
-    match args.items {
-        None => write(&data)?,
-        Some(items) => {
-            let typesize = u64::from(header.typesize);
-            let bytes = bytes_of(items, data.len() as u64 / typesize, typesize);
-            // Lossless: positions in `data`.
-            write(&data[bytes.start as usize..bytes.end as usize])?;
-        }
+fn not_an_array(args: &CatArgs, input: &Input) -> Result<(), CliError> {
+    match args.slice {
+        Some(_) => Err(CliError::Usage(format!("--slice: {} is not an array, use --items A:B", input.name))),
+        None => Ok(()),
     }
-    flush()
 }
 
 /// The decoded bytes of a chunk, with its header.
@@ -77,16 +119,17 @@ pub(crate) fn decode_chunk(
     chunk: &[u8],
     pool: &Pool,
     registry: &Registry,
+    bitshuffle: Option<BitshuffleRule>,
 ) -> Result<(ChunkHeader, Vec<u8>), ChunkError> {
     let header = ChunkHeader::parse(chunk)?;
-    let data = ChunkDecoder::new(registry).decode_on(chunk, &ChunkContext::default(), pool)?;
+    let mut context = ChunkContext::default();
+    context.bitshuffle = bitshuffle;
+    let data = ChunkDecoder::new(registry).decode_on(chunk, &context, pool)?;
     Ok((header, data))
 }
 
-/// The part of the items `start..end` that exists, in bytes.
-fn bytes_of((start, end): (u64, Option<u64>), len: u64, item_size: u64) -> Range<u64> {
-    let end = end.map_or(len, |end| end.min(len));
-    start.min(end) * item_size..end * item_size
+fn bytes_of(items: Range<u64>, item_size: u64) -> Range<u64> {
+    items.start * item_size..items.end * item_size
 }
 
 fn write(bytes: &[u8]) -> Result<(), CliError> {

@@ -1,13 +1,21 @@
-//! Compressed input: a file, or standard input, kept so that any part of it can be read.
+//! Compressed input, kept so that any part of it can be read.
 
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
-use futures::executor::block_on;
-use oxiblosc::streaming::IoMode;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use indicatif::ProgressBar;
+use oxiblosc::core::Registry;
+use oxiblosc::core::chunk::ChunkHeader;
+use oxiblosc::core::filter::BitshuffleRule;
+use oxiblosc::core::frame::FrameError;
 use oxiblosc::streaming::source::{FileSource, RangeSource};
+use oxiblosc::streaming::{FrameReader, IoMode, Pool, ReadError, ReadOptions, block_on};
 use tempfile::SpooledTempFile;
 
 use crate::args::Source;
@@ -22,36 +30,66 @@ pub(crate) struct Input {
     /// What to call it in messages.
     pub(crate) name: String,
     pub(crate) kind: Kind,
+    source: Watched,
+    /// The first bytes: at least the header of a chunk.
+    head: Bytes,
     /// Length in bytes.
-    pub(crate) len: u64,
-    pub(crate) source: Arc<dyn RangeSource>,
+    len: u64,
 }
 
+/// A frame that has been opened.
+pub(crate) type Reader = FrameReader<Watched>;
+
 impl Input {
-    /// Opens a file or takes in all of standard input, and finds out what it is.
+    /// Opens a file or directory, or takes in all of standard input, and finds out what it is.
     pub(crate) fn open(source: &Source) -> Result<Self, CliError> {
         let name = source.name();
-        let source = match source {
-            Source::Standard => spool(io::stdin().lock()),
-            Source::Path(path) => File::open(path).and_then(|file| {
-                if file.metadata()?.is_file() {
-                    Ok(Arc::new(FileSource::new(file, IoMode::Inline)) as Arc<dyn RangeSource>)
-                } else {
-                    // A pipe by name can only be read from front to back.
-                    spool(file)
-                }
-            }),
-        }
-        .map_err(CliError::io(&name))?;
+        let source = open(source).map_err(CliError::io(&name))?;
+        let source = Watched { source, bar: ProgressBar::hidden() };
         let (len, head) = block_on(source.open(HEAD_LEN)).map_err(CliError::io(&name))?;
         let kind = Kind::of(&head).map_err(CliError::data(&name))?;
-        Ok(Self { name, kind, len, source })
+        Ok(Self { name, kind, source, head, len })
     }
 
-    /// All bytes of the input, for a chunk.
-    pub(crate) fn read_all(&self) -> Result<Vec<u8>, CliError> {
-        let bytes = block_on(self.source.read_range(0..self.len)).map_err(CliError::io(&self.name))?;
-        Ok(bytes.into())
+    /// Moves a bar along with the bytes that are read from now on.
+    pub(crate) fn watch(&mut self, bar: &ProgressBar) {
+        self.source.bar = bar.clone();
+    }
+
+    /// Opens the frame.
+    pub(crate) fn frame(
+        &self,
+        pool: &Pool,
+        registry: &Registry,
+        bitshuffle: Option<BitshuffleRule>,
+    ) -> Result<Reader, CliError> {
+        let mut options = ReadOptions::new().pool(pool).registry(registry);
+        if let Some(rule) = bitshuffle {
+            options = options.bitshuffle(rule);
+        }
+        block_on(options.open(self.source.clone())).map_err(|error| match error {
+            ReadError::Frame(FrameError::FrameType { found: 1, expected: 0 }) => {
+                CliError::data(&self.name)("this is the index of a sparse frame: give the directory that it is in")
+            }
+            error => self.failed(error),
+        })
+    }
+
+    /// All bytes of a chunk, or as many of them as there are; nothing of what may follow it.
+    pub(crate) fn chunk(&self) -> Result<Bytes, CliError> {
+        let header = ChunkHeader::parse(&self.head).map_err(CliError::data(&self.name))?;
+        let chunk_len = match header.is_lazy() {
+            false => header.cbytes,
+            // Its blocks are elsewhere. For each there is a start and a length, and once 12 bytes that say where.
+            true => header.block_count().saturating_mul(8).saturating_add(header.header_len() + 12),
+        };
+        let chunk = self.source.read_range(0..self.len.min(chunk_len as u64));
+        block_on(chunk).map_err(CliError::io(&self.name))
+    }
+
+    /// Bytes that follow a chunk of so many bytes.
+    pub(crate) fn bytes_behind(&self, chunk_len: usize) -> u64 {
+        self.len.saturating_sub(chunk_len as u64)
     }
 
     /// An error in the content of the input.
@@ -60,13 +98,21 @@ impl Input {
     }
 }
 
-impl Source {
-    /// What to call it in messages.
-    pub(crate) fn name(&self) -> String {
-        match self {
-            Self::Standard => "standard input".into(),
-            Self::Path(path) => path.display().to_string(),
-        }
+/// The one place that knows what inputs there are.
+fn open(source: &Source) -> io::Result<Arc<dyn RangeSource>> {
+    match source {
+        Source::Standard => spool(io::stdin().lock()),
+        Source::Path(path) => open_path(path),
+    }
+}
+
+fn open_path(path: &Path) -> io::Result<Arc<dyn RangeSource>> {
+    let metadata = path.metadata()?;
+    if metadata.is_dir() || metadata.is_file() {
+        Ok(Arc::new(FileSource::open_inline(path)?))
+    } else {
+        // A pipe by name can only be read from front to back.
+        spool(File::open(path)?)
     }
 }
 
@@ -80,4 +126,45 @@ fn spool(mut stream: impl Read) -> io::Result<Arc<dyn RangeSource>> {
         tempfile::SpooledData::InMemory(bytes) => Arc::new(bytes.into_inner()),
         tempfile::SpooledData::OnDisk(file) => Arc::new(FileSource::new(file, IoMode::Inline)),
     })
+}
+
+/// A source that moves a bar along.
+#[derive(Clone)]
+pub(crate) struct Watched {
+    source: Arc<dyn RangeSource>,
+    bar: ProgressBar,
+}
+
+impl RangeSource for Watched {
+    fn size(&self) -> BoxFuture<'_, io::Result<u64>> {
+        self.source.size()
+    }
+
+    fn read_ranges(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, io::Result<Vec<Bytes>>> {
+        Box::pin(async move {
+            let found = self.source.read_ranges(ranges).await?;
+            self.bar.inc(found.iter().map(|bytes| bytes.len() as u64).sum());
+            Ok(found)
+        })
+    }
+
+    fn open(&self, head: u64) -> BoxFuture<'_, io::Result<(u64, Bytes)>> {
+        self.source.open(head)
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.source.is_sparse()
+    }
+
+    fn is_immediate(&self) -> bool {
+        self.source.is_immediate()
+    }
+
+    fn read_chunk_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        Box::pin(async move {
+            let found = self.source.read_chunk_files(ranges).await;
+            self.bar.inc(found.iter().flatten().map(|bytes| bytes.len() as u64).sum());
+            found
+        })
+    }
 }

@@ -1,10 +1,15 @@
 //! The `oxiblosc` command.
 
+mod append;
 mod args;
 mod cat;
+mod chunk_headers;
+mod compact;
 mod compress;
+mod content;
 mod detect;
 mod error;
+mod flat;
 mod info;
 mod input;
 mod npy;
@@ -12,15 +17,16 @@ mod output;
 mod plain;
 mod plugins;
 mod progress;
+mod recompress;
 mod select;
 mod units;
 mod verify;
+mod writer;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use oxiblosc::core::Registry;
-use oxiblosc::streaming::Pool;
 
 use args::{Cli, Command};
 use error::CliError;
@@ -46,11 +52,9 @@ fn run(command: &Command) -> Result<(), CliError> {
         Command::Cat(args) => cat::run(args, registry),
         Command::Info(args) => info::run(args, registry),
         Command::Verify(args) => verify::run(args, registry),
+        Command::Append(args) => append::run(args, registry),
+        Command::Recompress(args) => recompress::run(args, registry),
+        Command::Compact(args) => compact::run(args, registry),
         Command::Plugins(args) => plugins::run(args, registry),
     }
-}
-
-/// A pool of so many threads, or of one for each processor.
-fn pool(threads: Option<u16>) -> Pool {
-    threads.map_or_else(Pool::per_processor, |threads| Pool::new(threads.into()))
 }

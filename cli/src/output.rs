@@ -1,21 +1,31 @@
-//! Where compressed bytes go: a file that appears whole or not at all, or a stream.
+//! Where compressed bytes go: a file or directory that appears whole or not at all, or a stream.
 
 use std::fs::{self, OpenOptions};
 use std::io;
 
 use futures::io::AllowStdIo;
 use oxiblosc::streaming::IoMode;
-use oxiblosc::streaming::target::{FileTarget, SpoolTarget, Target};
+use oxiblosc::streaming::target::{FileTarget, SparseTarget, SpoolTarget, Target};
 
-use crate::args::Source;
+use crate::args::{Layout, Source};
 use crate::error::CliError;
 
-/// A target for `destination`. A regular file gets its name when all of it is written; a stream or a device, which
+/// A target for `destination`. A file or directory gets its name when all of it is written; a stream or a device, which
 /// cannot be replaced, gets its bytes then.
-pub(crate) fn target(destination: &Source) -> Result<Box<dyn Target>, CliError> {
-    let Source::Path(path) = destination else {
-        return Ok(Box::new(SpoolTarget::new(AllowStdIo::new(io::stdout())).io_mode(IoMode::Inline)));
+pub(crate) fn target(destination: &Source, layout: Layout) -> Result<Box<dyn Target>, CliError> {
+    let path = match (destination, layout) {
+        (Source::Path(path), _) => path,
+        (Source::Standard, Layout::Contiguous) => {
+            return Ok(Box::new(SpoolTarget::new(AllowStdIo::new(io::stdout())).io_mode(IoMode::Inline)));
+        }
+        (Source::Standard, Layout::Sparse) => {
+            return Err(CliError::Usage("--layout sparse: standard output is no directory".into()));
+        }
     };
+    if layout == Layout::Sparse {
+        let target = SparseTarget::create(path).map_err(failed(destination))?;
+        return Ok(Box::new(target.io_mode(IoMode::Inline)));
+    }
     let stream = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
     let target: io::Result<Box<dyn Target>> = if stream {
         OpenOptions::new()

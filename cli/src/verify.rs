@@ -1,22 +1,25 @@
 //! `oxiblosc verify`.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
-use futures::executor::block_on;
 use futures::stream::StreamExt;
 use oxiblosc::core::Registry;
-use oxiblosc::core::chunk::ChunkHeader;
-use oxiblosc::core::frame::FrameAudit;
-use oxiblosc::streaming::source::RangeSource;
-use oxiblosc::streaming::{FrameReader, ReadError, ReadOptions};
+use oxiblosc::core::chunk::ChunkDecoder;
+use oxiblosc::core::frame::{ChunkEntry, FrameAudit, chunk_file_name};
+use oxiblosc::core::nd::ArrayMeta;
+use oxiblosc::streaming::nd::NdArray;
+use oxiblosc::streaming::{ReadError, block_on};
 
 use crate::args::VerifyArgs;
 use crate::cat::decode_chunk;
+use crate::chunk_headers::{AT_ONCE, chunk_headers};
 use crate::detect::Kind;
 use crate::error::CliError;
-use crate::input::Input;
-use crate::{pool, progress};
+use crate::input::{Input, Reader};
+use crate::progress;
+
+/// Missing chunk files that are named; of more, only how many.
+const NAMED: usize = 8;
 
 pub(crate) fn run(args: &VerifyArgs, registry: &Registry) -> Result<(), CliError> {
     let input = Input::open(&args.input)?;
@@ -24,7 +27,7 @@ pub(crate) fn run(args: &VerifyArgs, registry: &Registry) -> Result<(), CliError
         Kind::Frame => frame(args, &input, registry)?,
         Kind::Chunk => chunk(args, &input, registry)?,
     };
-    if args.quiet {
+    if args.run.quiet {
         return Ok(());
     }
     let mut out = io::stdout().lock();
@@ -32,10 +35,10 @@ pub(crate) fn run(args: &VerifyArgs, registry: &Registry) -> Result<(), CliError
 }
 
 fn chunk(args: &VerifyArgs, input: &Input, registry: &Registry) -> Result<String, CliError> {
-    let chunk = input.read_all()?;
-    let (header, data) = decode_chunk(&chunk, &pool(args.threads), registry).map_err(|e| input.failed(e))?;
-    if header.cbytes < chunk.len() {
-        let extra = chunk.len() - header.cbytes;
+    let chunk = input.chunk()?;
+    let (header, data) = decode_chunk(&chunk, &args.run.pool(), registry, None).map_err(|e| input.failed(e))?;
+    let extra = input.bytes_behind(header.cbytes);
+    if extra > 0 {
         let reason = format!("the chunk ends at offset {}, {extra} bytes before the file", header.cbytes);
         return Err(CliError::data(&input.name)(reason));
     }
@@ -43,11 +46,17 @@ fn chunk(args: &VerifyArgs, input: &Input, registry: &Registry) -> Result<String
 }
 
 fn frame(args: &VerifyArgs, input: &Input, registry: &Registry) -> Result<String, CliError> {
-    let options = ReadOptions::new().pool(&pool(args.threads)).registry(registry);
-    let reader = block_on(options.open(input.source.clone())).map_err(|e| input.failed(e))?;
-    block_on(audit(&reader)).map_err(|e| input.failed(e))?;
+    let reader = input.frame(&args.run.pool(), registry, None)?;
+    let mut nbytes = reader.nbytes();
+    if ArrayMeta::find(reader.metalayers()).is_some() {
+        // The shapes make sense, and together with the sizes of the frame.
+        nbytes = NdArray::new(reader.clone()).map_err(|e| input.failed(e))?.nbytes();
+    }
+    if let Some(missing) = block_on(audit(&reader)).map_err(|e| input.failed(e))? {
+        return Err(CliError::data(&input.name)(missing));
+    }
 
-    let bar = progress::bar(Some(reader.nbytes()), args.quiet);
+    let bar = progress::bar(Some(reader.nbytes()), args.run.quiet);
     let mut chunks = reader.chunks();
     while let Some(chunk) = block_on(chunks.next()) {
         bar.inc(chunk.map_err(|e| input.failed(e))?.len() as u64);
@@ -57,26 +66,38 @@ fn frame(args: &VerifyArgs, input: &Input, registry: &Registry) -> Result<String
     for name in reader.vlmetalayer_names() {
         block_on(reader.vlmetalayer(&name)).map_err(|e| input.failed(e))?;
     }
-    Ok(format!("{} chunks, {} bytes", reader.nchunks(), reader.nbytes()))
+    reader.frame().user_metadata(&mut ChunkDecoder::new(registry)).map_err(|e| input.failed(e))?;
+    let chunks = reader.nchunks();
+    Ok(format!("{chunks} {}, {nbytes} bytes", if chunks == 1 { "chunk" } else { "chunks" }))
 }
 
-/// The checks that need the headers of all chunks: they lie within the frame, agree with its header and add up.
-async fn audit(reader: &FrameReader<Arc<dyn RangeSource>>) -> Result<(), ReadError> {
+/// The checks that need the headers of all chunks: they lie within the frame, agree with its header and add up. When
+/// chunk files are missing, says which.
+async fn audit(reader: &Reader) -> Result<Option<String>, ReadError> {
     let frame = reader.frame();
     let mut audit = FrameAudit::new(frame);
-    for i in 0..frame.nchunks() {
-        let header = match frame.span(i)? {
-            Some(span) => {
-                let end = span.end.min(span.start + ChunkHeader::EXTENDED_LEN as u64);
-                reader.source().read_range(span.start..end).await?.into()
+    let mut missing = Vec::new();
+    let mut start = 0;
+    while start < frame.nchunks() {
+        let end = frame.nchunks().min(start + AT_ONCE);
+        for (chunk, header) in (start..end).zip(chunk_headers(reader, start..end).await?) {
+            match (header, frame.entry(chunk)?) {
+                (Err(ReadError::ChunkFile { source, .. }), ChunkEntry::File { id })
+                    if source.kind() == io::ErrorKind::NotFound =>
+                {
+                    missing.push(format!("{} (chunk {chunk})", chunk_file_name(id)));
+                }
+                (header, _) => audit.chunk(chunk, &header?)?,
             }
-            // Zeros, NaNs and the like have no bytes but those of a header.
-            None => frame.special_chunk(i)?.unwrap_or_default(),
-        };
-        let header = ChunkHeader::parse(&header);
-        let header = header.map_err(|source| ReadError::Decode { chunk: i, offset: None, source })?;
-        audit.chunk(i, &header)?;
+        }
+        start = end;
     }
-    audit.finish()?;
-    Ok(())
+    if missing.is_empty() {
+        audit.finish()?;
+        return Ok(None);
+    }
+    let (count, all) = (missing.len(), frame.nchunks());
+    let more = if count > NAMED { format!(" and {} more", count - NAMED) } else { String::new() };
+    missing.truncate(NAMED);
+    Ok(Some(format!("{count} of {all} chunk files are missing: {}{more}", missing.join(", "))))
 }

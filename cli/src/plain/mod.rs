@@ -1,24 +1,35 @@
 //! Input that is to be compressed.
 
+mod fortran;
+
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek};
 use std::ops::Range;
 
 use bytes::Bytes;
 use indicatif::ProgressBar;
+use tempfile::SpooledTempFile;
 
 use crate::args::Source;
 use crate::error::CliError;
 use crate::npy::{self, NpyHeader};
 use crate::progress::{self, Counted};
+use fortran::Transposed;
 
-/// Uncompressed input: the bytes of a file or stream, or the data of a .npy file.
+/// Bytes of an array in Fortran order that are kept in memory when the input is a stream; what is longer goes to a
+/// temporary file.
+const SPOOL_MEMORY: usize = 16 << 20;
+
+/// Memory that is taken before it is known whether there are as many bytes.
+const MOST_RESERVED: u64 = 16 << 20;
+
+/// Uncompressed input: the bytes of a file or stream, or the items of a .npy file in C order.
 pub(crate) struct Plain {
     /// What to call it in messages.
     pub(crate) name: String,
     reader: Box<dyn Read>,
-    /// Bytes of an item, 1 if the input does not say.
-    pub(crate) item_size: usize,
+    /// What a .npy file says about itself.
+    pub(crate) npy: Option<NpyHeader>,
     /// Where the data of a .npy file begin and end; the file must end there too.
     array: Option<Range<u64>>,
     /// Bytes of data read so far.
@@ -30,63 +41,94 @@ impl Plain {
     /// Opens a file or standard input. Unless it is to be taken `raw`, a .npy file is known by its first bytes.
     pub(crate) fn open(source: &Source, raw: bool, quiet: bool) -> Result<Self, CliError> {
         let name = source.name();
-        let (reader, len): (Box<dyn Read>, _) = match source {
-            Source::Standard => (Box::new(io::stdin().lock()), None),
+        let (reader, file, bar): (Box<dyn Read>, _, _) = match source {
+            Source::Standard => (Box::new(io::stdin().lock()), None, progress::bar(None, quiet)),
             Source::Path(path) => {
                 let file = File::open(path).map_err(CliError::io(&name))?;
                 let metadata = file.metadata().map_err(CliError::io(&name))?;
+                if metadata.is_dir() {
+                    return Err(CliError::io(&name)(io::ErrorKind::IsADirectory.into()));
+                }
                 let len = metadata.is_file().then_some(metadata.len());
-                (Box::new(file), len)
+                let again = len.map(|len| (path.clone(), len));
+                (Box::new(file), again, progress::bar(len, quiet))
             }
         };
-        let bar = progress::bar(len, quiet);
         let mut reader = Counted::new(BufReader::new(reader), bar.clone());
         let mut head = Vec::new();
         reader.by_ref().take(npy::MAGIC.len() as u64).read_to_end(&mut head).map_err(CliError::io(&name))?;
         let is_array = head == npy::MAGIC && !raw;
-        let mut reader: Box<dyn Read> = Box::new(io::Cursor::new(head).chain(reader));
-        let mut item_size = 1;
-        let mut array = None;
+        let reader: Box<dyn Read> = Box::new(io::Cursor::new(head).chain(reader));
+        let mut plain = Self { name, reader, npy: None, array: None, taken: 0, bar };
         if is_array {
-            let header = NpyHeader::read(&mut reader).map_err(CliError::data(&name))?;
+            let header = NpyHeader::read(&mut plain.reader).map_err(CliError::data(&plain.name))?;
+            let array = header.data_offset..header.data_offset.saturating_add(header.nbytes);
+            plain.array = Some(array.clone());
             if !header.is_c_order() {
-                let reason = "the array is stored in Fortran order; save it in C order (numpy.ascontiguousarray), \
-                              or use --raw to compress the file as it is";
-                return Err(CliError::data(&name)(reason));
+                plain.reader = match file {
+                    Some((path, len)) => {
+                        plain.check_end(&array, len)?;
+                        let file = File::open(path).map_err(CliError::io(&plain.name))?;
+                        plain.transposed(file, array.start, &header)
+                    }
+                    None => {
+                        let (spool, len) = plain.spool(header.nbytes)?;
+                        plain.check_end(&array, array.start + len)?;
+                        plain.transposed(spool, 0, &header)
+                    }
+                };
             }
-            item_size = header.item_size;
-            array = Some(header.data_offset..header.data_offset.saturating_add(header.nbytes));
+            plain.npy = Some(header);
         }
-        Ok(Self { name, reader, item_size, array, taken: 0, bar })
+        Ok(plain)
     }
 
     /// The next `len` bytes, or what is left of them; `None` at the end.
     pub(crate) fn next(&mut self, len: usize) -> Result<Option<Bytes>, CliError> {
         let left = self.array.as_ref().map_or(u64::MAX, |array| array.end - array.start - self.taken);
-        let mut bytes = Vec::with_capacity(len);
         let limit = left.min(len as u64);
+        // More is taken only when there is more.
+        let mut bytes = Vec::with_capacity(limit.min(MOST_RESERVED) as usize);
         self.reader.by_ref().take(limit).read_to_end(&mut bytes).map_err(CliError::io(&self.name))?;
         self.taken += bytes.len() as u64;
         // Fewer bytes than asked for, or none left to ask for: the end.
         if let Some(array) = self.array.clone()
             && (bytes.len() as u64) < limit.max(1)
         {
-            self.check_end(array)?;
+            let mut end = array.start + self.taken;
+            // One byte more is enough to see that the file goes on. The transposed reader has been checked already.
+            end += self.reader.read(&mut [0]).map_err(CliError::io(&self.name))? as u64;
+            self.check_end(&array, end)?;
         }
         Ok((!bytes.is_empty()).then(|| bytes.into()))
     }
 
     /// The data of an array must end where its header says, and the file with it.
-    fn check_end(&mut self, array: Range<u64>) -> Result<(), CliError> {
-        let (found, expected) = (array.start + self.taken, array.end);
-        if found < expected {
-            let reason = format!("the file ends at offset {found}, the data of the array at {expected}");
-            return Err(CliError::data(&self.name)(reason));
-        }
-        if self.reader.read(&mut [0]).map_err(CliError::io(&self.name))? > 0 {
-            let reason = format!("the data of the array ends at offset {expected}, but the file goes on");
-            return Err(CliError::data(&self.name)(reason));
-        }
-        Ok(())
+    fn check_end(&self, array: &Range<u64>, found: u64) -> Result<(), CliError> {
+        let expected = array.end;
+        let reason = match found.cmp(&expected) {
+            std::cmp::Ordering::Equal => return Ok(()),
+            std::cmp::Ordering::Less => {
+                format!("the file ends at offset {found}, the data of the array at {expected}")
+            }
+            std::cmp::Ordering::Greater => {
+                format!("the data of the array ends at offset {expected}, but the file goes on")
+            }
+        };
+        Err(CliError::data(&self.name)(reason))
+    }
+
+    /// Takes in the data of an array and, if there is one, a byte behind them; returns how many bytes that were.
+    fn spool(&mut self, nbytes: u64) -> Result<(SpooledTempFile, u64), CliError> {
+        let mut spool = SpooledTempFile::new(SPOOL_MEMORY);
+        let len = io::copy(&mut self.reader.by_ref().take(nbytes.saturating_add(1)), &mut spool);
+        Ok((spool, len.map_err(CliError::io(&self.name))?))
+    }
+
+    fn transposed(&self, file: impl Read + Seek + 'static, start: u64, header: &NpyHeader) -> Box<dyn Read> {
+        let reader = Transposed::new(file, start, &header.shape, header.item_size);
+        self.bar.reset();
+        self.bar.set_length(header.nbytes);
+        Box::new(Counted::new(reader, self.bar.clone()))
     }
 }

@@ -14,33 +14,64 @@ fn bad_usage() {
     run([""; 0]).bad_usage();
     run(args!["squeeze"]).bad_usage();
     run(args!["compress", "-"]).bad_usage();
-    for option in [
-        args!["--level", "10"],
-        args!["--level", "-1"],
-        args!["--codec", "lzma"],
-        args!["--codec", "250"],
-        args!["--codec", "snappy"],
-        args!["--codec-meta", "256"],
-        args!["--filter", "shufle"],
-        args!["--filter", "31"],
-        args!["--filter", "trunc_prec=300"],
-        args!["--typesize", "0"],
-        args!["--typesize", "2147483648"],
-        args!["--chunk-size", "0"],
-        args!["--chunk-size", "3G"],
-        args!["--block-size", "many"],
-        args!["--split", "sometimes"],
-        args!["--threads", "0"],
-        args!["--format", "gzip"],
+    for options in [
+        &args!["--level", "10"][..],
+        &args!["--level", "-1"],
+        &args!["--codec", "lzma"],
+        &args!["--codec", "250"],
+        &args!["--codec", "snappy"],
+        &args!["--codec-meta", "256"],
+        &args!["--filter", "shufle"],
+        &args!["--filter", "31"],
+        &args!["--filter", "trunc_prec=300"],
+        &args!["--typesize", "0"],
+        &args!["--typesize", "2147483648"],
+        &args!["--chunk-size", "0"],
+        &args!["--chunk-size", "3G"],
+        &args!["--block-size", "many"],
+        &args!["--split", "sometimes"],
+        &args!["--threads", "0"],
+        &args!["--format", "gzip"],
+        &args!["--layout", "round"],
+        &args!["--layout", "sparse"],
+        &args!["--codec", "blosclz", "--dict"],
+        &args!["--meta", "name"],
+        &args!["--meta", "=file"],
+        &args!["--meta", "a-name-of-more-than-thirty-one-bytes=/dev/null"],
+        &args!["--vlmeta", "name="],
+        &args!["--meta", "a=/dev/null", "--format", "chunk"],
+        &args!["--vlmeta", "a=/dev/null", "--format", "blosc1"],
+        &args!["--vlmeta", "a=/dev/null", "--format", "early"],
+        &args!["--layout", "sparse", "--format", "early"],
+        &args!["--format", "blosc1", "--filter", "delta"],
+        &args!["--format", "blosc1", "--dict"],
+        &args!["--format", "early", "--codec", "250"],
+        &args!["--format", "early", "--filter", "bytedelta"],
+        &args!["--format", "early", "--dtype", "f4"],
+        &args!["--shape", "2,3"],
+        &args!["--chunks", "2,3"],
+        &args!["--dtype", "O"],
+        &args!["--dtype", "f4", "--shape", "2,-1"],
+        &args!["--dtype", "f4", "--shape", "2,3", "--chunks", "2"],
+        &args!["--dtype", "f4", "--shape", "2,3", "--chunks", "0,3"],
+        &args!["--dtype", "f4", "--shape", "-1,0"],
+        &args!["--dtype", "f4", "--typesize", "2"],
+        &args!["--dtype", "f4", "--shape", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"],
     ] {
-        let message = run(args!["compress", "-", "-"].into_iter().chain(option.clone())).bad_usage();
-        assert!(!message.contains("panicked"), "{option:?}: {message}");
+        let message = run(args!["compress", "-", "-"].iter().chain(options)).bad_usage();
+        assert!(!message.contains("panicked"), "{options:?}: {message}");
     }
     let seven = ["--filter", "shuffle"].repeat(7);
     run(args!["compress", "-", "-"].into_iter().chain(seven.into_iter().map(Into::into))).bad_usage();
     for items in ["3", "5:3", "a:b"] {
         run(args!["cat", "-", "--items", items]).bad_usage();
     }
+    for slice in ["a", "1:2:3:4", "[1", "...,..."] {
+        run(args!["cat", "-", "--slice", slice]).bad_usage();
+    }
+    run(args!["cat", "-", "--slice", "1", "--items", "1:2"]).bad_usage();
+    run(args!["append", "-", "-"]).bad_usage();
+    run(args!["compact", "-"]).bad_usage();
 }
 
 #[test]
@@ -48,7 +79,7 @@ fn help_and_version_are_no_failures() {
     for option in ["--help", "--version", "-h", "-V"] {
         assert!(!run(args![option]).ok().is_empty(), "{option}");
     }
-    for command in ["compress", "cat", "info", "verify", "plugins"] {
+    for command in ["compress", "cat", "info", "verify", "append", "recompress", "compact", "plugins"] {
         assert!(!run(args![command, "--help"]).ok().is_empty(), "{command}");
     }
 }
@@ -101,8 +132,14 @@ fn bad_arrays() {
         file
     };
     let fortran = header("{'descr': '<i2', 'fortran_order': True, 'shape': (2, 2)}");
-    let message = run_with(args!["compress", "-", "-"], &[fortran, vec![0; 8]].concat()).bad_data();
-    assert!(message.contains("Fortran"), "{message}");
+    for (len, what) in [(7, "the file ends"), (9, "goes on")] {
+        let message = run_with(args!["compress", "-", "-"], &[fortran.clone(), vec![0; len]].concat()).bad_data();
+        assert!(message.contains(what), "{message}");
+    }
+    let shape = "1, ".repeat(17);
+    let many = header(&format!("{{'descr': '<i2', 'fortran_order': False, 'shape': ({shape})}}"));
+    let message = run_with(args!["compress", "-", "-"], &[many, vec![0; 2]].concat()).bad_data();
+    assert!(message.contains("17 dimensions"), "{message}");
     let objects = header("{'descr': '|O', 'fortran_order': False, 'shape': (2,)}");
     run_with(args!["compress", "-", "-"], &objects).bad_data();
     let long = header("{'descr': '<i2', 'fortran_order': False, 'shape': (2,)}");

@@ -1,9 +1,17 @@
 //! The real program, run as its users run it.
 
+mod append;
+mod arrays;
+mod cat;
 mod damage;
+#[path = "../../../conformance/tests/interop/environment.rs"]
+mod environment;
 mod failures;
 mod info;
+mod interop;
+mod outputs;
 mod plugins;
 mod program;
+mod recompress;
 mod round_trips;
 mod vectors;

@@ -71,6 +71,11 @@ pub(crate) fn run_with<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>, input
     }
 }
 
+/// What `oxiblosc info --json` says about a file.
+pub(crate) fn info(path: &Path) -> serde_json::Value {
+    serde_json::from_slice(&run(["info".as_ref(), "--json".as_ref(), path.as_os_str()]).ok()).expect("JSON")
+}
+
 /// Where the real arrays are.
 pub(crate) fn array_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/data/arrays").join(name)

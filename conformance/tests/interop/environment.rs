@@ -47,7 +47,8 @@ fn prepare(venv: &Path) -> Result<PathBuf, String> {
     }
     let system = env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
     run(Command::new(system).args(["-m", "venv"]).arg(venv))?;
-    let requirements = Path::new(env!("CARGO_MANIFEST_DIR")).join("interop/requirements.txt");
+    let requirements = venv.join("requirements.txt");
+    fs::write(&requirements, REQUIREMENTS).map_err(|e| format!("{}: {e}", requirements.display()))?;
     run(Command::new(&python)
         .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "-r"])
         .arg(requirements))?;

@@ -1,0 +1,145 @@
+//! `oxiblosc append`.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use bytes::{Buf, Bytes};
+use oxiblosc::core::Registry;
+use oxiblosc::core::frame::Layout;
+use oxiblosc::core::nd::{ArrayMeta, Resize};
+use oxiblosc::streaming::Pool;
+use oxiblosc::streaming::edit::{EditOptions, FileStore, FrameEditor};
+use oxiblosc::streaming::nd::{ArrayError, ArrayOptions, NdEditor};
+
+use crate::args::{AppendArgs, Source};
+use crate::detect::Kind;
+use crate::error::CliError;
+use crate::input::{Input, Reader};
+use crate::plain::Plain;
+
+/// The input of a frame is taken in pieces of this size.
+const PIECE: usize = 4 << 20;
+
+pub(crate) fn run(args: &AppendArgs, registry: &Registry) -> Result<(), CliError> {
+    let (path, _) = editable(&args.frame, "append to", registry)?;
+    let editor = EditOptions::new().registry(registry).pool(&args.run.pool()).open(path);
+    let editor = editor.map_err(CliError::data(args.frame.name()))?;
+    let mut input = Plain::open(&args.input, false, args.run.quiet)?;
+    let array = ArrayMeta::find(editor.metalayers()).is_some();
+    let done = if array { rows(args, editor, &mut input) } else { items(args, editor, &mut input) };
+    input.bar.finish_and_clear();
+    done
+}
+
+/// The path of a frame that is to be changed, and the frame: one of today in a file or directory.
+pub(crate) fn editable<'a>(frame: &'a Source, what: &str, registry: &Registry) -> Result<(&'a Path, Reader), CliError> {
+    let Source::Path(path) = frame else {
+        return Err(CliError::Usage(format!("cannot {what} standard input: give a file or directory")));
+    };
+    let input = Input::open(frame)?;
+    if input.kind == Kind::Chunk {
+        return Err(CliError::data(&input.name)(format!("cannot {what} a single chunk, only a frame")));
+    }
+    let reader = input.frame(&Pool::inline(), registry, None)?;
+    if reader.header().layout != Layout::Current {
+        let reason = format!("cannot {what} an early frame; `oxiblosc recompress` makes one of today of it");
+        return Err(CliError::data(&input.name)(reason));
+    }
+    Ok((path, reader))
+}
+
+fn items(args: &AppendArgs, mut editor: FrameEditor<FileStore>, input: &mut Plain) -> Result<(), CliError> {
+    let failed = CliError::data(args.frame.name());
+    let typesize = editor.typesize();
+    if let Some(npy) = input.npy.as_ref().filter(|npy| npy.item_size != typesize) {
+        let reason = format!("items of {} bytes, those of {} have {typesize}", npy.item_size, args.frame.name());
+        return Err(CliError::data(&input.name)(reason));
+    }
+    let mut pieces = Pieces { input, rest: Bytes::new(), failed: None };
+    let appended = editor.append_from(&mut pieces);
+    if let Some(error) = pieces.failed.take() {
+        return Err(error);
+    }
+    let appended = appended.map_err(CliError::data(args.frame.name()))?;
+    let part = appended % typesize.max(1) as u64;
+    if part > 0 {
+        let reason = format!("ends after {part} bytes of an item of {typesize}; nothing has been appended");
+        return Err(CliError::data(&input.name)(reason));
+    }
+    editor.commit().map_err(failed)
+}
+
+fn rows(args: &AppendArgs, editor: FrameEditor<FileStore>, input: &mut Plain) -> Result<(), CliError> {
+    let failed = |error: ArrayError| CliError::data(args.frame.name())(error);
+    let mut editor = NdEditor::new(editor).map_err(failed)?;
+    // Refuses an array without axes, which has no rows.
+    Resize::append(editor.tiling(), 0, 0).map_err(|e| failed(e.into()))?;
+    check_npy(&editor, input)?;
+    let (tiling, shape) = (editor.tiling(), editor.shape());
+    let row_bytes = shape[1..].iter().fold(editor.item_size() as u64, |bytes, &len| bytes.saturating_mul(len));
+    let chunk_rows = u64::from(tiling.geometry().chunk_shape[0]).max(1);
+    let slab_bytes = chunk_rows.saturating_mul(row_bytes);
+    // As many rows as make whole chunks, and as many chunks as a slab of a usual size has.
+    let slabs = (ArrayOptions::SLAB_BYTES as u64 / slab_bytes.max(1)).max(1);
+    let mut filled = shape[0] % chunk_rows;
+    loop {
+        // First what the last chunks have room for.
+        let wanted = (slabs * chunk_rows - filled).saturating_mul(row_bytes);
+        let bytes = input.next(usize::try_from(wanted).map_err(|_| too_large(input))?)?;
+        let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) else { break };
+        editor.append(0, &bytes).map_err(|error| match error {
+            error @ ArrayError::PartialRow { .. } => CliError::data(&input.name)(error),
+            error => failed(error),
+        })?;
+        filled = 0;
+    }
+    editor.commit().map_err(failed)
+}
+
+fn too_large(input: &Plain) -> CliError {
+    CliError::data(&input.name)("a row of chunks is larger than memory")
+}
+
+/// The items of a .npy file must be those of the array, and its rows as well.
+fn check_npy(editor: &NdEditor<FileStore>, input: &Plain) -> Result<(), CliError> {
+    let Some(npy) = &input.npy else { return Ok(()) };
+    let differ = |what: &str, expected: String, found: String| {
+        Err(CliError::data(&input.name)(format!("{what} {found}, but the array has {expected}")))
+    };
+    if let Some(dtype) = editor.dtype().filter(|dtype| *dtype != npy.descr) {
+        return differ("dtype", dtype.into(), npy.descr.clone());
+    }
+    if npy.item_size != editor.item_size() {
+        return differ("items of size", editor.item_size().to_string(), npy.item_size.to_string());
+    }
+    let row = &editor.shape()[1..];
+    // Several rows, or one.
+    if npy.shape.get(1..) != Some(row) && npy.shape != row {
+        return differ("shape", format!("rows of shape {row:?}"), format!("{:?}", npy.shape));
+    }
+    Ok(())
+}
+
+/// The input as the editor takes it. What goes wrong with it is kept.
+struct Pieces<'a> {
+    input: &'a mut Plain,
+    rest: Bytes,
+    failed: Option<CliError>,
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.rest.is_empty() {
+            match self.input.next(PIECE) {
+                Ok(piece) => self.rest = piece.unwrap_or_default(),
+                Err(error) => {
+                    self.failed = Some(error);
+                    return Err(io::ErrorKind::Other.into());
+                }
+            }
+        }
+        let len = self.rest.len().min(buffer.len());
+        self.rest.copy_to_slice(&mut buffer[..len]);
+        Ok(len)
+    }
+}

@@ -1,0 +1,170 @@
+//! Shapes and dtypes as the user writes them.
+
+use std::str::FromStr;
+
+use oxiblosc::core::nd::item_size;
+
+/// Whether the length of an array along its first axis is known before its data have been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rows {
+    Known,
+    /// As many as come: the first length of the shape is not one.
+    AsTheyCome,
+}
+
+/// The shape of an array, or of its rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) lens: Vec<u64>,
+    pub(crate) rows: Rows,
+}
+
+impl Shape {
+    /// A shape that is known.
+    pub(crate) fn known(lens: Vec<u64>) -> Self {
+        Self { lens, rows: Rows::Known }
+    }
+
+    /// One dimension, as long as data come.
+    pub(crate) fn line() -> Self {
+        Self { lens: vec![0], rows: Rows::AsTheyCome }
+    }
+}
+
+impl FromStr for Shape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let rest = text.trim().strip_prefix("-1");
+        let (text, rows) = match rest.map(str::trim_start) {
+            Some("") => return Ok(Self::line()),
+            Some(rest) => (rest.strip_prefix(',').ok_or("expected a comma after -1")?, Rows::AsTheyCome),
+            None => (text, Rows::Known),
+        };
+        let mut lens: Vec<u64> = lengths(text)?;
+        if rows == Rows::AsTheyCome {
+            lens.insert(0, 0);
+        }
+        Ok(Self { lens, rows })
+    }
+}
+
+/// Lengths along the axes of a chunk or block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lengths(pub(crate) Vec<u32>);
+
+impl FromStr for Lengths {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        lengths(text).map(Self)
+    }
+}
+
+/// Numbers between commas, of which one may stand at the end; nothing at all for an array of no dimensions.
+fn lengths<N: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<Vec<N>, String> {
+    let text = text.trim();
+    let text = text.strip_suffix(',').unwrap_or(text);
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let number = |part: &str| part.trim().parse().map_err(|e| format!("{:?}: {e}", part.trim()));
+    text.split(',').map(number).collect()
+}
+
+/// A dtype in the notation of NumPy, with its byte order: what is written without one gets that of the machines of
+/// today, little-endian. Everything else stays word for word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Dtype(pub(crate) String);
+
+/// The names that NumPy gives its types, and what it writes into files for them.
+const NAMES: [(&str, &str); 16] = [
+    ("bool", "|b1"),
+    ("int8", "|i1"),
+    ("uint8", "|u1"),
+    ("int16", "<i2"),
+    ("uint16", "<u2"),
+    ("int32", "<i4"),
+    ("uint32", "<u4"),
+    ("int64", "<i8"),
+    ("uint64", "<u8"),
+    ("float16", "<f2"),
+    ("float32", "<f4"),
+    ("float64", "<f8"),
+    ("float128", "<f16"),
+    ("complex64", "<c8"),
+    ("complex128", "<c16"),
+    ("complex256", "<c32"),
+];
+
+impl FromStr for Dtype {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let named = NAMES.iter().find(|(name, _)| *name == text).map(|(_, dtype)| (*dtype).to_owned());
+        let dated = [("datetime64", "<M8"), ("timedelta64", "<m8")]
+            .iter()
+            .find_map(|(name, code)| Some(format!("{code}{}", text.strip_prefix(name)?)));
+        let dtype = match (named.or(dated), text.chars().next()) {
+            (Some(dtype), _) => dtype,
+            (None, Some('?')) => "|b1".into(),
+            (None, Some('=')) => format!("<{}", &text[1..]),
+            (None, Some('b' | 'S' | 'V')) => format!("|{text}"),
+            (None, Some('i' | 'u')) if &text[1..] == "1" => format!("|{text}"),
+            (None, Some(c)) if c.is_ascii_alphabetic() => format!("<{text}"),
+            (None, _) => text.to_owned(),
+        };
+        match item_size(&dtype) {
+            Some(_) => Ok(Self(dtype)),
+            None => {
+                Err("not a NumPy dtype of a known size, such as f4, >i8, |S5 or [('a', '<i4'), ('b', '<f8')]".into())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes() {
+        let shape = |text: &str| text.parse::<Shape>();
+        assert_eq!(shape("2,3,4"), Ok(Shape::known(vec![2, 3, 4])));
+        assert_eq!(shape(" 7 , "), Ok(Shape::known(vec![7])));
+        assert_eq!(shape(""), Ok(Shape::known(vec![])));
+        assert_eq!(shape("0,5"), Ok(Shape::known(vec![0, 5])));
+        assert_eq!(shape("-1"), Ok(Shape::line()));
+        assert_eq!(shape("-1, 3"), Ok(Shape { lens: vec![0, 3], rows: Rows::AsTheyCome }));
+        for bad in ["a", "2,,3", "2,-1", "-2", "-13", "1.5", "99999999999999999999"] {
+            assert!(shape(bad).is_err(), "{bad}");
+        }
+        assert_eq!("4,5".parse(), Ok(Lengths(vec![4, 5])));
+        assert!("4,-5".parse::<Lengths>().is_err());
+    }
+
+    #[test]
+    fn dtypes() {
+        for (text, expected) in [
+            ("f4", "<f4"),
+            ("float32", "<f4"),
+            (">i8", ">i8"),
+            ("=i8", "<i8"),
+            ("u1", "|u1"),
+            ("uint8", "|u1"),
+            ("?", "|b1"),
+            ("S5", "|S5"),
+            ("U5", "<U5"),
+            ("V3", "|V3"),
+            ("datetime64[ns]", "<M8[ns]"),
+            ("M8[s]", "<M8[s]"),
+            ("[('a', '<i4'), ('b', '<f8', (2,))]", "[('a', '<i4'), ('b', '<f8', (2,))]"),
+        ] {
+            assert_eq!(text.parse(), Ok(Dtype(expected.into())), "{text}");
+        }
+        for bad in ["", "O", "|O", "float", "f", "[", "5", "V0", "\u{fc}4"] {
+            assert!(bad.parse::<Dtype>().is_err(), "{bad}");
+        }
+    }
+}

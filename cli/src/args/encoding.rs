@@ -1,0 +1,97 @@
+//! How data are encoded: the options that `compress` and `recompress` share.
+
+use clap::{Args, ValueEnum};
+use oxiblosc::core::Registry;
+use oxiblosc::core::chunk::{ChunkHeader, EncodeParams, SplitMode};
+
+use crate::error::CliError;
+use crate::select::{CodecChoice, FilterChoice, resolve_filters};
+use crate::units::parse_bytes;
+
+/// How data are encoded.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Encoding")]
+pub(crate) struct EncodingArgs {
+    /// Size of an item in bytes [default: that of the .npy file or dtype, else 1]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=MAX_TYPESIZE))]
+    pub(crate) typesize: Option<u32>,
+    /// Codec, by name or id (see `oxiblosc plugins`) [default: zstd]
+    #[arg(long, value_name = "NAME|ID")]
+    codec: Option<CodecChoice>,
+    /// Byte of metadata for the codec [default: 0]
+    #[arg(long, value_name = "N")]
+    codec_meta: Option<u8>,
+    /// Compression level: 0 stores, 9 compresses best [default: 5]
+    #[arg(long, value_name = "0-9", value_parser = clap::value_parser!(u8).range(0..=9))]
+    level: Option<u8>,
+    /// Filter, by name or id, with its byte of metadata; repeat it to fill up to six slots in order, `none` for none
+    /// [default: shuffle]
+    #[arg(long = "filter", value_name = "NAME[=META]")]
+    filters: Vec<FilterChoice>,
+    /// Decoded bytes of a chunk, as in 500000, 256K or 4M; of an array at most [default: 4M]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) chunk_size: Option<usize>,
+    /// Decoded bytes of a block; of an array at most [default: chosen by codec, level and type size]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) block_size: Option<usize>,
+    /// Whether blocks are split into one stream per byte of the type [default: forward]
+    #[arg(long, value_enum, value_name = "WHEN")]
+    split: Option<Split>,
+    /// Train a dictionary for each chunk (zstd, lz4 and lz4hc)
+    #[arg(long)]
+    dict: bool,
+}
+
+/// The largest type size that fits the header of a frame.
+const MAX_TYPESIZE: i64 = i32::MAX as i64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Split {
+    Auto,
+    Always,
+    Never,
+    Forward,
+}
+
+impl EncodingArgs {
+    /// The parameters asked for, and those of `base` where nothing is. The block size is chosen anew for them, unless
+    /// it is asked for.
+    pub(crate) fn params(&self, base: EncodeParams, registry: &Registry) -> Result<EncodeParams, CliError> {
+        if self.chunk_size.is_some_and(|size| size > ChunkHeader::MAX_NBYTES) {
+            let most = ChunkHeader::MAX_NBYTES;
+            return Err(CliError::Usage(format!("--chunk-size: a chunk holds at most {most} bytes")));
+        }
+        let mut params = EncodeParams { block_size: self.block_size, ..base };
+        if let Some(codec) = &self.codec {
+            params.codec = codec.resolve(registry)?;
+            // Metadata and dictionaries are of one codec and mean nothing to another.
+            params.codec_meta = 0;
+            params.use_dict = false;
+        }
+        params.codec_meta = self.codec_meta.unwrap_or(params.codec_meta);
+        params.level = self.level.unwrap_or(params.level);
+        if !self.filters.is_empty() {
+            params.filters = resolve_filters(&self.filters, registry)?;
+        }
+        params.typesize = self.typesize.map_or(params.typesize, |size| size as usize);
+        params.split = self.split.map_or(params.split, Split::mode);
+        params.use_dict |= self.dict;
+        Ok(params)
+    }
+
+    /// The chunk size asked for, in whole items.
+    pub(crate) fn chunk_size_of(&self, typesize: usize) -> Option<usize> {
+        self.chunk_size.map(|size| (size / typesize).max(1).saturating_mul(typesize))
+    }
+}
+
+impl Split {
+    fn mode(self) -> SplitMode {
+        match self {
+            Self::Auto => SplitMode::Auto,
+            Self::Always => SplitMode::Always,
+            Self::Never => SplitMode::Never,
+            Self::Forward => SplitMode::ForwardCompat,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What is written: the options that `compress` and `recompress` share.
+
+use clap::{Args, ValueEnum};
+
+use super::array::{Dtype, Lengths, Shape};
+use super::layer::Layer;
+use crate::error::CliError;
+
+/// What is written.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Result")]
+pub(crate) struct OutputArgs {
+    /// Whether a frame is one file, or a directory with a file for each chunk
+    #[arg(long, value_enum, value_name = "LAYOUT", default_value_t = Layout::Contiguous)]
+    pub(crate) layout: Layout,
+    /// What kind of file to write
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Frame)]
+    pub(crate) format: Format,
+    /// Metalayer of the frame with the content of a file, msgpack by convention; up to 16
+    #[arg(long = "meta", value_name = "NAME=FILE")]
+    pub(crate) metalayers: Vec<Layer>,
+    /// Variable-length metalayer of the frame with the content of a file, msgpack by convention; up to 16
+    #[arg(long = "vlmeta", value_name = "NAME=FILE")]
+    pub(crate) vlmetalayers: Vec<Layer>,
+    /// Makes the frame an array (b2nd) of items of this NumPy dtype, as in f4, '>i8' or "[('a', '<i4'), ('b', '<f8')]"
+    #[arg(long, value_name = "DT")]
+    pub(crate) dtype: Option<Dtype>,
+    /// Shape of the array; -1 in the first place for as many rows as come [default: one dimension]
+    #[arg(long, value_name = "A,B,..", allow_hyphen_values = true)]
+    pub(crate) shape: Option<Shape>,
+    /// Shape of the chunks of an array [default: chosen]
+    #[arg(long, value_name = "A,B,..")]
+    pub(crate) chunks: Option<Lengths>,
+    /// Shape of the blocks of an array [default: chosen]
+    #[arg(long, value_name = "A,B,..")]
+    pub(crate) blocks: Option<Lengths>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Layout {
+    /// One file
+    Contiguous,
+    /// A directory with one file for each chunk
+    Sparse,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Frame, which may be an array
+    Frame,
+    /// One Blosc2 chunk
+    Chunk,
+    /// One chunk of Blosc 1, for older readers
+    Blosc1,
+    /// Frame for the Blosc2 of 2019
+    Early,
+}
+
+impl Format {
+    /// Whether this is a single chunk.
+    pub(crate) fn is_chunk(self) -> bool {
+        matches!(self, Self::Chunk | Self::Blosc1)
+    }
+}
+
+impl OutputArgs {
+    /// Refuses options that do not go together, whatever the input is.
+    pub(crate) fn check(&self) -> Result<(), CliError> {
+        let refuse = |message: &str| Err(CliError::Usage(message.to_owned()));
+        if self.format.is_chunk() && !(self.metalayers.is_empty() && self.vlmetalayers.is_empty()) {
+            return refuse("--meta and --vlmeta: a single chunk has no metalayers, write a frame");
+        }
+        if self.format == Format::Early && !self.vlmetalayers.is_empty() {
+            return refuse("--vlmeta: early frames have no variable-length metalayers, use --meta");
+        }
+        if self.format != Format::Frame && self.layout == Layout::Sparse {
+            return refuse("--layout sparse: only frames of today can be sparse, leave out --format");
+        }
+        if self.format != Format::Frame && self.shapes_an_array() {
+            return refuse("--dtype, --shape, --chunks and --blocks: an array is a frame of today, leave out --format");
+        }
+        Ok(())
+    }
+
+    /// Whether an option says something about an array.
+    pub(crate) fn shapes_an_array(&self) -> bool {
+        self.dtype.is_some() || self.shape.is_some() || self.cuts_an_array()
+    }
+
+    /// Whether an option says how an array is cut.
+    pub(crate) fn cuts_an_array(&self) -> bool {
+        self.chunks.is_some() || self.blocks.is_some()
+    }
+}

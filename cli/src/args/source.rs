@@ -1,0 +1,35 @@
+//! What the command line names as input or output.
+
+use std::path::PathBuf;
+
+/// A file, a directory, or one of the standard streams.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    Standard,
+    Path(PathBuf),
+}
+
+impl Source {
+    /// What to call it in messages, as an input.
+    pub(crate) fn name(&self) -> String {
+        self.name_or("standard input")
+    }
+
+    /// What to call it in messages, as an output.
+    pub(crate) fn output_name(&self) -> String {
+        self.name_or("standard output")
+    }
+
+    fn name_or(&self, stream: &str) -> String {
+        match self {
+            Self::Standard => stream.into(),
+            Self::Path(path) => path.display().to_string(),
+        }
+    }
+}
+
+impl From<std::ffi::OsString> for Source {
+    fn from(name: std::ffi::OsString) -> Self {
+        if name == "-" { Self::Standard } else { Self::Path(name.into()) }
+    }
+}

@@ -1,0 +1,63 @@
+//! The headers of the chunks of a frame, without the chunks.
+
+use std::ops::Range;
+
+use oxiblosc::core::chunk::ChunkHeader;
+use oxiblosc::core::frame::ChunkEntry;
+use oxiblosc::streaming::ReadError;
+use oxiblosc::streaming::source::RangeSource;
+
+use crate::input::Reader;
+
+/// How many headers are asked for in one round.
+pub(crate) const AT_ONCE: u64 = 4096;
+
+/// The headers of `chunks`, fetched in one round. A chunk file that is missing does not hide the other ones.
+///
+/// # Errors
+/// When the source fails as a whole, or the index makes no sense.
+pub(crate) async fn chunk_headers(
+    reader: &Reader,
+    chunks: Range<u64>,
+) -> Result<Vec<Result<ChunkHeader, ReadError>>, ReadError> {
+    let (frame, source) = (reader.frame(), reader.source());
+    let mut ranges = Vec::new();
+    let mut files = Vec::new();
+    let mut entries = Vec::new();
+    for chunk in chunks.clone() {
+        let entry = frame.entry(chunk)?;
+        match entry {
+            ChunkEntry::File { .. } if !source.is_sparse() => return Err(ReadError::Sparse),
+            ChunkEntry::File { id } => files.push((id, 0..ChunkHeader::EXTENDED_LEN as u64)),
+            ChunkEntry::Stored { offset } => {
+                let end = frame.chunks_end().min(offset + ChunkHeader::EXTENDED_LEN as u64);
+                ranges.push(offset..end);
+            }
+            ChunkEntry::Special(_) => {}
+        }
+        entries.push(entry);
+    }
+    let mut stored = match ranges.is_empty() {
+        true => Vec::new(),
+        false => source.read_ranges(ranges).await?,
+    }
+    .into_iter();
+    let mut in_files = match files.is_empty() {
+        true => Vec::new(),
+        false => source.read_chunk_files(files).await,
+    }
+    .into_iter();
+    let mut header_of = |(chunk, entry): (u64, &ChunkEntry)| {
+        let (offset, bytes) = match *entry {
+            ChunkEntry::Stored { offset } => (Some(offset), stored.next().unwrap_or_default()),
+            ChunkEntry::File { .. } => {
+                let bytes = in_files.next().unwrap_or_else(|| Ok(Default::default()));
+                (None, bytes.map_err(|source| ReadError::ChunkFile { chunk, source })?)
+            }
+            // Zeros, NaNs and the like have no bytes but those of a header.
+            ChunkEntry::Special(_) => (None, frame.special_chunk(chunk)?.unwrap_or_default().into()),
+        };
+        ChunkHeader::parse(&bytes).map_err(|source| ReadError::Decode { chunk, offset, source })
+    };
+    Ok(chunks.zip(&entries).map(&mut header_of).collect())
+}

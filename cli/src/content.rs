@@ -1,0 +1,102 @@
+//! What the bytes are that are to be written.
+
+use oxiblosc::core::chunk::{ChunkFormat, EncodeParams};
+use oxiblosc::core::frame::Layout as Age;
+use oxiblosc::core::nd::Partition;
+use oxiblosc::streaming::nd::ArrayOptions;
+use oxiblosc::streaming::{Pool, WriteOptions};
+
+use crate::args::{EncodingArgs, Format, OutputArgs, Rows, Shape};
+use crate::error::CliError;
+
+/// What the bytes are that are to be written.
+pub(crate) struct Content {
+    /// Bytes of an item, when the input says.
+    pub(crate) item_size: Option<usize>,
+    /// Dtype and shape, when they are those of an array.
+    pub(crate) array: Option<(String, Shape)>,
+}
+
+impl Content {
+    /// What the command line says, and what the input says where it does not contradict.
+    ///
+    /// # Errors
+    /// Options for arrays where there is none.
+    pub(crate) fn with(mut self, output: &OutputArgs) -> Result<Self, CliError> {
+        if let Some((dtype, shape)) = &self.array {
+            // Only a plain frame or a chunk can do without; they take the items as they come.
+            if output.dtype.is_some() || output.shape.is_some() {
+                let known = format!("the input is an array of dtype {dtype} and shape {:?} already", shape.lens);
+                return Err(CliError::Usage(format!("--dtype and --shape: {known}")));
+            }
+        }
+        if output.format != Format::Frame {
+            self.array = None;
+        }
+        if let Some(dtype) = &output.dtype {
+            self.array = Some((dtype.0.clone(), output.shape.clone().unwrap_or_else(Shape::line)));
+            self.item_size = None;
+        }
+        if self.array.is_none() && output.shapes_an_array() {
+            let message = "--shape, --chunks and --blocks: the input is no array; say what its items are with --dtype";
+            return Err(CliError::Usage(message.into()));
+        }
+        Ok(self)
+    }
+
+    /// Parameters for items of this size.
+    pub(crate) fn params(&self, base: EncodeParams, format: Format) -> EncodeParams {
+        EncodeParams {
+            typesize: self.item_size.unwrap_or(base.typesize),
+            format: match format {
+                Format::Frame | Format::Chunk => ChunkFormat::Blosc2,
+                Format::Blosc1 => ChunkFormat::Blosc1,
+                Format::Early => ChunkFormat::Early,
+            },
+            ..base
+        }
+    }
+}
+
+/// How a frame is to be written: everything that the options say about it. The chunk size is not among that where the
+/// chunks are those of an array.
+pub(crate) fn write_options(params: EncodeParams, output: &OutputArgs, pool: &Pool) -> Result<WriteOptions, CliError> {
+    let mut options = WriteOptions::new(params).pool(pool);
+    if output.format == Format::Early {
+        options = options.layout(Age::Early);
+    }
+    for layer in &output.metalayers {
+        options = options.metalayer(&layer.name, layer.content()?);
+    }
+    for layer in &output.vlmetalayers {
+        options = options.vlmetalayer(&layer.name, layer.content()?);
+    }
+    Ok(options)
+}
+
+/// How an array is to be written.
+pub(crate) fn array_options(
+    dtype: &str,
+    shape: &Shape,
+    encoding: &EncodingArgs,
+    output: &OutputArgs,
+    write: WriteOptions,
+) -> ArrayOptions {
+    let mut options = match shape.rows {
+        Rows::Known => ArrayOptions::new(shape.lens.clone(), dtype),
+        Rows::AsTheyCome => ArrayOptions::rows(shape.lens.get(1..).unwrap_or_default(), dtype),
+    };
+    let mut partition = Partition { slab_bytes: Some(ArrayOptions::SLAB_BYTES), ..Partition::default() };
+    partition.chunk_bytes = encoding.chunk_size.unwrap_or(partition.chunk_bytes);
+    partition.block_bytes = encoding.block_size.unwrap_or(partition.block_bytes);
+    if let Some(typesize) = encoding.typesize {
+        options = options.item_size(typesize as usize);
+    }
+    if let Some(chunks) = &output.chunks {
+        options = options.chunks(chunks.0.clone());
+    }
+    if let Some(blocks) = &output.blocks {
+        options = options.blocks(blocks.0.clone());
+    }
+    options.partition(partition).frame(write)
+}

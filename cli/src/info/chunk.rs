@@ -1,0 +1,96 @@
+//! What there is to say about a single chunk.
+
+use oxiblosc::core::chunk::{ChunkError, ChunkHeader, LazyChunk, SpecialKind};
+use oxiblosc::core::id::FilterId;
+use oxiblosc::core::{CodecId, Registry};
+
+use super::{Info, Named};
+
+/// What a chunk consists of.
+pub(super) struct Form {
+    /// `stored`, `blocks`, `vlblocks`, or one of the special values.
+    pub(super) body: &'static str,
+    pub(super) split: bool,
+    pub(super) lazy: bool,
+    pub(super) instrumented: bool,
+}
+
+/// What the header tells.
+///
+/// # Errors
+/// When it makes no sense.
+pub(super) fn info(chunk: &[u8], registry: &Registry) -> Result<Info, ChunkError> {
+    let header = ChunkHeader::parse(chunk)?;
+    let codec = if header.is_extended() { CodecId(header.udcodec) } else { header.codec()? };
+    Ok(Info {
+        kind: if header.is_extended() { "chunk" } else { "blosc1-chunk" },
+        layout: None,
+        version: header.version,
+        nbytes: header.nbytes as u64,
+        cbytes: header.cbytes as u64,
+        typesize: header.typesize.into(),
+        chunksize: Some(header.nbytes as u64),
+        blocksize: (!header.has_vl_blocks()).then_some(header.blocksize as u64),
+        nchunks: 1,
+        codec: Named::codec(codec, header.codec_meta, registry),
+        level: None,
+        filters: Named::filters(&header.filters, registry),
+        dict: header.has_dict(),
+        meta: Vec::new(),
+        vlmeta: Vec::new(),
+        usermeta: None,
+        fingerprint: None,
+        sealed: true,
+        array: None,
+        notes: notes(&header, chunk),
+        chunk: Some(Form {
+            body: body(&header),
+            split: header.is_split() && !header.is_stored() && header.special().is_none(),
+            lazy: header.is_lazy(),
+            instrumented: header.is_instrumented(),
+        }),
+    })
+}
+
+fn body(header: &ChunkHeader) -> &'static str {
+    match header.special() {
+        Some(SpecialKind::Zero) => "zeros",
+        Some(SpecialKind::Nan) => "nans",
+        Some(SpecialKind::Value) => "value",
+        Some(SpecialKind::Uninit) => "uninit",
+        None if header.is_stored() => "stored",
+        None if header.has_vl_blocks() => "vlblocks",
+        None => "blocks",
+    }
+}
+
+fn notes(header: &ChunkHeader, chunk: &[u8]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if header.has_vl_blocks() {
+        notes.push(format!("{} blocks of variable length", header.block_count()));
+    }
+    if header.is_lazy() {
+        notes.push(match LazyChunk::parse(chunk) {
+            Ok(lazy) => format!(
+                "a lazy chunk: its blocks are in chunk {} of a frame, at offset {}, and cannot be decoded from here",
+                lazy.number(),
+                lazy.offset()
+            ),
+            Err(error) => format!("a lazy chunk, but a damaged one: {error}"),
+        });
+    }
+    if header.is_instrumented() {
+        notes.push("an instrumented chunk: it holds statistics of the compressor, not the data".into());
+    }
+    // Version 4 was written before and after the change; versions 2 and 5 on one side of it.
+    if header.is_extended()
+        && header.version < 5
+        && header.filters.contains(FilterId::BITSHUFFLE)
+        && !header.is_stored()
+    {
+        let note = "bit shuffle changed in February 2020, and nothing in this chunk tells which rule its writer \
+                    followed: the new one is assumed, if that gives noise try cat --bitshuffle old";
+        notes.push(note.into());
+    }
+    notes
+}

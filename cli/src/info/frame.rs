@@ -1,0 +1,160 @@
+//! What there is to say about a frame.
+
+use oxiblosc::core::Registry;
+use oxiblosc::core::chunk::{ChunkDecoder, ChunkHeader, SpecialKind};
+use oxiblosc::core::frame::{BitshuffleAge, ChunkEntry, Fingerprint, Frame, FrameType, Layout, MetaValue};
+use oxiblosc::core::id::FilterId;
+use oxiblosc::core::nd::{ArrayMeta, item_size};
+use serde_json::{Value, json};
+
+use super::{Info, Layers, Named};
+use crate::chunk_headers::chunk_headers;
+use crate::error::one_line;
+use crate::input::Reader;
+
+/// What can be told without decoding a chunk. Damage to a part does not hide the others.
+pub(super) async fn info(reader: &Reader, registry: &Registry) -> Info {
+    let (frame, header) = (reader.frame(), reader.header());
+    let mut notes = Vec::new();
+    let first = first_chunk(reader, &mut notes).await;
+    // The settings in the header of a frame are those for chunks to come. What a first chunk says about itself is
+    // nearer to the truth where the header has nothing to say.
+    let (slots, blocksize) = match &first {
+        Some(chunk) if header.layout == Layout::Early => (&chunk.filters, block_size(chunk)),
+        Some(chunk) if header.block_size == 0 => (&header.filters, block_size(chunk)),
+        _ => (&header.filters, Some(u64::from(header.block_size)).filter(|&size| size > 0)),
+    };
+    let array = match ArrayMeta::find(reader.metalayers()) {
+        Some(Ok(array)) => Some(array),
+        Some(Err(error)) => {
+            // A metalayer that cannot be read still shows among the others.
+            notes.push(format!("this is an array, but its shapes cannot be read: {}", one_line(&error)));
+            None
+        }
+        None => None,
+    };
+    if header.vl_blocks || first.as_ref().is_some_and(ChunkHeader::has_vl_blocks) {
+        notes.push("the blocks of its chunks are of variable length".into());
+    }
+    if slots.contains(FilterId::BITSHUFFLE) {
+        notes.extend(bitshuffle(frame.bitshuffle_age()).map(str::to_owned));
+    }
+    notes.extend(specials(frame));
+    Info {
+        kind: match (header.layout, header.frame_type) {
+            _ if array.is_some() => "b2nd",
+            (Layout::Early | Layout::Beta, _) => "early-frame",
+            (_, FrameType::Sparse) => "sparse-frame",
+            (_, FrameType::Contiguous) => "frame",
+        },
+        layout: Some(match header.frame_type {
+            FrameType::Sparse => "sparse",
+            FrameType::Contiguous => "contiguous",
+        }),
+        version: header.version,
+        nbytes: array.as_ref().and_then(|array| array_bytes(array, frame)).unwrap_or(header.nbytes),
+        cbytes: header.cbytes,
+        typesize: header.typesize.into(),
+        chunksize: header.chunk_size.fixed().map(|size| size as u64),
+        blocksize,
+        nchunks: reader.nchunks(),
+        codec: Named::codec(header.codec, header.codec_meta, registry),
+        level: Some(header.level),
+        filters: Named::filters(slots, registry),
+        dict: header.use_dict || first.as_ref().is_some_and(ChunkHeader::has_dict),
+        meta: metalayers(reader),
+        vlmeta: vlmetalayers(reader).await,
+        usermeta: user_metadata(frame, registry),
+        fingerprint: fingerprint(frame.fingerprint()),
+        sealed: true,
+        array,
+        chunk: None,
+        notes,
+    }
+}
+
+/// The header of the first chunk. When it cannot be read, a note says why: much can be told without it.
+async fn first_chunk(reader: &Reader, notes: &mut Vec<String>) -> Option<ChunkHeader> {
+    if reader.nchunks() == 0 {
+        return None;
+    }
+    let headers = chunk_headers(reader, 0..1).await;
+    match headers.and_then(|headers| headers.into_iter().next().transpose()) {
+        Ok(header) => header,
+        Err(error) => {
+            notes.push(format!("the first chunk cannot be read: {}", one_line(&error)));
+            None
+        }
+    }
+}
+
+fn block_size(chunk: &ChunkHeader) -> Option<u64> {
+    (!chunk.has_vl_blocks()).then_some(chunk.blocksize as u64)
+}
+
+/// Bytes of the items of an array; its chunks have more, where they reach over the edge.
+fn array_bytes(array: &ArrayMeta, frame: &Frame) -> Option<u64> {
+    let item_size = array.dtype.as_deref().and_then(item_size).unwrap_or(frame.typesize());
+    array.geometry.shape.iter().try_fold(item_size as u64, |bytes, &len| bytes.checked_mul(len))
+}
+
+fn bitshuffle(age: BitshuffleAge) -> Option<&'static str> {
+    match age {
+        BitshuffleAge::ByChunk => None,
+        BitshuffleAge::Before => Some("bit shuffle follows the rule of before February 2020, which is understood"),
+        BitshuffleAge::Ambiguous => Some(
+            "bit shuffle changed in February 2020, and nothing in this frame tells which rule its writer followed: \
+             2.0.0-beta.5 the new one, which is assumed, beta.3 and beta.4 the old one (cat --bitshuffle old); it \
+             matters for blocks whose number of items is no multiple of 8",
+        ),
+    }
+}
+
+/// How many chunks are in the index alone.
+fn specials(frame: &Frame) -> Option<String> {
+    let mut counts =
+        [(SpecialKind::Zero, "zeros", 0), (SpecialKind::Nan, "NaNs", 0), (SpecialKind::Uninit, "nothing", 0)];
+    for chunk in 0..frame.nchunks() {
+        if let Ok(ChunkEntry::Special(kind)) = frame.entry(chunk) {
+            counts.iter_mut().filter(|(other, ..)| *other == kind).for_each(|(.., count)| *count += 1);
+        }
+    }
+    let found: Vec<_> = counts.iter().filter(|(.., n)| *n > 0).map(|(_, of, n)| format!("{n} of {of}")).collect();
+    (!found.is_empty()).then(|| format!("chunks that are in the index alone: {}", found.join(", ")))
+}
+
+fn metalayers(reader: &Reader) -> Layers {
+    let layers = reader.metalayers().iter();
+    layers.map(|(name, content)| (name.into_owned(), Ok(MetaValue::read(content)))).collect()
+}
+
+async fn vlmetalayers(reader: &Reader) -> Layers {
+    let mut layers = Layers::new();
+    for name in reader.vlmetalayer_names() {
+        let content = match reader.vlmetalayer(&name).await {
+            Ok(content) => Ok(MetaValue::read(&content.unwrap_or_default())),
+            Err(error) => Err(one_line(&error)),
+        };
+        layers.push((name, content));
+    }
+    layers
+}
+
+fn user_metadata(frame: &Frame, registry: &Registry) -> Option<Result<MetaValue, String>> {
+    match frame.user_metadata(&mut ChunkDecoder::new(registry)) {
+        Ok(content) => content.map(|content| Ok(MetaValue::read(&content))),
+        Err(error) => Some(Err(one_line(&error))),
+    }
+}
+
+/// Contiguous frame format document, trailer: types 1, 2 and 3 are digests of 32, 64 and 128 bits, type 0 is none.
+fn fingerprint(fingerprint: Fingerprint) -> Option<Value> {
+    let len = match fingerprint.kind {
+        0 => return None,
+        1 => 4,
+        2 => 8,
+        _ => 16,
+    };
+    let hex: String = fingerprint.digest[..len].iter().map(|byte| format!("{byte:02x}")).collect();
+    Some(json!({ "type": fingerprint.kind, "digest": hex }))
+}

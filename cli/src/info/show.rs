@@ -1,0 +1,160 @@
+//! The two ways to show what there is to say: lines for people, JSON for programs.
+
+use std::fmt;
+
+use oxiblosc::core::frame::MetaValue;
+use oxiblosc::core::nd::ArrayMeta;
+use serde_json::{Map, Value, json};
+
+use super::{Info, Layers, Named};
+use crate::units::{ratio, show_bytes};
+
+/// Characters of a metalayer that people get to see.
+const MOST_SHOWN: usize = 400;
+
+impl Info {
+    fn ratio(&self) -> Option<f64> {
+        ratio(self.nbytes, self.cbytes)
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let geometry = self.array.as_ref().map(|array| &array.geometry);
+        json!({
+            "kind": self.kind,
+            "layout": self.layout,
+            "version": self.version,
+            "nbytes": self.nbytes,
+            "cbytes": self.cbytes,
+            "ratio": self.ratio(),
+            "typesize": self.typesize,
+            "chunksize": self.chunksize,
+            "blocksize": self.blocksize,
+            "nchunks": self.nchunks,
+            "codec": self.codec.to_json(),
+            "level": self.level,
+            "filters": self.filters.iter().map(Named::to_json).collect::<Vec<_>>(),
+            "dict": self.dict,
+            "meta": layers(&self.meta),
+            "vlmeta": layers(&self.vlmeta),
+            "usermeta": self.usermeta.as_ref().map(json_of),
+            "fingerprint": self.fingerprint,
+            "sealed": self.sealed,
+            "shape": geometry.map(|geometry| &geometry.shape),
+            "chunkshape": geometry.map(|geometry| &geometry.chunk_shape),
+            "blockshape": geometry.map(|geometry| &geometry.block_shape),
+            "dtype": self.array.as_ref().and_then(|array| array.dtype.as_ref()),
+            "chunk": self.chunk.as_ref().map(|form| json!({
+                "body": form.body,
+                "split": form.split,
+                "lazy": form.lazy,
+                "instrumented": form.instrumented,
+            })),
+            "notes": self.notes,
+        })
+    }
+}
+
+/// The content of metalayers: msgpack by convention.
+fn layers(layers: &Layers) -> Map<String, Value> {
+    layers.iter().map(|(name, content)| (name.clone(), json_of(content))).collect()
+}
+
+fn json_of(content: &Result<MetaValue, String>) -> Value {
+    match content {
+        Ok(content) => {
+            let text = content.to_json();
+            serde_json::from_str(&text).unwrap_or(Value::String(text))
+        }
+        Err(error) => json!({ "error": error }),
+    }
+}
+
+impl Named {
+    fn to_json(&self) -> Value {
+        json!({ "id": self.id, "name": self.name, "meta": self.meta })
+    }
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name {
+            Some(name) => f.write_str(name)?,
+            None => write!(f, "{} (no provider)", self.id)?,
+        }
+        if self.meta == 0 { Ok(()) } else { write!(f, "={}", self.meta) }
+    }
+}
+
+impl fmt::Display for Info {
+    /// One line for each fact, for people.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut line = |key: &str, value: String| writeln!(f, "{key:<12} {value}");
+        let size = |bytes: u64| match show_bytes(bytes) {
+            short if bytes < 1024 => short,
+            short => format!("{bytes} bytes ({short})"),
+        };
+        let layout = if self.layout == Some("sparse") && self.kind == "b2nd" { "sparse " } else { "" };
+        line("kind", format!("{layout}{}, version {}", self.kind, self.version))?;
+        if let Some(ArrayMeta { geometry, dtype, .. }) = &self.array {
+            line("shape", format!("{:?}", geometry.shape))?;
+            line("chunkshape", format!("{:?}", geometry.chunk_shape))?;
+            line("blockshape", format!("{:?}", geometry.block_shape))?;
+            line("dtype", dtype.as_deref().map_or_else(|| "not recorded".into(), plain))?;
+        }
+        line("nbytes", size(self.nbytes))?;
+        line("cbytes", size(self.cbytes))?;
+        if let Some(ratio) = self.ratio() {
+            line("ratio", format!("{ratio:.2}"))?;
+        }
+        // The first chunk of a frame settles its chunk size.
+        let unknown = if self.nchunks == 0 { "not settled yet" } else { "variable" };
+        line("typesize", self.typesize.to_string())?;
+        line("chunksize", self.chunksize.map_or_else(|| unknown.into(), size))?;
+        if let Some(blocksize) = self.blocksize {
+            line("blocksize", size(blocksize))?;
+        }
+        line("nchunks", self.nchunks.to_string())?;
+        if let Some(form) = &self.chunk {
+            line("body", format!("{}{}", form.body, if form.split { ", split" } else { "" }))?;
+        }
+        line("codec", format!("{}{}", self.codec, if self.dict { ", with dictionaries" } else { "" }))?;
+        if let Some(level) = self.level {
+            line("level", level.to_string())?;
+        }
+        let filters: Vec<_> = self.filters.iter().map(Named::to_string).collect();
+        line("filters", if filters.is_empty() { "none".into() } else { filters.join(", ") })?;
+        for (key, layers) in [("meta", &self.meta), ("vlmeta", &self.vlmeta)] {
+            // The one that makes an array has been shown as its shapes.
+            let shown = |name: &str| self.array.is_some() && [ArrayMeta::NAME, ArrayMeta::LEGACY_NAME].contains(&name);
+            for (name, content) in layers.iter().filter(|(name, _)| !shown(name)) {
+                line(key, format!("{}: {}", plain(name), text(content)))?;
+            }
+        }
+        if let Some(content) = &self.usermeta {
+            line("usermeta", text(content))?;
+        }
+        if let Some(fingerprint) = &self.fingerprint {
+            line("fingerprint", fingerprint.to_string())?;
+        }
+        self.notes.iter().try_for_each(|note| line("note", plain(note)))
+    }
+}
+
+/// The content of a metalayer in the notation of Python, shortened when it is long.
+fn text(content: &Result<MetaValue, String>) -> String {
+    let text = match content {
+        Ok(content) => content.to_string(),
+        Err(error) => format!("damaged: {}", plain(error)),
+    };
+    match text.char_indices().nth(MOST_SHOWN) {
+        Some((end, _)) => {
+            format!("{} ... ({} characters, all of them with --json)", &text[..end], text.chars().count())
+        }
+        None => text,
+    }
+}
+
+/// Text of a file that must not garble a terminal.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,185 @@
+//! `oxiblosc recompress`.
+
+use futures::stream::{Stream, StreamExt};
+use oxiblosc::core::Registry;
+use oxiblosc::core::chunk::{ChunkFormat, EncodeParams};
+use oxiblosc::core::filter::BitshuffleRule;
+use oxiblosc::core::frame::{FrameParams, Layout as Age, Sequential};
+use oxiblosc::core::nd::{ArrayMeta, Selection};
+use oxiblosc::core::pipeline::FilterSlots;
+use oxiblosc::streaming::edit::{self, EditError};
+use oxiblosc::streaming::nd::NdArray;
+use oxiblosc::streaming::{WriteError, WriteOptions, block_on};
+
+use crate::args::{Format, RecompressArgs, Shape};
+use crate::cat::decode_chunk;
+use crate::chunk_headers::chunk_headers;
+use crate::content::{Content, write_options};
+use crate::detect::Kind;
+use crate::error::CliError;
+use crate::input::{Input, Reader};
+use crate::writer::{Job, Writer, Written, write_failed};
+use crate::{output, progress};
+
+pub(crate) fn run(args: &RecompressArgs, registry: &Registry) -> Result<(), CliError> {
+    args.result.check()?;
+    let mut input = Input::open(&args.input)?;
+    let pool = args.run.pool();
+    let name = input.name.clone();
+    let job = Job {
+        encoding: &args.encoding,
+        result: &args.result,
+        pool: &pool,
+        registry,
+        input: &name,
+        destination: &args.output,
+    };
+    let job = Recompress { job, bitshuffle: args.reading.bitshuffle() };
+    let written = match input.kind {
+        Kind::Chunk => job.chunk(&input)?,
+        Kind::Frame => {
+            let bar = progress::bar(None, args.run.quiet);
+            input.watch(&bar);
+            let reader = input.frame(&pool, registry, args.reading.bitshuffle())?;
+            bar.set_length(reader.cbytes());
+            let written = job.frame(&input, &reader);
+            bar.finish_and_clear();
+            written?
+        }
+    };
+    written.tell(&input.name, &args.output.output_name(), args.run.quiet);
+    Ok(())
+}
+
+struct Recompress<'a> {
+    job: Job<'a>,
+    bitshuffle: Option<BitshuffleRule>,
+}
+
+impl Recompress<'_> {
+    fn chunk(&self, input: &Input) -> Result<Written, CliError> {
+        let chunk = input.chunk()?;
+        let decoded = decode_chunk(&chunk, self.job.pool, self.job.registry, self.bitshuffle);
+        let (header, data) = decoded.map_err(|e| input.failed(e))?;
+        let base = EncodeParams {
+            codec: header.codec().map_err(|e| input.failed(e))?,
+            codec_meta: header.codec_meta,
+            typesize: header.typesize.into(),
+            filters: header.filters,
+            use_dict: header.has_dict(),
+            ..EncodeParams::default()
+        };
+        let content = Content { item_size: None, array: None };
+        let pieces = futures::stream::iter([Ok::<_, CliError>(data.into())]);
+        self.write(base, content, Ok, pieces)
+    }
+
+    fn frame(&self, input: &Input, reader: &Reader) -> Result<Written, CliError> {
+        let base = base(reader);
+        let array = match ArrayMeta::find(reader.metalayers()) {
+            Some(_) => Some(NdArray::new(reader.clone()).map_err(|e| input.failed(e))?),
+            None => None,
+        };
+        let Job { encoding, result, .. } = self.job;
+        let cut = encoding.chunk_size.is_some() || encoding.block_size.is_some() || encoding.typesize.is_some();
+        let decoded = result.format.is_chunk() || result.shapes_an_array() || (array.is_some() && cut);
+        if !decoded {
+            return self.as_it_is(input, reader, array.as_ref().map(|array| array.tiling().block_bytes()), base);
+        }
+        match array {
+            Some(array) => {
+                let dtype = array.dtype().map_or_else(|| format!("|V{}", array.item_size()), str::to_owned);
+                let shape = Shape::known(array.shape().to_vec());
+                let content = Content { item_size: Some(array.item_size()), array: Some((dtype, shape)) };
+                let pieces = array.stream(&Selection::all()).map_err(|e| input.failed(e))?;
+                let pieces = pieces.map(|piece| piece.map_err(|e| input.failed(e)));
+                self.write(base, content, |options| with_metalayers(reader, input, options), pieces)
+            }
+            None => {
+                let content = Content { item_size: None, array: None };
+                let pieces = reader.chunks().map(|chunk| chunk.map_err(|e| input.failed(e)));
+                self.write(base, content, |options| with_metalayers(reader, input, options), pieces)
+            }
+        }
+    }
+
+    /// Chunk by chunk, every chunk with the items that it has. What chunks and blocks of an array are stays as well.
+    fn as_it_is(
+        &self,
+        input: &Input,
+        reader: &Reader,
+        array_block: Option<usize>,
+        base: EncodeParams,
+    ) -> Result<Written, CliError> {
+        let Job { encoding, result, pool, registry, destination, .. } = self.job;
+        let mut params = encoding.params(base, registry)?;
+        params.block_size = array_block.or(params.block_size);
+        if result.format == Format::Early {
+            params.format = ChunkFormat::Early;
+        }
+        let mut options = write_options(params.clone(), result, pool)?.registry(registry);
+        if let Some(size) = encoding.chunk_size_of(params.typesize) {
+            options = options.chunk_size(size);
+        }
+        let mut target = output::target(destination, result.layout)?;
+        let summary = block_on(edit::recompress(reader, options, &mut target)).map_err(|error| match error {
+            EditError::Read(error) => input.failed(error),
+            EditError::Decode { .. } | EditError::Frame(_) => input.failed(error),
+            EditError::Store(error) => output::failed(destination)(error),
+            // Nothing has been encoded then.
+            EditError::Params(_) => CliError::Usage(crate::error::one_line(&error)),
+            EditError::Write(WriteError::Params(error)) => CliError::Usage(error.to_string()),
+            EditError::Write(error) => write_failed(destination, error),
+            error => CliError::data(destination.output_name())(error),
+        })?;
+        Ok(Written { decoded: summary.nbytes, encoded: summary.frame_len })
+    }
+
+    /// Decodes everything and writes it as `compress` would.
+    fn write(
+        &self,
+        base: EncodeParams,
+        content: Content,
+        adorn: impl FnOnce(WriteOptions) -> Result<WriteOptions, CliError>,
+        mut pieces: impl Stream<Item = Result<bytes::Bytes, CliError>> + Unpin,
+    ) -> Result<Written, CliError> {
+        let Job { encoding, result, pool, registry, .. } = self.job;
+        let content = content.with(result)?;
+        let params = content.params(encoding.params(base, registry)?, result.format);
+        let mut options = write_options(params.clone(), result, pool)?;
+        if !result.format.is_chunk() {
+            options = adorn(options)?;
+        }
+        let mut writer = Writer::new(&self.job, &content, params, options)?;
+        while let Some(piece) = block_on(pieces.next()) {
+            writer.push(piece?)?;
+        }
+        writer.finish()
+    }
+}
+
+/// How the chunks of a frame are encoded, as far as it tells.
+fn base(reader: &Reader) -> EncodeParams {
+    let mut base = FrameParams::like(reader.frame()).encode;
+    if reader.header().layout == Age::Early && reader.nchunks() > 0 {
+        // Headers of 2019 do not have the filters, their chunks do.
+        let first = block_on(chunk_headers(reader, 0..1)).ok().and_then(|headers| headers.into_iter().next());
+        base.filters = first.and_then(Result::ok).map_or(FilterSlots::SHUFFLE, |header| header.filters);
+    }
+    base
+}
+
+/// The metalayers of a frame, but for those that say how its chunks were cut or lay.
+fn with_metalayers(reader: &Reader, input: &Input, mut options: WriteOptions) -> Result<WriteOptions, CliError> {
+    for (name, content) in reader.metalayers().iter() {
+        if ![ArrayMeta::NAME, ArrayMeta::LEGACY_NAME, Sequential::NAME].contains(&&*name) {
+            options = options.metalayer(name, content.clone());
+        }
+    }
+    for name in reader.vlmetalayer_names() {
+        if let Some(content) = block_on(reader.vlmetalayer(&name)).map_err(|e| input.failed(e))? {
+            options = options.vlmetalayer(name, content);
+        }
+    }
+    Ok(options)
+}

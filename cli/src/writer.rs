@@ -1,0 +1,182 @@
+//! The one way from decoded bytes to a frame, an array or a chunk.
+
+use std::future::poll_fn;
+use std::io::{self, IsTerminal};
+
+use bytes::Bytes;
+use oxiblosc::core::Registry;
+use oxiblosc::core::chunk::{ChunkContext, ChunkEncoder, ChunkHeader, EncodeParams};
+use oxiblosc::streaming::nd::ArrayError;
+use oxiblosc::streaming::target::{Part, Target};
+use oxiblosc::streaming::{Pool, WriteError, WriteOptions, block_on, blocking};
+
+use crate::args::{EncodingArgs, OutputArgs, Source};
+use crate::content::{Content, array_options};
+use crate::error::CliError;
+use crate::output;
+use crate::units::{ratio, show_bytes};
+
+/// The input is taken in pieces of this size, or of the chunk size if that is smaller.
+const PIECE: usize = 4 << 20;
+
+type AnyTarget = Box<dyn Target>;
+
+/// What is to be made of an input, and where it goes.
+pub(crate) struct Job<'a> {
+    pub(crate) encoding: &'a EncodingArgs,
+    pub(crate) result: &'a OutputArgs,
+    pub(crate) pool: &'a Pool,
+    pub(crate) registry: &'a Registry,
+    /// What to call the input in messages.
+    pub(crate) input: &'a str,
+    pub(crate) destination: &'a Source,
+}
+
+/// Takes decoded bytes and writes what the options ask for.
+pub(crate) struct Writer<'a> {
+    kind: Kind,
+    /// Bytes taken so far.
+    taken: u64,
+    /// Bytes that it likes to be given at a time.
+    pub(crate) piece: usize,
+    input: &'a str,
+    destination: &'a Source,
+}
+
+enum Kind {
+    Frame(blocking::FrameWriter<AnyTarget>),
+    Array(blocking::NdWriter<AnyTarget>),
+    Chunk { encoder: ChunkEncoder, data: Vec<u8>, pool: Pool, item_size: usize },
+}
+
+/// Bytes that went in and came out.
+pub(crate) struct Written {
+    pub(crate) decoded: u64,
+    pub(crate) encoded: u64,
+}
+
+impl<'a> Writer<'a> {
+    /// A writer of `content` to the destination, where nothing appears before it is finished.
+    ///
+    /// # Errors
+    /// Bad usage, when what is asked for is not possible: nothing has been read or written yet.
+    pub(crate) fn new(
+        job: &Job<'a>,
+        content: &Content,
+        params: EncodeParams,
+        write: WriteOptions,
+    ) -> Result<Self, CliError> {
+        let Job { encoding, result, pool, registry, input, destination } = *job;
+        let usage = |error: &dyn std::error::Error| CliError::Usage(crate::error::one_line(error));
+        let mut piece = PIECE;
+        let kind = if result.format.is_chunk() {
+            let encoder = ChunkEncoder::new(&params, registry).map_err(|e| usage(&e))?;
+            Kind::Chunk { encoder, data: Vec::new(), pool: pool.clone(), item_size: params.typesize }
+        } else if let Some((dtype, shape)) = &content.array {
+            let options = array_options(dtype, shape, encoding, result, write.registry(registry));
+            // What the command line does not say about the array comes from the input.
+            options.tiling().map_err(|e| match result.shapes_an_array() || encoding.typesize.is_some() {
+                true => usage(&e),
+                false => CliError::data(input)(e),
+            })?;
+            let target = output::target(destination, result.layout)?;
+            let writer = blocking::NdWriter::with_target(target, options);
+            Kind::Array(writer.map_err(|e| match e {
+                ArrayError::Write(WriteError::Target(e)) => output::failed(destination)(e),
+                e => usage(&e),
+            })?)
+        } else {
+            let mut write = write.registry(registry);
+            if let Some(size) = encoding.chunk_size_of(params.typesize) {
+                write = write.chunk_size(size);
+                piece = piece.min(size);
+            }
+            let target = output::target(destination, result.layout)?;
+            let writer = blocking::FrameWriter::with_target(target, write);
+            Kind::Frame(writer.map_err(|e| match e {
+                WriteError::Target(e) => output::failed(destination)(e),
+                e => usage(&e),
+            })?)
+        };
+        Ok(Self { kind, taken: 0, piece, input, destination })
+    }
+
+    /// Takes the next bytes.
+    pub(crate) fn push(&mut self, bytes: Bytes) -> Result<(), CliError> {
+        self.taken += bytes.len() as u64;
+        match &mut self.kind {
+            Kind::Frame(writer) => writer.push(bytes).map_err(|e| write_failed(self.destination, e)),
+            Kind::Array(writer) => writer.push(bytes).map_err(|e| array_failed(self.input, self.destination, e)),
+            Kind::Chunk { data, .. } => {
+                if data.len() + bytes.len() > ChunkHeader::MAX_NBYTES {
+                    let most = ChunkHeader::MAX_NBYTES;
+                    return Err(CliError::data(self.input)(format!("larger than the {most} bytes that a chunk holds")));
+                }
+                data.extend_from_slice(&bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes the rest; only now does the destination get its name.
+    pub(crate) fn finish(self) -> Result<Written, CliError> {
+        let (input, destination) = (self.input, self.destination);
+        let encoded = match self.kind {
+            Kind::Frame(mut writer) => writer.finish().map_err(|e| write_failed(destination, e))?.frame_len,
+            Kind::Array(mut writer) => {
+                writer.finish().map_err(|e| array_failed(input, destination, e))?.frame.frame_len
+            }
+            Kind::Chunk { mut encoder, data, pool, item_size } => {
+                let mut context = ChunkContext::default();
+                context.item_size = Some(item_size);
+                let chunk = encoder.encode_on(&data, &context, &pool).map_err(CliError::data(input))?;
+                let len = chunk.len() as u64;
+                write_whole(chunk.into(), destination)?;
+                len
+            }
+        };
+        Ok(Written { decoded: self.taken, encoded })
+    }
+}
+
+impl Written {
+    /// Says on a terminal what has been done.
+    pub(crate) fn tell(&self, input: &str, destination: &str, quiet: bool) {
+        if !quiet && io::stderr().is_terminal() {
+            let ratio = ratio(self.decoded, self.encoded).unwrap_or(1.0);
+            let (decoded, encoded) = (show_bytes(self.decoded), show_bytes(self.encoded));
+            eprintln!("{input} to {destination}: {decoded} to {encoded}, {ratio:.2}x");
+        }
+    }
+}
+
+/// Writes bytes that are complete: the target need not know that they are no frame.
+fn write_whole(mut bytes: Bytes, destination: &Source) -> Result<(), CliError> {
+    let mut target = output::target(destination, crate::args::Layout::Contiguous)?;
+    let head = bytes.slice(..ChunkHeader::MIN_LEN.min(bytes.len()));
+    block_on(async {
+        while !bytes.is_empty() {
+            poll_fn(|cx| target.poll_append(cx, Part::Chunk(0), &mut bytes)).await?;
+        }
+        poll_fn(|cx| target.poll_commit(cx, &head)).await?;
+        poll_fn(|cx| target.poll_close(cx)).await
+    })
+    .map_err(output::failed(destination))
+}
+
+/// An error of writing a frame.
+pub(crate) fn write_failed(destination: &Source, error: WriteError) -> CliError {
+    match error {
+        WriteError::Target(error) => output::failed(destination)(error),
+        error => CliError::data(destination.output_name())(error),
+    }
+}
+
+/// An error of writing an array, which may be that the input has other bytes than the array has items.
+fn array_failed(input: &str, destination: &Source, error: ArrayError) -> CliError {
+    match error {
+        ArrayError::Write(error) => write_failed(destination, error),
+        error @ (ArrayError::Length { .. } | ArrayError::PartialRow { .. }) => CliError::data(input)(error),
+        error => CliError::data(destination.output_name())(error),
+    }
+}
