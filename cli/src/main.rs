@@ -19,6 +19,7 @@ mod plugins;
 mod progress;
 mod recompress;
 mod select;
+mod tune;
 mod units;
 mod verify;
 mod writer;
@@ -56,5 +57,6 @@ fn run(command: &Command) -> Result<(), CliError> {
         Command::Recompress(args) => recompress::run(args, registry),
         Command::Compact(args) => compact::run(args, registry),
         Command::Plugins(args) => plugins::run(args, registry),
+        Command::Tune(args) => tune::run(args, registry),
     }
 }

@@ -21,6 +21,11 @@ pub(crate) fn bar(total: Option<u64>, quiet: bool) -> ProgressBar {
     }
 }
 
+/// A bar that counts steps. Nothing is drawn when standard error is not a terminal or the user wants quiet.
+pub(crate) fn count(total: u64, quiet: bool) -> ProgressBar {
+    if quiet || !io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::new(total) }
+}
+
 /// A reader that moves a bar along.
 pub(crate) struct Counted<R> {
     inner: R,

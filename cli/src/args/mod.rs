@@ -7,6 +7,8 @@ mod layer;
 mod output;
 mod source;
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxiblosc::core::filter::BitshuffleRule;
 use oxiblosc::core::nd::Selection;
@@ -45,6 +47,8 @@ pub(crate) enum Command {
     Compact(CompactArgs),
     /// List the filters and codecs that this program knows
     Plugins(PluginsArgs),
+    /// Try codecs, filters and levels on a sample of the data, and recommend some
+    Tune(TuneArgs),
 }
 
 #[derive(Debug, Args)]
@@ -137,6 +141,24 @@ pub(crate) struct PluginsArgs {
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TuneArgs {
+    /// File that is to be compressed, .npy or plain bytes, or `-` for standard input
+    pub(crate) input: Source,
+    /// Size of an item in bytes [default: that of the .npy file, else 1]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=255))]
+    pub(crate) typesize: Option<u32>,
+    /// Also draw ratio against speed into this SVG file
+    #[arg(long, value_name = "OUT.svg")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 /// How long work is done.

@@ -14,4 +14,5 @@ mod plugins;
 mod program;
 mod recompress;
 mod round_trips;
+mod tune;
 mod vectors;

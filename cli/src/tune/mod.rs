@@ -1,0 +1,119 @@
+//! `oxiblosc tune`.
+
+mod measure;
+mod plot;
+mod sample;
+
+use std::fs;
+use std::io::{self, Write};
+
+use oxiblosc::core::Registry;
+use serde_json::{Value, json};
+
+use crate::args::TuneArgs;
+use crate::error::CliError;
+use crate::plain::Plain;
+use crate::progress;
+use measure::{Measurement, candidates, measure};
+
+/// What the compressed bytes go through, and how fast: what pays depends on that.
+const CHANNELS: [(&str, f64); 3] =
+    [("a network of 100 MB/s", 1e8), ("a disk of 1 GB/s", 1e9), ("memory, 10 GB/s", 1e10)];
+
+pub(crate) fn run(args: &TuneArgs, registry: &Registry) -> Result<(), CliError> {
+    let mut input = Plain::open(&args.input, false, args.quiet)?;
+    let item_size = input.npy.as_ref().map_or(1, |header| header.item_size);
+    let typesize = args.typesize.map_or(item_size, |size| size as usize);
+    let sample = sample::take(&mut input, typesize)?;
+    input.bar.finish_and_clear();
+    if sample.iter().all(|piece| piece.is_empty()) {
+        return Err(CliError::data(&input.name)("there is nothing to compress"));
+    }
+
+    let candidates = candidates(typesize, registry);
+    let bar = progress::count(candidates.len() as u64, args.quiet);
+    let mut results = Vec::new();
+    for candidate in candidates {
+        results.push(measure(candidate, &sample, typesize, registry).map_err(CliError::data(&input.name))?);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    results.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
+
+    if let Some(path) = &args.plot {
+        let svg = plot::svg(&results);
+        fs::write(path, svg).map_err(CliError::io(path.display().to_string()))?;
+    }
+    let mut out = io::stdout().lock();
+    if args.json { writeln!(out, "{:#}", to_json(&results, typesize)) } else { table(&mut out, &results, typesize) }
+        .and_then(|()| out.flush())
+        .map_err(CliError::stdout)
+}
+
+/// The best for each channel: compressing, passing through and decompressing takes the least time.
+fn recommended(results: &[Measurement]) -> impl Iterator<Item = (&'static str, &Measurement)> {
+    CHANNELS.into_iter().filter_map(|(name, speed)| {
+        let best = results.iter().min_by(|a, b| a.seconds_through(speed).total_cmp(&b.seconds_through(speed)));
+        best.map(|best| (name, best))
+    })
+}
+
+/// Whether no other result is better in ratio and both speeds.
+fn is_worthwhile(result: &Measurement, all: &[Measurement]) -> bool {
+    let better = |other: &Measurement| {
+        other.ratio() > result.ratio()
+            && other.encode_speed() > result.encode_speed()
+            && other.decode_speed() > result.decode_speed()
+    };
+    !all.iter().any(better)
+}
+
+fn to_json(results: &[Measurement], typesize: usize) -> Value {
+    let row = |result: &Measurement| {
+        json!({
+            "codec": result.candidate.codec_name,
+            "level": result.candidate.level,
+            "filters": result.candidate.filter_names,
+            "ratio": result.ratio(),
+            "encode_bytes_per_second": result.encode_speed(),
+            "decode_bytes_per_second": result.decode_speed(),
+            "options": result.candidate.options(typesize),
+        })
+    };
+    let best: Vec<_> = recommended(results)
+        .map(|(channel, result)| json!({ "for": channel, "options": result.candidate.options(typesize) }))
+        .collect();
+    let sample_bytes = results.first().map_or(0, |result| result.nbytes);
+    json!({
+        "typesize": typesize,
+        "sample_bytes": sample_bytes,
+        "results": results.iter().map(row).collect::<Vec<_>>(),
+        "recommended": best,
+    })
+}
+
+fn table(out: &mut impl Write, results: &[Measurement], typesize: usize) -> io::Result<()> {
+    writeln!(
+        out,
+        "{:<8} {:>5}  {:<18} {:>8} {:>13} {:>13}",
+        "codec", "level", "filters", "ratio", "encode MB/s", "decode MB/s"
+    )?;
+    for result in results.iter().filter(|result| is_worthwhile(result, results)) {
+        let candidate = &result.candidate;
+        let filters = candidate.filter_names.join(",");
+        writeln!(
+            out,
+            "{:<8} {:>5}  {filters:<18} {:>8.2} {:>13.0} {:>13.0}",
+            candidate.codec_name,
+            candidate.level,
+            result.ratio(),
+            result.encode_speed() / 1e6,
+            result.decode_speed() / 1e6,
+        )?;
+    }
+    writeln!(out, "\n{} tried on one thread; those that another one beats in everything are left out", results.len())?;
+    for (channel, result) in recommended(results) {
+        writeln!(out, "for {channel:<22} {}", result.candidate.options(typesize))?;
+    }
+    Ok(())
+}
