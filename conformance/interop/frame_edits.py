@@ -1,6 +1,7 @@
 """Changing frames in files with C-Blosc2, and reading them chunk by chunk."""
 
 import blosc2
+import numpy as np
 
 
 def create(path, case):
@@ -16,9 +17,13 @@ def create(path, case):
     )
 
 
-def edit(*blobs, path, steps):
+def edit(*blobs, path, steps, in_memory=False):
     """Applies steps [NAME, NUMBER] in order; those that need data take the next blob."""
-    schunk = blosc2.open(path, mode="a")
+    if in_memory:
+        with open(path, "rb") as file:
+            schunk = blosc2.schunk_from_cframe(file.read(), copy=True)
+    else:
+        schunk = blosc2.open(path, mode="a")
     data = iter(blobs)
     for name, i in steps:
         if name == "append":
@@ -35,11 +40,14 @@ def edit(*blobs, path, steps):
             # In place: the content must not grow.
             schunk.meta["m"] = bytes(next(data))
         elif name == "reorder":
-            import numpy as np
-
             schunk.reorder_offsets(np.arange(schunk.nchunks, dtype=np.int64)[::-1].copy())
+        elif name == "delete_vlmeta":
+            del schunk.vlmeta[f"v{i}"]
         else:
             raise ValueError(name)
+    if in_memory:
+        with open(path, "wb") as file:
+            file.write(schunk.to_cframe())
 
 
 def chunks(path):

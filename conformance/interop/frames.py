@@ -1,4 +1,4 @@
-"""Contiguous frames of C-Blosc2, in memory and in files."""
+"""Frames of C-Blosc2, in memory, in files and in directories."""
 
 import blosc2
 
@@ -10,7 +10,7 @@ def write(data, case, path=None):
     params = cparams(case)
     schunk = blosc2.SChunk(
         chunksize=case["chunksize"],
-        contiguous=True,
+        contiguous=case.get("contiguous", True),
         urlpath=path,
         mode="w",
         cparams=params,
@@ -41,6 +41,12 @@ def read_file(path):
     """All bytes of a frame in a file, read lazily (that is, block by block)."""
     schunk = blosc2.open(path, mode="r")
     return facts(schunk), [schunk[:] if schunk.nbytes else b""]
+
+
+def read_chunks(path):
+    """All bytes of a frame in a file or directory, chunk by chunk."""
+    schunk = blosc2.open(path, mode="r", dparams={"nthreads": 1})
+    return facts(schunk), [b"".join(schunk.decompress_chunk(i) for i in range(schunk.nchunks))]
 
 
 def read_items(path, ranges):

@@ -1,35 +1,31 @@
 //! Every chunk file of `data/vectors` decodes to the bytes its manifest tells, as a whole and block by block. One named
 //! test per file.
 
-use std::path::{Path, PathBuf};
+mod vectors;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use oxiblosc as _;
 use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, MapProgress};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 fn main() {
     let arguments = Arguments::from_args();
+    let is_chunk = |kind: &str| kind == "chunk";
+    let mut tested = BTreeSet::new();
     let mut trials = Vec::new();
-    for folder in ["current", "legacy"] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/vectors").join(folder);
-        let manifest = std::fs::read(path.join("manifest.json")).expect("the manifest is in the repository");
-        let manifest: Value = serde_json::from_slice(&manifest).expect("the manifest is JSON");
-        for vector in manifest["vectors"].as_array().expect("the manifest lists vectors") {
-            if vector["kind"] == "chunk" {
-                let vector = Vector::new(&path, vector);
-                trials.push(Trial::test(format!("{folder}::{}", vector.name), move || vector.check()));
-            }
-        }
+    for vector in vectors::Vector::all(is_chunk) {
+        tested.insert(vector.name());
+        trials.push(Trial::test(vector.name(), move || Vector::new(&vector).check()));
     }
-    assert_eq!(trials.len(), 136 + 28, "chunk vectors");
+    trials.push(Trial::test("every chunk is tested", move || vectors::nothing_is_left_out(&tested, is_chunk)));
     libtest_mimic::run(&arguments, trials).exit();
 }
 
 struct Vector {
-    name: String,
     path: PathBuf,
     nbytes: usize,
     /// How many leading bytes are defined.
@@ -38,18 +34,12 @@ struct Vector {
 }
 
 impl Vector {
-    fn new(folder: &Path, entry: &Value) -> Self {
-        let text = |key: &str| entry[key].as_str().unwrap_or_else(|| panic!("{key} of {entry}")).to_owned();
-        let number = |key: &str| entry[key].as_u64().and_then(|n| usize::try_from(n).ok());
+    fn new(vector: &vectors::Vector) -> Self {
+        let number = |key: &str| vector.entry[key].as_u64().and_then(|n| usize::try_from(n).ok());
         let nbytes = number("nbytes").expect("every vector has nbytes");
         let compare = number("compare_bytes");
-        Self {
-            name: text("file"),
-            path: folder.join(text("file")),
-            nbytes,
-            compare: compare.unwrap_or(nbytes),
-            sha256: text(if compare.is_some() { "sha256_of_first_compare_bytes" } else { "sha256" }),
-        }
+        let sha256 = vector.text(if compare.is_some() { "sha256_of_first_compare_bytes" } else { "sha256" });
+        Self { path: vector.path(), nbytes, compare: compare.unwrap_or(nbytes), sha256: sha256.to_owned() }
     }
 
     fn check(self) -> Result<(), Failed> {

@@ -1,5 +1,8 @@
 //! Every frame of `data/vectors` opens and decodes to the bytes its manifest tells. One named test per frame.
 
+mod vectors;
+
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -11,24 +14,18 @@ use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Tiling};
 use oxiblosc_core::{Limits, Registry};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use vectors::{Vector, nothing_is_left_out};
 
 fn main() {
     let arguments = Arguments::from_args();
+    let is_frame = |kind: &str| kind != "chunk";
+    let mut tested = BTreeSet::new();
     let mut trials = Vec::new();
-    for folder in ["current", "early", "legacy", "samples"] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/vectors").join(folder);
-        let manifest = std::fs::read(path.join("manifest.json")).expect("the manifest is in the repository");
-        let manifest: Value = serde_json::from_slice(&manifest).expect("the manifest is JSON");
-        for vector in manifest["vectors"].as_array().expect("the manifest lists vectors") {
-            if vector["kind"] != "chunk" {
-                let path = path.join(vector["file"].as_str().expect("every vector has a file"));
-                let vector = vector.clone();
-                let name = format!("{folder}::{}", vector["file"].as_str().unwrap_or_default());
-                trials.push(Trial::test(name, move || check(&path, &vector)));
-            }
-        }
+    for vector in Vector::all(is_frame) {
+        tested.insert(vector.name());
+        trials.push(Trial::test(vector.name(), move || check(&vector.path(), &vector.entry)));
     }
-    assert_eq!(trials.len(), 63 + 17 + 3 + 4, "frame vectors");
+    trials.push(Trial::test("every frame is tested", move || nothing_is_left_out(&tested, is_frame)));
     for name in ["empty", "three", "zero", "b2nd"] {
         trials.push(Trial::test(format!("samples::{name}: the same bytes again"), move || write_again(name)));
     }

@@ -4,6 +4,8 @@ use oxiblosc_core::chunk::{
     BlockMap, ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, ChunkHeader, EncodeParams, LazyChunk, MapProgress,
     StreamError,
 };
+use oxiblosc_core::filter::FilterError;
+use oxiblosc_core::nd::Geometry;
 use oxiblosc_core::pipeline::{FilterSlots, PipelineError};
 use oxiblosc_core::registry::RegistryError;
 use oxiblosc_core::{CodecId, FilterId, Limits, Registry};
@@ -372,13 +374,51 @@ fn filters_without_provider_fail_when_needed() {
 
 #[test]
 fn filters_get_no_type_size_to_divide_by_zero() {
-    // bytedelta with meta 0 takes the type size of the frame, which a lone chunk does not have.
+    // bytedelta with meta 0 takes the type size of the frame, or of a lone chunk.
     for id in [FilterId::BYTEDELTA, FilterId::BYTEDELTA_OLD] {
         let chunk = Raw { filters: [id.0, 0, 0, 0, 0, 0], ..raw() }.bytes();
-        let _ = decode(&chunk);
         let mut ctx = ChunkContext::default();
         ctx.item_size = Some(0);
-        let _ = decoder().decode(&chunk, &ctx);
+        assert_eq!(decoder().decode(&chunk, &ctx).unwrap(), decode(&chunk).unwrap());
+    }
+}
+
+#[track_caller]
+fn filter_error(error: ChunkError) -> FilterError {
+    match error {
+        ChunkError::Pipeline { block: 0, source: PipelineError::Filter { source, .. } } => source,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Filters that go by the shape of a block get none from a chunk by itself, or one that is not that of the block.
+#[test]
+fn filters_of_arrays_need_one() {
+    for id in [FilterId::NDCELL, FilterId::NDMEAN] {
+        let chunk = Raw { filters: [id.0, 0, 0, 0, 0, 0], typesize: 4, ..raw() }.bytes();
+        let geometry = |block: u32| Geometry { shape: vec![2], chunk_shape: vec![2], block_shape: vec![block] };
+        for nd in [None, Some(geometry(0)), Some(geometry(2)), Some(geometry(u32::MAX))] {
+            let mut ctx = ChunkContext::default();
+            ctx.nd = nd.as_ref();
+            let error = filter_error(decoder().decode(&chunk, &ctx).expect_err("the shape is not that of the block"));
+            assert!(
+                matches!(error, FilterError::Geometry { .. } | FilterError::Meta { .. }),
+                "{id}, {nd:?}: {error:?}"
+            );
+        }
+    }
+}
+
+/// Truncation loses nothing when it is undone, whatever its meta byte says.
+#[test]
+fn truncation_is_not_undone() {
+    for id in [FilterId::TRUNC_PREC, FilterId::INT_TRUNC] {
+        let chunk = Raw { filters: [id.0, 0, 0, 0, 0, 0], typesize: 3, ..raw() }.bytes();
+        for meta in [0, 1, 127, 128, 255] {
+            let mut chunk = chunk.clone();
+            chunk[24] = meta;
+            assert_eq!(decode(&chunk).unwrap(), b"abcdefgh", "{id}");
+        }
     }
 }
 
@@ -407,7 +447,8 @@ fn dictionaries_out_of_bounds() {
     let header = ChunkHeader::parse(&chunk).unwrap();
     assert!(header.has_dict());
     chunk[32 + 4 * 30 + 4..][..200].fill(0xa5);
-    let _ = error(&chunk);
+    let error = error(&chunk);
+    assert!(matches!(error, ChunkError::Stream { block: 0, source: StreamError::Codec { .. }, .. }), "{error:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The settings of one round trip, for both sides.
 
 use std::error::Error;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
@@ -8,6 +9,8 @@ use oxiblosc::core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkForma
 use oxiblosc::core::nd::{ArrayMeta, FrameSizes, Plan, Selection};
 use oxiblosc::core::pipeline::FilterSlots;
 use oxiblosc::core::{CodecId, FilterId, Registry};
+use oxiblosc::streaming::source::{FileSource, RangeSource};
+use oxiblosc::streaming::target::SparseTarget;
 use oxiblosc::streaming::{Pool, ReadError, ReadOptions, WriteOptions, blocking};
 use serde_json::{Value, json};
 
@@ -113,11 +116,41 @@ pub(crate) fn write_frame(case: &Case, chunk_size: usize, data: &[u8]) -> Vec<u8
     }
 }
 
+/// A frame made by this side, in a file or in a directory.
+#[track_caller]
+pub(crate) fn write_file(case: &Case, chunk_size: usize, data: &[u8], path: &Path, sparse: bool) {
+    let options = || WriteOptions::new(case.params()).chunk_size(chunk_size).pool(pool());
+    let written = if sparse {
+        let target = SparseTarget::create(path).expect("room on the disk").inline();
+        blocking::FrameWriter::with_target(target, options()).and_then(|mut writer| {
+            writer.push(data.to_vec().into())?;
+            writer.finish()
+        })
+    } else {
+        blocking::FrameWriter::create(path, options()).and_then(|mut writer| {
+            writer.push(data.to_vec().into())?;
+            writer.finish()
+        })
+    };
+    if let Err(error) = written {
+        panic!("{case:?}, {} bytes in chunks of {chunk_size}: {error}", data.len());
+    }
+}
+
 /// What this side makes of a frame.
 pub(crate) fn read_frame(frame: &[u8]) -> Result<Vec<u8>, String> {
+    read_chunks(frame.to_vec())
+}
+
+/// What this side makes of a frame in a file or in a directory.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, String> {
+    read_chunks(FileSource::open_inline(path).map_err(|e| e.to_string())?)
+}
+
+fn read_chunks<S: RangeSource + 'static>(source: S) -> Result<Vec<u8>, String> {
     let options = ReadOptions::new().pool(pool());
     let read = || {
-        let reader = blocking::FrameReader::with_options(frame.to_vec(), options)?;
+        let reader = blocking::FrameReader::with_options(source, options)?;
         let mut data = Vec::new();
         for chunk in reader.chunks() {
             data.extend_from_slice(&chunk?);

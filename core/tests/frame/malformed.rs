@@ -3,12 +3,13 @@
 //! The tests take a good frame apart and put it together again with one thing wrong.
 
 use oxiblosc_core::Limits;
-use oxiblosc_core::chunk::{ChunkDecoder, ChunkHeader, SpecialKind};
+use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader, SpecialKind};
 use oxiblosc_core::frame::{ExpectedIndex, FrameAudit, FrameError, FrameParams, Section};
 
 use super::early::write_early;
 use super::support::{
-    chunk_bytes, decode, encode, noise, open, open_counting, open_sparse, registry, write, write_sparse,
+    chunk_bytes, decode, decode_sparse, encode, encode_chunk, noise, open, open_counting, open_sparse, registry,
+    sparse_chunk, write, write_sparse,
 };
 
 const HEADER_LEN: usize = 97;
@@ -37,12 +38,17 @@ fn patched_end(file: Vec<u8>, before_end: usize, bytes: &[u8]) -> Vec<u8> {
     patched(file, at, bytes)
 }
 
-/// A frame of stored 8-byte entries around `sections` bytes of chunks.
+/// The good frame with another index, and with other totals in its header.
 fn with_index(entries: &[u64], chunk_size: i32, nbytes: i64) -> Vec<u8> {
     let file = good();
-    let frame = open(&file).unwrap();
-    let end = frame.chunks_end() as usize;
-    let mut out = file[..end].to_vec();
+    let end = open(&file).unwrap().chunks_end() as usize;
+    with_chunks(&file[HEADER_LEN..end], entries, chunk_size, nbytes)
+}
+
+/// A frame with these bytes of chunks, and a stored index of these entries.
+fn with_chunks(chunks: &[u8], entries: &[u64], chunk_size: i32, nbytes: i64) -> Vec<u8> {
+    let file = good();
+    let mut out = [&file[..HEADER_LEN], chunks].concat();
     let len = 8 * entries.len() as u32;
     out.extend([5, 1, 7, 8]);
     for size in [len, len.max(1), len + 32] {
@@ -53,6 +59,7 @@ fn with_index(entries: &[u64], chunk_size: i32, nbytes: i64) -> Vec<u8> {
     out.extend(&file[file.len() - 35..]);
     let frame_len = (out.len() as u64).to_be_bytes();
     let out = patched(out, 16, &frame_len);
+    let out = patched(out, 39, &(chunks.len() as u64).to_be_bytes());
     let out = patched(out, 58, &chunk_size.to_be_bytes());
     patched(out, 30, &nbytes.to_be_bytes())
 }
@@ -563,6 +570,27 @@ fn regular_chunks_among_variable_ones() {
     assert!(matches!(audit.chunk(1, &header), Err(FrameError::MixedBlocks { chunk: 1, variable: true })));
 }
 
+#[test]
+fn chunks_of_both_kinds_in_one_frame() {
+    let regular = encode_chunk(&noise(40));
+    let mut encoder = ChunkEncoder::new(&encode(4), registry()).unwrap();
+    let variable = encoder.encode_blocks(&[&noise(25)[..], &noise(15)], &ChunkContext::default()).unwrap();
+    for (first, second, of_variable) in [(&regular, &variable, true), (&variable, &regular, false)] {
+        let chunks = [&first[..], second].concat();
+        for chunk_size in [40, 0] {
+            let file = with_chunks(&chunks, &[0, first.len() as u64], chunk_size, 80);
+            let frame = open(&file).unwrap();
+            // Each by itself is what its header says.
+            assert_eq!(chunk_bytes(&file, &frame, 1).unwrap(), *second);
+            let error = decode(&file, &frame).unwrap_err();
+            assert!(
+                matches!(error, FrameError::MixedBlocks { chunk: 1, variable } if variable == of_variable),
+                "{error:?}"
+            );
+        }
+    }
+}
+
 // 26
 
 #[test]
@@ -571,7 +599,25 @@ fn sparse_frame_with_impossible_file_numbers() {
     let index = files.get_mut(oxiblosc_core::frame::INDEX_FILE).unwrap();
     index[HEADER_LEN + 32..HEADER_LEN + 40].copy_from_slice(&(1_u64 << 32).to_le_bytes());
     assert!(matches!(open_sparse(&files), Err(FrameError::ChunkId { chunk: 0, id: 0x1_0000_0000 })));
-    // Missing and short files: see `sparse`.
+}
+
+#[test]
+fn chunk_files_that_are_missing_or_short() {
+    let mut files = write_sparse(&FrameParams::new(encode(4), 400), noise(1000).chunks(400)).unwrap();
+    let frame = open_sparse(&files).unwrap();
+    let chunk = files["00000001.chunk"].clone();
+    let header = ChunkHeader::parse(&chunk).unwrap();
+    for len in [32, chunk.len() - 1] {
+        files.insert("00000001.chunk".into(), chunk[..len].to_vec());
+        let error = frame.check_chunk_file(1, &header, len as u64).unwrap_err();
+        assert!(matches!(error, FrameError::ChunkFile { chunk: 1, found, .. } if found == len as u64), "{error:?}");
+        assert!(decode_sparse(&files, &frame).is_err());
+    }
+    // The frame opens without its files; the other chunks are still there. (What a missing file is called is for those
+    // who read files to say.)
+    files.remove("00000001.chunk");
+    let frame = open_sparse(&files).unwrap();
+    assert!(sparse_chunk(&files, &frame, 0).is_ok() && sparse_chunk(&files, &frame, 2).is_ok());
 }
 
 // 28
