@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use bytes::Bytes;
+use common::disk::{Disk, Image};
 use common::{CHUNK, Random, data, frame, options};
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, EncodeParams, SpecialValue};
 use oxiblosc_core::frame::{FrameParams, FrameWriter, Placement};
@@ -253,6 +254,73 @@ fn an_interrupted_commit_leaves_the_old_frame_or_the_new_one() {
         }
     }
     assert!(seen[0] > 100 && seen[1] > 0, "{seen:?}");
+}
+
+#[test]
+fn a_crash_leaves_the_frame_as_it_was_or_as_it_is() {
+    let mut random = Random::new(11);
+    let directory = tempfile::tempdir().unwrap();
+    let mut seen = [0; 2];
+    for round in 0..40 {
+        let start = data(random.below(5 * SMALL as u64) as usize);
+        let options = small_options().checksums(round % 4 < 2);
+        let mut image = if round % 2 == 0 {
+            Image::contiguous(frame(&start, options))
+        } else {
+            let path = directory.path().join(round.to_string());
+            write_sparse(&path, &start, options);
+            Image::sparse(&path)
+        };
+        let mut model: Vec<Vec<u8>> = start.chunks(SMALL).map(<[u8]>::to_vec).collect();
+        let open = |image| edit().chunk_size(SMALL).edit(Disk::new(image)).unwrap();
+        for _ in 0..3 {
+            let before = model.clone();
+            let mut editor = open(image);
+            for _ in 0..1 + random.below(4) {
+                change(&mut editor, &mut model, &mut random);
+            }
+            editor.commit().unwrap();
+            let disk = editor.into_store();
+            for after in 0..=disk.actions() {
+                let mut crashed = open(disk.crash(after, &mut random));
+                let found: Vec<Vec<u8>> = (0..crashed.nchunks()).map(|i| crashed.chunk(i).unwrap()).collect();
+                assert!(
+                    found == before || found == model,
+                    "round {round}, after {after} of {} actions",
+                    disk.actions()
+                );
+                seen[usize::from(found == model)] += 1;
+            }
+            image = disk.into_image();
+        }
+    }
+    assert!(seen[0] > 200 && seen[1] > 200, "{seen:?}");
+}
+
+#[test]
+fn what_cannot_be_compacted_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("frame.b2frame");
+    let data = data(3 * SMALL);
+    // A chunk that goes beyond its place, and one whose file is short.
+    let mut damaged = frame(&data, small_options());
+    let reader = FrameReader::from_bytes(damaged.clone()).unwrap();
+    let at = reader.as_async().frame().span(2).unwrap().unwrap().start as usize;
+    damaged[at + 12..at + 16].copy_from_slice(&10_000_i32.to_le_bytes());
+    fs::write(&path, &damaged).unwrap();
+    assert!(compact(&path).is_err());
+    assert_eq!(fs::read(&path).unwrap(), damaged);
+    fs::remove_file(&path).unwrap();
+
+    write_sparse(&path, &data, small_options());
+    let last = path.join("00000002.chunk");
+    let chunk = fs::read(&last).unwrap();
+    fs::write(&last, &chunk[..chunk.len() - 1]).unwrap();
+    assert!(compact(&path).is_err());
+    assert_eq!(fs::read(&last).unwrap(), chunk[..chunk.len() - 1]);
+    fs::write(&last, &chunk).unwrap();
+    assert_eq!(all(&FrameReader::open(&path).unwrap()).concat(), data);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "temporary files are left");
 }
 
 #[test]

@@ -159,21 +159,20 @@ fn table(rows: u64, columns: u64) -> (Reference, Vec<u8>) {
     };
     let tiling = geometry.tile(4).unwrap();
     let reference = Reference::new(tiling.shape(), 4);
-    let frame = write(&tiling, &reference, EncodeParams::default());
+    let frame = write(&tiling, &reference, WriteOptions::default());
     (reference, frame)
 }
 
-fn write(tiling: &Tiling, reference: &Reference, params: EncodeParams) -> Vec<u8> {
-    let frame = WriteOptions::new(params).pool(&Pool::inline());
-    let mut writer = blocking::NdWriter::in_memory(options(tiling, false).frame(frame)).unwrap();
+fn write(tiling: &Tiling, reference: &Reference, frame: WriteOptions) -> Vec<u8> {
+    let mut writer = blocking::NdWriter::in_memory(options(tiling, false).frame(frame.pool(&Pool::inline()))).unwrap();
     writer.push(reference.bytes.clone().into()).unwrap();
     writer.finish().unwrap();
     writer.into_bytes()
 }
 
-fn write_sparse(path: &Path, tiling: &Tiling, reference: &Reference) {
+fn write_sparse(path: &Path, tiling: &Tiling, reference: &Reference, frame: WriteOptions) {
     let target = SparseTarget::create(path).unwrap().inline();
-    let mut writer = blocking::NdWriter::with_target(target, options(tiling, false)).unwrap();
+    let mut writer = blocking::NdWriter::with_target(target, options(tiling, false).frame(frame)).unwrap();
     writer.push(reference.bytes.clone().into()).unwrap();
     writer.finish().unwrap();
 }
@@ -190,11 +189,13 @@ fn a_crash_leaves_the_array_as_it_was_or_as_it_is() {
     for round in 0..40 {
         let tiling = random_tiling(&mut random);
         let mut reference = Reference::new(tiling.shape(), tiling.item_size());
+        // With checksums a frame that is neither is told by them too.
+        let frame = WriteOptions::new(params(&mut random)).checksums(round % 4 < 2);
         let mut image = if round % 2 == 0 {
-            Image::contiguous(write(&tiling, &reference, params(&mut random)))
+            Image::contiguous(write(&tiling, &reference, frame))
         } else {
             let path = directory.path().join(round.to_string());
-            write_sparse(&path, &tiling, &reference);
+            write_sparse(&path, &tiling, &reference, frame);
             Image::sparse(&path)
         };
         for _ in 0..3 {
@@ -231,11 +232,12 @@ fn what_fails_on_its_way_has_changed_nothing() {
             continue;
         }
         let mut reference = Reference::new(tiling.shape(), tiling.item_size());
+        let frame = WriteOptions::new(params(&mut random));
         let image = if round % 2 == 0 {
-            Image::contiguous(write(&tiling, &reference, params(&mut random)))
+            Image::contiguous(write(&tiling, &reference, frame))
         } else {
             let path = directory.path().join(round.to_string());
-            write_sparse(&path, &tiling, &reference);
+            write_sparse(&path, &tiling, &reference, frame);
             Image::sparse(&path)
         };
         let mut editor = edit(Disk::new(image));
