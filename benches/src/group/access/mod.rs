@@ -1,5 +1,6 @@
 //! Group `access`: reading and writing parts of what is compressed.
 
+mod array;
 mod file;
 mod item;
 
@@ -17,9 +18,10 @@ const RACE: Duration = Duration::from_millis(600);
 /// When the data cannot be loaded; a case that fails is noted and passed over.
 pub fn run(session: &mut Session, time: Duration) -> Result<()> {
     eprintln!("access");
-    let mut schedule = Schedule::start(time, item::races(session.form) + file::RACES);
+    let mut schedule = Schedule::start(time, item::races(session.form) + file::RACES + array::races(session.form));
     item::run(session, &mut schedule)?;
-    file::run(session, &mut schedule)
+    file::run(session, &mut schedule)?;
+    array::run(session, &mut schedule)
 }
 
 /// The same positions in every run: a linear congruential generator's upper bits, in `0..below`.
