@@ -141,7 +141,8 @@ impl ChunkDecoder {
         self.parts = parts;
     }
 
-    fn check_limit(&self, map: &BlockMap) -> Result<(), ChunkError> {
+    /// Checks that the limits allow to decode parts of the chunk, for callers that bring the memory for them.
+    pub fn check_limit(&self, map: &BlockMap) -> Result<(), ChunkError> {
         let (limit, found) = (self.limits.chunk_bytes, map.header().nbytes);
         if found > limit {
             return Err(ChunkError::Limit { what: "decoded chunk", limit, found });

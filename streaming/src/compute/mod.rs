@@ -6,6 +6,6 @@ mod job;
 mod pool;
 
 pub use block_on::block_on;
-pub(crate) use buffers::Buffers;
+pub(crate) use buffers::{Buffer, Buffers};
 pub use job::{Job, JobPanicked};
 pub use pool::{Pool, Share};

@@ -8,6 +8,7 @@ use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, Chu
 use oxiblosc_core::nd::{BlockPlan, ChunkPlan, NdError};
 use thiserror::Error;
 
+use crate::compute::Buffer;
 use crate::reader::{Decoding, Encoded};
 
 /// Why a chunk did not get to its place.
@@ -35,12 +36,12 @@ pub(super) trait Destination {
 /// Decodes parts of chunks.
 pub(super) struct PartDecoder<'d> {
     decoding: &'d Decoding,
-    scratch: Vec<u8>,
+    scratch: Option<Buffer>,
 }
 
 impl<'d> PartDecoder<'d> {
     pub(super) fn new(decoding: &'d Decoding) -> Self {
-        Self { decoding, scratch: Vec::new() }
+        Self { decoding, scratch: None }
     }
 
     /// Decodes what `part` touches of a chunk and brings it to `destination`.
@@ -86,10 +87,10 @@ impl<'d> PartDecoder<'d> {
                 let (limit, found) = (self.decoding.limits.chunk_bytes, header.nbytes);
                 return Err(ChunkError::Limit { what: "decoded chunk", limit, found }.into());
             }
-            self.scratch.resize(header.nbytes, 0);
-            decoder.decode_into_on(chunk, ctx, &mut self.scratch, &share)?;
+            let scratch = self.scratch(header.nbytes);
+            decoder.decode_into_on(chunk, ctx, scratch, &share)?;
             for block in part.blocks() {
-                let decoded = self.scratch.get(block.bytes()).ok_or_else(|| missing(block.bytes(), header.nbytes))?;
+                let decoded = scratch.get(block.bytes()).ok_or_else(|| missing(block.bytes(), header.nbytes))?;
                 destination.copy(&block, decoded)?;
             }
             return Ok(());
@@ -99,6 +100,14 @@ impl<'d> PartDecoder<'d> {
         };
         let span = |block| chunk.get(map.span(block)).unwrap_or_default();
         self.decode_blocks(part, &mut Blocks::new(&map, span), decoder, ctx, destination)
+    }
+
+    /// `len` bytes of anything.
+    fn scratch(&mut self, len: usize) -> &mut [u8] {
+        if self.scratch.as_ref().is_none_or(|scratch| scratch.len() < len) {
+            self.scratch = None;
+        }
+        &mut self.scratch.get_or_insert_with(|| self.decoding.buffers.take(len))[..len]
     }
 
     /// Decodes one block after the other, each into the cache of the core that copies it on.
@@ -116,9 +125,9 @@ impl<'d> PartDecoder<'d> {
                 blocks.read(bytes, decoder, ctx, place)?;
                 continue;
             }
-            self.scratch.resize(bytes.len(), 0);
-            blocks.read(bytes, decoder, ctx, &mut self.scratch)?;
-            destination.copy(&block, &self.scratch)?;
+            let scratch = self.scratch(bytes.len());
+            blocks.read(bytes, decoder, ctx, scratch)?;
+            destination.copy(&block, scratch)?;
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ pub(crate) struct Decoding {
     pub(crate) bitshuffle: Option<BitshuffleRule>,
     /// Decoders not in use. One whose plugin panicked is not among them any more.
     pub(crate) decoders: Mutex<Vec<ChunkDecoder>>,
-    /// For chunks that are asked for one by one. Streams have buffers of their own, which go when they do.
+    /// For chunks that are asked for one by one, and for blocks of which a part is asked for. Streams have buffers of their own, which go when they do.
     pub(crate) buffers: Buffers,
 }
 
@@ -43,7 +43,7 @@ impl Decoding {
         geometry: Option<Arc<Geometry>>,
         bitshuffle: Option<BitshuffleRule>,
     ) -> Self {
-        let (decoders, buffers) = (Mutex::new(Vec::new()), Buffers::new(1));
+        let (decoders, buffers) = (Mutex::new(Vec::new()), Buffers::new(pool.threads().max(1)));
         Self { registry, limits, pool, geometry, bitshuffle, decoders, buffers }
     }
 
@@ -95,14 +95,14 @@ impl Decoding {
                         return Err(out_of_range(&within, chunk.len()));
                     };
                     let span = |block| chunk.get(map.span(block)).unwrap_or_default();
-                    decode_blocks(decoder, &map, span, within.clone(), ctx, &mut dst)
+                    decode_blocks(decoder, &map, span, within.clone(), ctx, &mut dst, &this.buffers)
                 }
                 Encoded::Blocks { map, blocks } => {
                     let span = |block| match blocks.binary_search_by_key(&block, |(number, _)| *number) {
                         Ok(found) => &blocks[found].1[..],
                         Err(_) => &[],
                     };
-                    decode_blocks(decoder, map, span, within.clone(), ctx, &mut dst)
+                    decode_blocks(decoder, map, span, within.clone(), ctx, &mut dst, &this.buffers)
                 }
             })?;
             Ok(dst)
@@ -139,7 +139,9 @@ fn decode_blocks<'a>(
     within: Range<usize>,
     ctx: &ChunkContext<'_>,
     dst: &mut [u8],
+    buffers: &Buffers,
 ) -> Result<(), ChunkError> {
+    decoder.check_limit(map)?;
     let available = dst.len();
     let mut rest = dst;
     let blocks = map.blocks_of_bytes(within.clone())?;
@@ -159,7 +161,8 @@ fn decode_blocks<'a>(
         if wanted == covers {
             decoder.decode_block_into(map, block, span(block), reference, ctx, part)?;
         } else {
-            let decoded = decoder.decode_block(map, block, span(block), reference, ctx)?;
+            let mut decoded = buffers.take(covers.len());
+            decoder.decode_block_into(map, block, span(block), reference, ctx, &mut decoded)?;
             part.copy_from_slice(&decoded[wanted.start - covers.start..wanted.end - covers.start]);
         }
     }
