@@ -7,9 +7,9 @@ use bytes::{Buf, Bytes};
 use oxiblosc::core::Registry;
 use oxiblosc::core::frame::Layout;
 use oxiblosc::core::nd::{ArrayMeta, Resize};
-use oxiblosc::streaming::Pool;
 use oxiblosc::streaming::edit::{EditOptions, FileStore, FrameEditor};
 use oxiblosc::streaming::nd::{ArrayError, ArrayOptions, NdEditor};
+use oxiblosc::streaming::{Pool, ReadOptions};
 
 use crate::args::{AppendArgs, Source};
 use crate::detect::Kind;
@@ -40,7 +40,7 @@ pub(crate) fn editable<'a>(frame: &'a Source, what: &str, registry: &Registry) -
     if input.kind == Kind::Chunk {
         return Err(CliError::data(&input.name)(format!("cannot {what} a single chunk, only a frame")));
     }
-    let reader = input.frame(&Pool::inline(), registry, None)?;
+    let reader = input.frame(ReadOptions::new().pool(&Pool::inline()).registry(registry))?;
     if reader.header().layout != Layout::Current {
         let reason = format!("cannot {what} an early frame; `oxiblosc recompress` makes one of today of it");
         return Err(CliError::data(&input.name)(reason));

@@ -10,9 +10,9 @@ use oxiblosc::core::chunk::{ChunkContext, ChunkDecoder, ChunkError, ChunkHeader}
 use oxiblosc::core::filter::BitshuffleRule;
 use oxiblosc::core::nd::{ArrayMeta, NdError, Selection};
 use oxiblosc::streaming::nd::{ArrayError, NdArray};
-use oxiblosc::streaming::{Pool, block_on};
+use oxiblosc::streaming::{ChecksumPolicy, Pool, block_on};
 
-use crate::args::CatArgs;
+use crate::args::{CatArgs, ReadingArgs};
 use crate::detect::Kind;
 use crate::error::CliError;
 use crate::flat::boxes;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &CatArgs, registry: &Registry) -> Result<(), CliError> {
     // Decoded bytes on a terminal are confusing enough without a bar among them.
     let bar = progress::bar(None, args.run.quiet || io::stdout().is_terminal());
     input.watch(&bar);
-    let reader = input.frame(&pool, registry, args.reading.bitshuffle())?;
+    let reader = input.frame(args.reading.options(&pool, registry, ChecksumPolicy::Ignore))?;
     let done = match ArrayMeta::find(reader.metalayers()) {
         Some(_) => array(args, &input, reader),
         None => frame(args, &input, reader),
@@ -94,9 +94,7 @@ fn selection(array: &NdArray<Watched>, selection: &Selection, input: &Input) -> 
 
 fn chunk(args: &CatArgs, input: &Input, pool: &Pool, registry: &Registry) -> Result<(), CliError> {
     not_an_array(args, input)?;
-    let chunk = input.chunk()?;
-    let rule = args.reading.bitshuffle();
-    let (header, data) = decode_chunk(&chunk, pool, registry, rule).map_err(|e| input.failed(e))?;
+    let (header, data) = read_chunk(input, &args.reading, pool, registry)?;
     let typesize = u64::from(header.typesize);
     let bytes = match args.items {
         Some(items) => bytes_of(items.resolve(data.len() as u64 / typesize), typesize),
@@ -112,6 +110,20 @@ fn not_an_array(args: &CatArgs, input: &Input) -> Result<(), CliError> {
         Some(_) => Err(CliError::Usage(format!("--slice: {} is not an array, use --items A:B", input.name))),
         None => Ok(()),
     }
+}
+
+/// Reads a single chunk as the options say.
+pub(crate) fn read_chunk(
+    input: &Input,
+    reading: &ReadingArgs,
+    pool: &Pool,
+    registry: &Registry,
+) -> Result<(ChunkHeader, Vec<u8>), CliError> {
+    if reading.requires_checksums() {
+        return Err(CliError::data(&input.name)("a single chunk, which has no checksum"));
+    }
+    let chunk = input.chunk()?;
+    decode_chunk(&chunk, pool, registry, reading.bitshuffle()).map_err(|e| input.failed(e))
 }
 
 /// The decoded bytes of a chunk, with its header.

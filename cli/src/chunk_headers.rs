@@ -9,9 +9,6 @@ use oxiblosc::streaming::source::RangeSource;
 
 use crate::input::Reader;
 
-/// How many headers are asked for in one round.
-pub(crate) const AT_ONCE: u64 = 4096;
-
 /// The headers of `chunks`, fetched in one round. A chunk file that is missing does not hide the other ones.
 ///
 /// # Errors

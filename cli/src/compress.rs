@@ -3,7 +3,7 @@
 use oxiblosc::core::chunk::EncodeParams;
 use oxiblosc::core::{CodecId, Registry};
 
-use crate::args::{CompressArgs, Shape};
+use crate::args::{CompressArgs, Shape, Vouchers};
 use crate::content::{Content, write_options};
 use crate::error::CliError;
 use crate::plain::Plain;
@@ -35,7 +35,7 @@ fn write(
     let content = content.with(&args.result)?;
     let params = content.params(params, args.result.format);
     let pool = args.run.pool();
-    let options = write_options(params.clone(), &args.result, &pool)?;
+    let options = write_options(params.clone(), &args.result, Vouchers::default(), &pool)?;
     let name = input.name.clone();
     let job = Job {
         encoding: &args.encoding,

@@ -6,7 +6,7 @@ use oxiblosc::core::nd::Partition;
 use oxiblosc::streaming::nd::ArrayOptions;
 use oxiblosc::streaming::{Pool, WriteOptions};
 
-use crate::args::{EncodingArgs, Format, OutputArgs, Rows, Shape};
+use crate::args::{EncodingArgs, Format, OutputArgs, Rows, Shape, Vouchers};
 use crate::error::CliError;
 
 /// What the bytes are that are to be written.
@@ -58,10 +58,19 @@ impl Content {
     }
 }
 
-/// How a frame is to be written: everything that the options say about it. The chunk size is not among that where the
-/// chunks are those of an array.
-pub(crate) fn write_options(params: EncodeParams, output: &OutputArgs, pool: &Pool) -> Result<WriteOptions, CliError> {
+/// How a frame is to be written: everything that the options say about it, with the `vouchers` of the input where they
+/// say nothing about those. The chunk size is not among that where the chunks are those of an array.
+pub(crate) fn write_options(
+    params: EncodeParams,
+    output: &OutputArgs,
+    vouchers: Vouchers,
+    pool: &Pool,
+) -> Result<WriteOptions, CliError> {
     let mut options = WriteOptions::new(params).pool(pool);
+    if output.format == Format::Frame {
+        let Vouchers { checksums, fingerprint } = output.vouchers(vouchers);
+        options = options.checksums(checksums).fingerprint(fingerprint);
+    }
     if output.format == Format::Early {
         options = options.layout(Age::Early);
     }

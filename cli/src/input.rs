@@ -10,12 +10,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use indicatif::ProgressBar;
-use oxiblosc::core::Registry;
 use oxiblosc::core::chunk::ChunkHeader;
-use oxiblosc::core::filter::BitshuffleRule;
 use oxiblosc::core::frame::FrameError;
 use oxiblosc::streaming::source::{FileSource, RangeSource};
-use oxiblosc::streaming::{FrameReader, IoMode, Pool, ReadError, ReadOptions, block_on};
+use oxiblosc::streaming::{FrameReader, IoMode, ReadError, ReadOptions, block_on};
 use tempfile::SpooledTempFile;
 
 use crate::args::Source;
@@ -56,17 +54,8 @@ impl Input {
         self.source.bar = bar.clone();
     }
 
-    /// Opens the frame.
-    pub(crate) fn frame(
-        &self,
-        pool: &Pool,
-        registry: &Registry,
-        bitshuffle: Option<BitshuffleRule>,
-    ) -> Result<Reader, CliError> {
-        let mut options = ReadOptions::new().pool(pool).registry(registry);
-        if let Some(rule) = bitshuffle {
-            options = options.bitshuffle(rule);
-        }
+    /// Opens the frame, to be read as `options` say.
+    pub(crate) fn frame(&self, options: ReadOptions) -> Result<Reader, CliError> {
         block_on(options.open(self.source.clone())).map_err(|error| match error {
             ReadError::Frame(FrameError::FrameType { found: 1, expected: 0 }) => {
                 CliError::data(&self.name)("this is the index of a sparse frame: give the directory that it is in")

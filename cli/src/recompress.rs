@@ -3,16 +3,15 @@
 use futures::stream::{Stream, StreamExt};
 use oxiblosc::core::Registry;
 use oxiblosc::core::chunk::{ChunkFormat, EncodeParams};
-use oxiblosc::core::filter::BitshuffleRule;
-use oxiblosc::core::frame::{FrameParams, Layout as Age, Sequential};
+use oxiblosc::core::frame::{Checksums, FrameParams, Layout as Age, Sequential};
 use oxiblosc::core::nd::{ArrayMeta, Selection};
 use oxiblosc::core::pipeline::FilterSlots;
 use oxiblosc::streaming::edit::{self, EditError};
 use oxiblosc::streaming::nd::NdArray;
-use oxiblosc::streaming::{WriteError, WriteOptions, block_on};
+use oxiblosc::streaming::{ChecksumPolicy, WriteError, WriteOptions, block_on};
 
-use crate::args::{Format, RecompressArgs, Shape};
-use crate::cat::decode_chunk;
+use crate::args::{Format, ReadingArgs, RecompressArgs, Shape, Vouchers};
+use crate::cat::read_chunk;
 use crate::chunk_headers::chunk_headers;
 use crate::content::{Content, write_options};
 use crate::detect::Kind;
@@ -34,13 +33,14 @@ pub(crate) fn run(args: &RecompressArgs, registry: &Registry) -> Result<(), CliE
         input: &name,
         destination: &args.output,
     };
-    let job = Recompress { job, bitshuffle: args.reading.bitshuffle() };
+    let job = Recompress { job, reading: &args.reading };
     let written = match input.kind {
         Kind::Chunk => job.chunk(&input)?,
         Kind::Frame => {
             let bar = progress::bar(None, args.run.quiet);
             input.watch(&bar);
-            let reader = input.frame(&pool, registry, args.reading.bitshuffle())?;
+            // What is damaged must not get checksums that vouch for it.
+            let reader = input.frame(args.reading.options(&pool, registry, ChecksumPolicy::Check))?;
             bar.set_length(reader.cbytes());
             let written = job.frame(&input, &reader);
             bar.finish_and_clear();
@@ -53,15 +53,13 @@ pub(crate) fn run(args: &RecompressArgs, registry: &Registry) -> Result<(), CliE
 
 struct Recompress<'a> {
     job: Job<'a>,
-    bitshuffle: Option<BitshuffleRule>,
+    reading: &'a ReadingArgs,
 }
 
 impl Recompress<'_> {
     fn chunk(&self, input: &Input) -> Result<Written, CliError> {
-        let chunk = input.chunk()?;
-        let decoded = decode_chunk(&chunk, self.job.pool, self.job.registry, self.bitshuffle);
-        let (header, data) = decoded.map_err(|e| input.failed(e))?;
-        let base = EncodeParams {
+        let (header, data) = read_chunk(input, self.reading, self.job.pool, self.job.registry)?;
+        let params = EncodeParams {
             codec: header.codec().map_err(|e| input.failed(e))?,
             codec_meta: header.codec_meta,
             typesize: header.typesize.into(),
@@ -69,13 +67,14 @@ impl Recompress<'_> {
             use_dict: header.has_dict(),
             ..EncodeParams::default()
         };
+        let base = Base { params, vouchers: Vouchers::default() };
         let content = Content { item_size: None, array: None };
         let pieces = futures::stream::iter([Ok::<_, CliError>(data.into())]);
         self.write(base, content, Ok, pieces)
     }
 
     fn frame(&self, input: &Input, reader: &Reader) -> Result<Written, CliError> {
-        let base = base(reader);
+        let base = Base::of(reader);
         let array = match ArrayMeta::find(reader.metalayers()) {
             Some(_) => Some(NdArray::new(reader.clone()).map_err(|e| input.failed(e))?),
             None => None,
@@ -109,15 +108,15 @@ impl Recompress<'_> {
         input: &Input,
         reader: &Reader,
         array_block: Option<usize>,
-        base: EncodeParams,
+        base: Base,
     ) -> Result<Written, CliError> {
         let Job { encoding, result, pool, registry, destination, .. } = self.job;
-        let mut params = encoding.params(base, registry)?;
+        let mut params = encoding.params(base.params, registry)?;
         params.block_size = array_block.or(params.block_size);
         if result.format == Format::Early {
             params.format = ChunkFormat::Early;
         }
-        let mut options = write_options(params.clone(), result, pool)?.registry(registry);
+        let mut options = write_options(params.clone(), result, base.vouchers, pool)?.registry(registry);
         if let Some(size) = encoding.chunk_size_of(params.typesize) {
             options = options.chunk_size(size);
         }
@@ -138,15 +137,15 @@ impl Recompress<'_> {
     /// Decodes everything and writes it as `compress` would.
     fn write(
         &self,
-        base: EncodeParams,
+        base: Base,
         content: Content,
         adorn: impl FnOnce(WriteOptions) -> Result<WriteOptions, CliError>,
         mut pieces: impl Stream<Item = Result<bytes::Bytes, CliError>> + Unpin,
     ) -> Result<Written, CliError> {
         let Job { encoding, result, pool, registry, .. } = self.job;
         let content = content.with(result)?;
-        let params = content.params(encoding.params(base, registry)?, result.format);
-        let mut options = write_options(params.clone(), result, pool)?;
+        let params = content.params(encoding.params(base.params, registry)?, result.format);
+        let mut options = write_options(params.clone(), result, base.vouchers, pool)?;
         if !result.format.is_chunk() {
             options = adorn(options)?;
         }
@@ -158,25 +157,33 @@ impl Recompress<'_> {
     }
 }
 
-/// How the chunks of a frame are encoded, as far as it tells.
-fn base(reader: &Reader) -> EncodeParams {
-    let mut base = FrameParams::like(reader.frame()).encode;
-    if reader.header().layout == Age::Early && reader.nchunks() > 0 {
-        // Headers of 2019 do not have the filters, their chunks do.
-        let first = block_on(chunk_headers(reader, 0..1)).ok().and_then(|headers| headers.into_iter().next());
-        base.filters = first.and_then(Result::ok).map_or(FilterSlots::SHUFFLE, |header| header.filters);
-    }
-    base
+/// What the result takes over from the input where the options do not say otherwise.
+struct Base {
+    params: EncodeParams,
+    vouchers: Vouchers,
 }
 
-/// The metalayers of a frame, but for those that say how its chunks were cut or lay.
+impl Base {
+    /// How a frame was written, as far as it tells.
+    fn of(reader: &Reader) -> Self {
+        let FrameParams { encode: mut params, checksums, fingerprint, .. } = FrameParams::like(reader.frame());
+        if reader.header().layout == Age::Early && reader.nchunks() > 0 {
+            // Headers of 2019 do not have the filters, their chunks do.
+            let first = block_on(chunk_headers(reader, 0..1)).ok().and_then(|headers| headers.into_iter().next());
+            params.filters = first.and_then(Result::ok).map_or(FilterSlots::SHUFFLE, |header| header.filters);
+        }
+        Self { params, vouchers: Vouchers { checksums, fingerprint } }
+    }
+}
+
+/// The metalayers of a frame, but for those that say how its chunks were cut or lay, or what they were.
 fn with_metalayers(reader: &Reader, input: &Input, mut options: WriteOptions) -> Result<WriteOptions, CliError> {
     for (name, content) in reader.metalayers().iter() {
         if ![ArrayMeta::NAME, ArrayMeta::LEGACY_NAME, Sequential::NAME].contains(&&*name) {
             options = options.metalayer(name, content.clone());
         }
     }
-    for name in reader.vlmetalayer_names() {
+    for name in reader.vlmetalayer_names().into_iter().filter(|name| name != Checksums::NAME) {
         if let Some(content) = block_on(reader.vlmetalayer(&name)).map_err(|e| input.failed(e))? {
             options = options.vlmetalayer(name, content);
         }

@@ -1,30 +1,29 @@
 //! `oxiblosc verify`.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use futures::stream::StreamExt;
 use oxiblosc::core::Registry;
 use oxiblosc::core::chunk::ChunkDecoder;
-use oxiblosc::core::frame::{ChunkEntry, FrameAudit, chunk_file_name};
+use oxiblosc::core::frame::{ChecksumState, ChunkEntry, Frame, chunk_file_name};
 use oxiblosc::core::nd::ArrayMeta;
 use oxiblosc::streaming::nd::NdArray;
-use oxiblosc::streaming::{ReadError, block_on};
+use oxiblosc::streaming::{Finding, FingerprintCheck, ReadError, ReadOptions, VerifyReport, block_on};
 
 use crate::args::VerifyArgs;
 use crate::cat::decode_chunk;
-use crate::chunk_headers::{AT_ONCE, chunk_headers};
 use crate::detect::Kind;
-use crate::error::CliError;
-use crate::input::{Input, Reader};
+use crate::error::{CliError, one_line};
+use crate::input::Input;
 use crate::progress;
 
-/// Missing chunk files that are named; of more, only how many.
-const NAMED: usize = 8;
+/// Findings that are told one by one; of more, only how many.
+const TOLD: usize = 8;
 
 pub(crate) fn run(args: &VerifyArgs, registry: &Registry) -> Result<(), CliError> {
-    let input = Input::open(&args.input)?;
+    let mut input = Input::open(&args.input)?;
     let checked = match input.kind {
-        Kind::Frame => frame(args, &input, registry)?,
+        Kind::Frame => frame(args, &mut input, registry)?,
         Kind::Chunk => chunk(args, &input, registry)?,
     };
     if args.run.quiet {
@@ -45,59 +44,88 @@ fn chunk(args: &VerifyArgs, input: &Input, registry: &Registry) -> Result<String
     Ok(format!("1 chunk, {} bytes", data.len()))
 }
 
-fn frame(args: &VerifyArgs, input: &Input, registry: &Registry) -> Result<String, CliError> {
-    let reader = input.frame(&args.run.pool(), registry, None)?;
+fn frame(args: &VerifyArgs, input: &mut Input, registry: &Registry) -> Result<String, CliError> {
+    let bar = progress::bar(None, args.run.quiet);
+    input.watch(&bar);
+    let reader = input.frame(ReadOptions::new().pool(&args.run.pool()).registry(registry))?;
     let mut nbytes = reader.nbytes();
     if ArrayMeta::find(reader.metalayers()).is_some() {
         // The shapes make sense, and together with the sizes of the frame.
         nbytes = NdArray::new(reader.clone()).map_err(|e| input.failed(e))?.nbytes();
     }
-    if let Some(missing) = block_on(audit(&reader)).map_err(|e| input.failed(e))? {
-        return Err(CliError::data(&input.name)(missing));
-    }
-
-    let bar = progress::bar(Some(reader.nbytes()), args.run.quiet);
-    let mut chunks = reader.chunks();
-    while let Some(chunk) = block_on(chunks.next()) {
-        bar.inc(chunk.map_err(|e| input.failed(e))?.len() as u64);
-    }
+    bar.set_length(reader.cbytes());
+    let report = block_on(reader.verify());
     bar.finish_and_clear();
-
-    for name in reader.vlmetalayer_names() {
-        block_on(reader.vlmetalayer(&name)).map_err(|e| input.failed(e))?;
+    let report = report.map_err(|e| input.failed(e))?;
+    if !report.is_good() {
+        return Err(CliError::data(&input.name)(complaint(&report, reader.frame())));
     }
     reader.frame().user_metadata(&mut ChunkDecoder::new(registry)).map_err(|e| input.failed(e))?;
-    let chunks = reader.nchunks();
-    Ok(format!("{chunks} {}, {nbytes} bytes", if chunks == 1 { "chunk" } else { "chunks" }))
+    Ok(praise(&report, nbytes))
 }
 
-/// The checks that need the headers of all chunks: they lie within the frame, agree with its header and add up. When
-/// chunk files are missing, says which.
-async fn audit(reader: &Reader) -> Result<Option<String>, ReadError> {
-    let frame = reader.frame();
-    let mut audit = FrameAudit::new(frame);
+/// Everything that is wrong, in one line.
+fn complaint(report: &VerifyReport, frame: &Frame) -> String {
     let mut missing = Vec::new();
-    let mut start = 0;
-    while start < frame.nchunks() {
-        let end = frame.nchunks().min(start + AT_ONCE);
-        for (chunk, header) in (start..end).zip(chunk_headers(reader, start..end).await?) {
-            match (header, frame.entry(chunk)?) {
-                (Err(ReadError::ChunkFile { source, .. }), ChunkEntry::File { id })
-                    if source.kind() == io::ErrorKind::NotFound =>
-                {
-                    missing.push(format!("{} (chunk {chunk})", chunk_file_name(id)));
-                }
-                (header, _) => audit.chunk(chunk, &header?)?,
-            }
+    let mut bad = Vec::new();
+    for finding in &report.findings {
+        match missing_file(finding, frame) {
+            Some(file) => missing.push(file),
+            None => bad.push(one_line(finding)),
         }
-        start = end;
     }
-    if missing.is_empty() {
-        audit.finish()?;
-        return Ok(None);
+    let mut text = String::new();
+    if !missing.is_empty() {
+        let _ = write!(text, "{} of {} chunk files are missing: ", missing.len(), report.chunks);
+        text += &some_of(missing, ", ");
     }
-    let (count, all) = (missing.len(), frame.nchunks());
-    let more = if count > NAMED { format!(" and {} more", count - NAMED) } else { String::new() };
-    missing.truncate(NAMED);
-    Ok(Some(format!("{count} of {all} chunk files are missing: {}{more}", missing.join(", "))))
+    if !bad.is_empty() {
+        if !text.is_empty() {
+            text += "; ";
+        }
+        let chunks = report.bad_chunks().count();
+        if chunks > 1 && text.is_empty() {
+            let _ = write!(text, "{chunks} of {} chunks are bad: ", report.chunks);
+        }
+        text += &some_of(bad, "; ");
+    }
+    text
+}
+
+/// The name of the chunk file, if that it is missing is what has been found.
+fn missing_file(finding: &Finding, frame: &Frame) -> Option<String> {
+    let Finding::Chunk { chunk, source: ReadError::ChunkFile { source, .. } } = finding else { return None };
+    match frame.entry(*chunk) {
+        Ok(ChunkEntry::File { id }) if source.kind() == io::ErrorKind::NotFound => {
+            Some(format!("{} (chunk {chunk})", chunk_file_name(id)))
+        }
+        _ => None,
+    }
+}
+
+fn some_of(mut texts: Vec<String>, separator: &str) -> String {
+    let more = texts.len().saturating_sub(TOLD);
+    texts.truncate(TOLD);
+    let mut text = texts.join(separator);
+    if more > 0 {
+        let _ = write!(text, " and {more} more");
+    }
+    text
+}
+
+/// What a good frame is vouched for by.
+fn praise(report: &VerifyReport, nbytes: u64) -> String {
+    let chunks = report.chunks;
+    let mut text = format!("{chunks} {}, {nbytes} bytes", if chunks == 1 { "chunk" } else { "chunks" });
+    if let FingerprintCheck::Matches(fingerprint) = report.fingerprint {
+        let _ = write!(text, ", fingerprint {fingerprint}");
+    }
+    match &report.checksums {
+        ChecksumState::Absent => {}
+        ChecksumState::Valid(_) => text += ", all checksums",
+        state => {
+            let _ = write!(text, "; no checksum was compared: {state}");
+        }
+    }
+    text
 }

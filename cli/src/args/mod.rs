@@ -10,14 +10,15 @@ mod source;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use oxiblosc::core::Registry;
 use oxiblosc::core::filter::BitshuffleRule;
 use oxiblosc::core::nd::Selection;
-use oxiblosc::streaming::Pool;
+use oxiblosc::streaming::{ChecksumPolicy, Pool, ReadOptions};
 
 pub(crate) use array::{Rows, Shape};
 pub(crate) use encoding::EncodingArgs;
 pub(crate) use items::ItemRange;
-pub(crate) use output::{Format, Layout, OutputArgs};
+pub(crate) use output::{Format, Layout, OutputArgs, Vouchers};
 pub(crate) use source::Source;
 
 /// Compress, read, inspect, change and check Blosc2 frames, arrays and chunks.
@@ -186,6 +187,20 @@ pub(crate) struct ReadingArgs {
     /// some frames of the betas do not tell; `info` says so
     #[arg(long, value_enum, value_name = "RULE", default_value_t = Bitshuffle::Auto)]
     bitshuffle: Bitshuffle,
+    /// Whether chunks are compared with their checksums before they are decoded, and a frame whose header or index do
+    /// not agree with them is refused [default: `present` for recompress, else `never`]
+    #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "present")]
+    check: Option<Check>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Check {
+    Never,
+    /// Where there are checksums that other software has not outdated
+    Present,
+    /// Always: what has no valid checksums is refused
+    Required,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -197,6 +212,25 @@ enum Bitshuffle {
 }
 
 impl ReadingArgs {
+    /// How a frame is to be read; what is to be done about checksums is the `default` where nothing is asked for.
+    pub(crate) fn options(&self, pool: &Pool, registry: &Registry, default: ChecksumPolicy) -> ReadOptions {
+        let checksums = self.check.map_or(default, |check| match check {
+            Check::Never => ChecksumPolicy::Ignore,
+            Check::Present => ChecksumPolicy::Check,
+            Check::Required => ChecksumPolicy::Require,
+        });
+        let options = ReadOptions::new().pool(pool).registry(registry).checksums(checksums);
+        match self.bitshuffle() {
+            Some(rule) => options.bitshuffle(rule),
+            None => options,
+        }
+    }
+
+    /// Whether only what has valid checksums is to be read.
+    pub(crate) fn requires_checksums(&self) -> bool {
+        self.check == Some(Check::Required)
+    }
+
     /// The rule to force on all chunks, if there is to be one.
     pub(crate) fn bitshuffle(&self) -> Option<BitshuffleRule> {
         match self.bitshuffle {

@@ -1,6 +1,7 @@
 //! What is written: the options that `compress` and `recompress` share.
 
 use clap::{Args, ValueEnum};
+use oxiblosc::core::frame::FingerprintKind;
 
 use super::array::{Dtype, Lengths, Shape};
 use super::layer::Layer;
@@ -22,6 +23,14 @@ pub(crate) struct OutputArgs {
     /// Variable-length metalayer of the frame with the content of a file, msgpack by convention; up to 16
     #[arg(long = "vlmeta", value_name = "NAME=FILE")]
     pub(crate) vlmetalayers: Vec<Layer>,
+    /// Whether the frame gets a checksum of each chunk, and one of everything else; `verify` and `--check` compare them
+    /// [default: none, or as the input of recompress]
+    #[arg(long, value_enum, value_name = "SUM")]
+    checksum: Option<Checksum>,
+    /// Whether the frame ends with a digest of all its bytes, of so many bits [default: none, or as the input of
+    /// recompress]
+    #[arg(long, value_enum, value_name = "BITS")]
+    fingerprint: Option<Fingerprint>,
     /// Makes the frame an array (b2nd) of items of this NumPy dtype, as in f4, '>i8' or "[('a', '<i4'), ('b', '<f8')]"
     #[arg(long, value_name = "DT")]
     pub(crate) dtype: Option<Dtype>,
@@ -56,6 +65,30 @@ pub(crate) enum Format {
     Early,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Checksum {
+    None,
+    Xxh3,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Fingerprint {
+    None,
+    #[value(name = "32")]
+    Bits32,
+    #[value(name = "64")]
+    Bits64,
+    #[value(name = "128")]
+    Bits128,
+}
+
+/// What a frame carries to show later that it is what it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Vouchers {
+    pub(crate) checksums: bool,
+    pub(crate) fingerprint: Option<FingerprintKind>,
+}
+
 impl Format {
     /// Whether this is a single chunk.
     pub(crate) fn is_chunk(self) -> bool {
@@ -73,6 +106,9 @@ impl OutputArgs {
         if self.format == Format::Early && !self.vlmetalayers.is_empty() {
             return refuse("--vlmeta: early frames have no variable-length metalayers, use --meta");
         }
+        if self.format != Format::Frame && self.vouchers(Vouchers::default()) != Vouchers::default() {
+            return refuse("--checksum and --fingerprint: only frames of today can have them, leave out --format");
+        }
         if self.format != Format::Frame && self.layout == Layout::Sparse {
             return refuse("--layout sparse: only frames of today can be sparse, leave out --format");
         }
@@ -80,6 +116,19 @@ impl OutputArgs {
             return refuse("--dtype, --shape, --chunks and --blocks: an array is a frame of today, leave out --format");
         }
         Ok(())
+    }
+
+    /// The checksums and the fingerprint asked for, and those of `base` where nothing is.
+    pub(crate) fn vouchers(&self, base: Vouchers) -> Vouchers {
+        Vouchers {
+            checksums: self.checksum.map_or(base.checksums, |sum| sum == Checksum::Xxh3),
+            fingerprint: self.fingerprint.map_or(base.fingerprint, |fingerprint| match fingerprint {
+                Fingerprint::None => None,
+                Fingerprint::Bits32 => Some(FingerprintKind::Xxh3_32),
+                Fingerprint::Bits64 => Some(FingerprintKind::Xxh3_64),
+                Fingerprint::Bits128 => Some(FingerprintKind::Xxh3_128),
+            }),
+        }
     }
 
     /// Whether an option says something about an array.

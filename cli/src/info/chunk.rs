@@ -1,6 +1,7 @@
 //! What there is to say about a single chunk.
 
 use oxiblosc::core::chunk::{ChunkError, ChunkHeader, LazyChunk, SpecialKind};
+use oxiblosc::core::frame::ChecksumState;
 use oxiblosc::core::id::FilterId;
 use oxiblosc::core::{CodecId, Registry};
 
@@ -40,6 +41,7 @@ pub(super) fn info(chunk: &[u8], registry: &Registry) -> Result<Info, ChunkError
         vlmeta: Vec::new(),
         usermeta: None,
         fingerprint: None,
+        checksums: ChecksumState::Absent,
         sealed: true,
         array: None,
         notes: notes(&header, chunk),

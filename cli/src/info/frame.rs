@@ -2,10 +2,9 @@
 
 use oxiblosc::core::Registry;
 use oxiblosc::core::chunk::{ChunkDecoder, ChunkHeader, SpecialKind};
-use oxiblosc::core::frame::{BitshuffleAge, ChunkEntry, Fingerprint, Frame, FrameType, Layout, MetaValue};
+use oxiblosc::core::frame::{BitshuffleAge, Checksums, ChunkEntry, Frame, FrameType, Layout, MetaValue};
 use oxiblosc::core::id::FilterId;
 use oxiblosc::core::nd::{ArrayMeta, item_size};
-use serde_json::{Value, json};
 
 use super::{Info, Layers, Named};
 use crate::chunk_headers::chunk_headers;
@@ -65,7 +64,8 @@ pub(super) async fn info(reader: &Reader, registry: &Registry) -> Info {
         meta: metalayers(reader),
         vlmeta: vlmetalayers(reader).await,
         usermeta: user_metadata(frame, registry),
-        fingerprint: fingerprint(frame.fingerprint()),
+        fingerprint: Some(frame.fingerprint()).filter(|fingerprint| fingerprint.kind > 0),
+        checksums: frame.checksums().clone(),
         sealed: true,
         array,
         chunk: None,
@@ -130,7 +130,8 @@ fn metalayers(reader: &Reader) -> Layers {
 
 async fn vlmetalayers(reader: &Reader) -> Layers {
     let mut layers = Layers::new();
-    for name in reader.vlmetalayer_names() {
+    // The one with the checksums is told of in a word.
+    for name in reader.vlmetalayer_names().into_iter().filter(|name| name != Checksums::NAME) {
         let content = match reader.vlmetalayer(&name).await {
             Ok(content) => Ok(MetaValue::read(&content.unwrap_or_default())),
             Err(error) => Err(one_line(&error)),
@@ -145,16 +146,4 @@ fn user_metadata(frame: &Frame, registry: &Registry) -> Option<Result<MetaValue,
         Ok(content) => content.map(|content| Ok(MetaValue::read(&content))),
         Err(error) => Some(Err(one_line(&error))),
     }
-}
-
-/// Contiguous frame format document, trailer: types 1, 2 and 3 are digests of 32, 64 and 128 bits, type 0 is none.
-fn fingerprint(fingerprint: Fingerprint) -> Option<Value> {
-    let len = match fingerprint.kind {
-        0 => return None,
-        1 => 4,
-        2 => 8,
-        _ => 16,
-    };
-    let hex: String = fingerprint.digest[..len].iter().map(|byte| format!("{byte:02x}")).collect();
-    Some(json!({ "type": fingerprint.kind, "digest": hex }))
 }

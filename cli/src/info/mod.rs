@@ -6,12 +6,11 @@ mod show;
 
 use std::io::{self, Write};
 
-use oxiblosc::core::frame::MetaValue;
+use oxiblosc::core::frame::{ChecksumState, Fingerprint, MetaValue};
 use oxiblosc::core::nd::ArrayMeta;
 use oxiblosc::core::pipeline::FilterSlots;
 use oxiblosc::core::{CodecId, Registry};
-use oxiblosc::streaming::{Pool, block_on};
-use serde_json::Value;
+use oxiblosc::streaming::{Pool, ReadOptions, block_on};
 
 use crate::args::InfoArgs;
 use crate::detect::Kind;
@@ -23,7 +22,7 @@ pub(crate) fn run(args: &InfoArgs, registry: &Registry) -> Result<(), CliError> 
     let info = match input.kind {
         Kind::Frame => {
             // Nothing is decoded but the index and the metalayers; that needs no threads.
-            let reader = input.frame(&Pool::inline(), registry, None)?;
+            let reader = input.frame(ReadOptions::new().pool(&Pool::inline()).registry(registry))?;
             block_on(frame::info(&reader, registry))
         }
         Kind::Chunk => chunk::info(&input.chunk()?, registry).map_err(|e| input.failed(e))?,
@@ -56,7 +55,9 @@ struct Info {
     vlmeta: Layers,
     /// What the beta versions had in place of variable-length metalayers.
     usermeta: Option<Result<MetaValue, String>>,
-    fingerprint: Option<Value>,
+    fingerprint: Option<Fingerprint>,
+    /// What the checksums of the chunks are worth.
+    checksums: ChecksumState,
     sealed: bool,
     /// Shapes and dtype of an n-dimensional array.
     array: Option<ArrayMeta>,

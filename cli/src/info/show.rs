@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use oxiblosc::core::frame::MetaValue;
+use oxiblosc::core::frame::{ChecksumState, MetaValue};
 use oxiblosc::core::nd::ArrayMeta;
 use serde_json::{Map, Value, json};
 
@@ -37,7 +37,11 @@ impl Info {
             "meta": layers(&self.meta),
             "vlmeta": layers(&self.vlmeta),
             "usermeta": self.usermeta.as_ref().map(json_of),
-            "fingerprint": self.fingerprint,
+            "fingerprint": self.fingerprint.map(|fingerprint| json!({
+                "type": fingerprint.kind,
+                "digest": fingerprint.to_string(),
+            })),
+            "checksums": checksums(&self.checksums),
             "sealed": self.sealed,
             "shape": geometry.map(|geometry| &geometry.shape),
             "chunkshape": geometry.map(|geometry| &geometry.chunk_shape),
@@ -52,6 +56,15 @@ impl Info {
             "notes": self.notes,
         })
     }
+}
+
+fn checksums(state: &ChecksumState) -> Option<&'static str> {
+    Some(match state {
+        ChecksumState::Absent => return None,
+        ChecksumState::Valid(_) => "valid",
+        ChecksumState::Outdated => "outdated",
+        _ => "damaged",
+    })
 }
 
 /// The content of metalayers: msgpack by convention.
@@ -135,6 +148,9 @@ impl fmt::Display for Info {
         }
         if let Some(fingerprint) = &self.fingerprint {
             line("fingerprint", fingerprint.to_string())?;
+        }
+        if let Some(state) = checksums(&self.checksums) {
+            line("checksums", state.into())?;
         }
         self.notes.iter().try_for_each(|note| line("note", plain(note)))
     }

@@ -8,6 +8,7 @@ mod damage;
 mod environment;
 mod failures;
 mod info;
+mod integrity;
 mod interop;
 mod outputs;
 mod plugins;
