@@ -112,6 +112,10 @@
 //! | a file that appears when it is complete | [`target::FileTarget`], [`blocking::FrameWriter::create`] |
 //! | anything that can seek | [`WriteOptions::seekable`], [`blocking::FrameWriter::new`] |
 //! | anything else that takes bytes | [`WriteOptions::spooled`], [`blocking::FrameWriter::spooled`] |
+//! | anything that takes bytes, at once, to be sealed later | [`target::OpenTarget`], [`recover::seal()`] |
+//! | an object of S3, GCS or Azure | `target::ObjectTarget` (feature `object_store`) |
+//! | a directory, or objects under a prefix: a sparse frame | [`target::SparseTarget`], [`target::PlaceTarget`] |
+//! | the same, filled by several writers | [`SharedWriter`] |
 //! | memory | [`WriteOptions::in_memory`], [`blocking::FrameWriter::in_memory`] |
 //! | a place of your own | [`target::Target`] |
 //!
@@ -216,9 +220,12 @@ pub use oxiblosc_core::{
     register_filter, registry,
 };
 pub use oxiblosc_streaming::{
-    ByteStream, ChunkStream, FrameReader, FrameSink, Pool, ReadError, ReadOptions, Summary, WriteError, WriteOptions,
-    blocking, source, target,
+    ByteStream, ChunkStream, FrameReader, FrameSink, IoMode, Pool, ReadError, ReadOptions, SharedWriter, Summary,
+    WriteError, WriteOptions, block_on, blocking, recover, source, sparse, target,
 };
+
+#[cfg(feature = "object_store")]
+pub use oxiblosc_streaming::object;
 
 /// The examples of the README, compiled and run.
 #[cfg(doctest)]

@@ -31,12 +31,17 @@
 //! The promises come from [`Filter`](oxiblosc_core::filter::Filter) and [`Codec`](oxiblosc_core::codec::Codec): every
 //! block length is accepted, every output byte is written, no call influences another, clones work side by side, the
 //! way back restores the data, and damage leads to an error and never to a panic.
+//!
+//! Those who write a target of their own, a place that frames are written to, find the like in [`target`] (feature
+//! `streams`, on by default).
 #![forbid(unsafe_code)]
 
 mod codec;
 pub mod data;
 mod filter;
 mod report;
+#[cfg(feature = "streams")]
+pub mod target;
 
 pub use codec::CodecCheck;
 pub use filter::FilterCheck;

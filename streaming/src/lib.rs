@@ -8,8 +8,10 @@
 //! | write a frame | [`WriteOptions`], [`FrameSink`] |
 //! | say where it goes | [`target`] |
 //! | read a frame | [`ReadOptions`], [`FrameReader`] |
+//! | have several writers fill one frame or array | [`sparse`], [`SharedWriter`] |
 //! | say where it comes from | [`source`] |
 //! | change a frame, append to it, copy it | [`edit`] |
+//! | save what is left of a damaged frame, seal an open-ended one | [`recover`] |
 //! | read and write n-dimensional arrays | [`nd`] |
 //! | do without async | [`blocking`] |
 #![forbid(unsafe_code)]
@@ -21,10 +23,13 @@ pub mod edit;
 mod error;
 mod integrity;
 pub mod nd;
+#[cfg(feature = "object_store")]
+pub mod object;
 mod reader;
+pub mod recover;
 mod sink;
 pub mod source;
-mod sparse;
+pub mod sparse;
 pub mod target;
 
 pub use compute::{Pool, block_on};
@@ -33,3 +38,4 @@ pub use error::{ReadError, WriteError};
 pub use integrity::{Finding, FingerprintCheck, VerifyReport};
 pub use reader::{ByteStream, ChecksumPolicy, ChunkStream, FrameReader, ReadOptions};
 pub use sink::{FrameSink, Summary, WriteOptions};
+pub use sparse::SharedWriter;

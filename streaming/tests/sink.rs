@@ -409,7 +409,7 @@ fn files_appear_when_they_are_complete() {
                 assert!(blocking::FrameReader::open(&path).is_err());
                 sink.close().await.unwrap();
             });
-            assert_eq!(fs::read(&path).unwrap(), frame(&data, options()));
+            assert_eq!(fs::read(&path).unwrap(), frame(&data, options().sequential(true)));
             fs::remove_file(&path).unwrap();
         }
     }

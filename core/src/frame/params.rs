@@ -1,7 +1,7 @@
 //! What a new frame is to look like.
 
 use super::header::{ChunkSize, FrameHeader, FrameType, full_len};
-use super::{FingerprintKind, Frame, FrameWriteError, Layout, Metalayers, Section, Sequential};
+use super::{FingerprintKind, Frame, FrameWriteError, Head, Layout, Metalayers, Section, Sequential};
 use crate::chunk::EncodeParams;
 use crate::id::CodecId;
 use crate::pipeline::FilterSlots;
@@ -66,9 +66,21 @@ impl FrameParams {
     /// Chunks can be copied as they are when the frame's [`bitshuffle_age`](super::Frame::bitshuffle_age) is
     /// [`ByChunk`](super::BitshuffleAge::ByChunk); otherwise those that are bit-shuffled must be encoded again.
     pub fn like(frame: &Frame) -> Self {
-        let header = frame.header();
-        let mut metalayers = frame.metalayers().clone();
-        let sequential = metalayers.remove(Sequential::NAME).is_some() && !frame.is_sparse();
+        Self {
+            fingerprint: FingerprintKind::from_u8(frame.fingerprint().kind),
+            checksums: frame.checksums().valid().is_some(),
+            ..Self::of(frame.header(), frame.metalayers().clone())
+        }
+    }
+
+    /// Parameters for a copy of what is left of a frame of which there is but the head.
+    pub fn like_head(head: &Head) -> Self {
+        Self::of(&head.header, head.metalayers.clone())
+    }
+
+    fn of(header: &FrameHeader, mut metalayers: Metalayers) -> Self {
+        let contiguous = header.frame_type == FrameType::Contiguous;
+        let sequential = metalayers.remove(Sequential::NAME).is_some() && contiguous;
         let early_filters = header.layout == Layout::Early;
         let chunk_size = match header.chunk_size {
             ChunkSize::Fixed(n) => n as usize,
@@ -93,8 +105,8 @@ impl FrameParams {
             special: SpecialPlacement::Index,
             layout: Layout::Current,
             sequential,
-            fingerprint: FingerprintKind::from_u8(frame.fingerprint().kind),
-            checksums: frame.checksums().valid().is_some(),
+            fingerprint: None,
+            checksums: false,
         }
     }
 

@@ -16,6 +16,8 @@ const MIN_CHUNK: usize = ChunkHeader::EXTENDED_LEN;
 pub(super) enum Offered<'a> {
     /// As bytes.
     Chunk(&'a [u8]),
+    /// As the first bytes of a chunk and its length. Only where the chunk stays as it is.
+    Head(&'a [u8], usize),
     /// As this many bytes of a special value.
     Special(SpecialKind, usize),
 }
@@ -24,7 +26,7 @@ impl<'a> Offered<'a> {
     /// The bytes handed in, if any.
     pub(super) fn bytes(self) -> &'a [u8] {
         match self {
-            Self::Chunk(bytes) => bytes,
+            Self::Chunk(bytes) | Self::Head(bytes, _) => bytes,
             Self::Special(..) => &[],
         }
     }
@@ -86,23 +88,24 @@ impl ChunkRules {
     /// knows the places.
     pub(super) fn accept(&self, number: u64, offered: Offered<'_>) -> Result<Accepted, FrameWriteError> {
         match offered {
-            Offered::Chunk(chunk) => self.accept_chunk(number, chunk),
+            Offered::Chunk(chunk) => self.accept_chunk(number, chunk, chunk.len()),
+            Offered::Head(head, len) => self.accept_chunk(number, head, len),
             Offered::Special(kind, nbytes) => self.accept_special(number, kind, nbytes),
         }
     }
 
-    fn accept_chunk(&self, number: u64, chunk: &[u8]) -> Result<Accepted, FrameWriteError> {
+    fn accept_chunk(&self, number: u64, chunk: &[u8], len: usize) -> Result<Accepted, FrameWriteError> {
         let invalid = |source: ChunkError| FrameWriteError::Chunk { chunk: number, source };
         let header = ChunkHeader::parse(chunk).map_err(invalid)?;
-        if header.cbytes != chunk.len() {
-            let (expected, found) = (header.cbytes, chunk.len());
+        if header.cbytes != len {
+            let (expected, found) = (header.cbytes, len);
             return Err(FrameWriteError::ChunkBytes { chunk: number, expected, found });
         }
         if header.is_lazy() {
             return Err(FrameWriteError::LazyChunk { chunk: number });
         }
-        if chunk.len() < MIN_CHUNK {
-            return Err(FrameWriteError::ChunkTooSmall { chunk: number, found: chunk.len(), min: MIN_CHUNK });
+        if len < MIN_CHUNK {
+            return Err(FrameWriteError::ChunkTooSmall { chunk: number, found: len, min: MIN_CHUNK });
         }
         if header.nbytes == 0 {
             return Err(FrameWriteError::EmptyChunk { chunk: number });
@@ -124,7 +127,7 @@ impl ChunkRules {
                 set_early(&mut bytes);
                 Form::Bytes(bytes)
             }
-            None | Some(SpecialKind::Value) => Form::AsIs(chunk.len()),
+            None | Some(SpecialKind::Value) => Form::AsIs(len),
             Some(kind) => self.special_form(number, kind, header.nbytes)?,
         };
         Ok(Accepted { nbytes: header.nbytes, vl_blocks, form })

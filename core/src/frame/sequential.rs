@@ -49,6 +49,16 @@ impl Sequential {
         *self == Self { frame_len: header.frame_len, nbytes: header.nbytes, cbytes: header.cbytes }
     }
 
+    /// Whether the frame with this header is open-ended: still growing, abandoned, or written where the header could
+    /// not be made final. All lengths are 0, in the header and in the promise. From the end of the header on there are
+    /// the chunks, in order and without holes; after the last one come, once the frame is complete, index and trailer.
+    ///
+    /// The index is the chunk that is followed by a trailer, whose first byte (0x90 to 0x9F) begins no chunk.
+    pub fn is_open(&self, header: &FrameHeader) -> bool {
+        let none = Self { frame_len: 0, nbytes: 0, cbytes: 0 };
+        *self == none && none.holds(header)
+    }
+
     /// The content of the metalayer: a msgpack map whose numbers have a fixed width, so that it can be written before
     /// they are known.
     pub fn to_bytes(self) -> Vec<u8> {

@@ -6,7 +6,7 @@
 use super::header::FrameType;
 use super::rules::{Form, Offered};
 use super::table::{Place, Table, check_len};
-use super::{Fingerprint, Fingerprinter, Frame, FrameParams, FrameWriteError, Layout};
+use super::{Fingerprint, Fingerprinter, Frame, FrameParams, FrameWriteError, Layout, Metalayers};
 use crate::chunk::{ChunkHeader, SpecialKind};
 use crate::registry::Registry;
 
@@ -84,6 +84,12 @@ impl SparseWriter {
         Ok(Self { table: Table::new(params, FrameType::Sparse, registry)?, next_id: 0, fingerprint, finished: false })
     }
 
+    /// The header as it is so far, for those who keep it to recover the frame when its writer dies. No reader looks at
+    /// it.
+    pub fn header(&self) -> Vec<u8> {
+        self.table.provisional_header_bytes()
+    }
+
     /// Takes the next chunk and says which file to write; `None` when the index says it all.
     ///
     /// # Errors
@@ -108,6 +114,15 @@ impl SparseWriter {
     /// stay as it is: one without a body.
     pub fn adopt(&mut self, id: u32, chunk: &[u8]) -> Result<(), FrameWriteError> {
         self.place(Offered::Chunk(chunk), Some(id)).map(drop)
+    }
+
+    /// As [`adopt`](Self::adopt), given the first bytes of the chunk (32 of them suffice) and the length of its file.
+    ///
+    /// # Errors
+    /// Those of [`adopt`](Self::adopt).
+    pub fn adopt_head(&mut self, id: u32, head: &[u8], len: u64) -> Result<(), FrameWriteError> {
+        let len = usize::try_from(len).map_err(|_| FrameWriteError::TooLong)?;
+        self.place(Offered::Head(head, len), Some(id)).map(drop)
     }
 
     fn place(&mut self, offered: Offered<'_>, id: Option<u32>) -> Result<Option<ChunkWrite>, FrameWriteError> {
@@ -171,7 +186,18 @@ impl SparseWriter {
         if self.finished {
             return Err(FrameWriteError::Finished);
         }
-        self.table.copy_vlmetalayers(frame)
+        self.table.copy_vlmetalayers(&frame.trailer().vlmetalayers)
+    }
+
+    /// As [`copy_vlmetalayers`](Self::copy_vlmetalayers), from a trailer whose frame is damaged.
+    ///
+    /// # Errors
+    /// Those of [`set_vlmetalayer`](Self::set_vlmetalayer).
+    pub fn copy_encoded_vlmetalayers(&mut self, encoded: &Metalayers) -> Result<(), FrameWriteError> {
+        if self.finished {
+            return Err(FrameWriteError::Finished);
+        }
+        self.table.copy_vlmetalayers(encoded)
     }
 
     /// Ends the frame: returns the whole index file. Calling it again returns the same bytes.

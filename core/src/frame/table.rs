@@ -322,8 +322,7 @@ impl Table {
     }
 
     /// Takes over the variable-length metalayers of another frame, without decoding them.
-    pub(super) fn copy_vlmetalayers(&mut self, frame: &Frame) -> Result<(), FrameWriteError> {
-        let theirs = &frame.trailer().vlmetalayers;
+    pub(super) fn copy_vlmetalayers(&mut self, theirs: &Metalayers) -> Result<(), FrameWriteError> {
         if !self.header.layout.has_trailer() && !theirs.is_empty() {
             return Err(FrameWriteError::EarlyFeature { what: "variable-length metalayers" });
         }
@@ -411,6 +410,16 @@ impl Table {
         if header.nbytes == 0 && header.chunk_size != ChunkSize::Variable && !is_array {
             header.chunk_size = ChunkSize::Unset;
         }
+        self.with_metalayers(&header)
+    }
+
+    /// The header of a frame in the making: without lengths, which nobody could trust, but with the chunk size, which
+    /// whoever follows or recovers the frame needs to know.
+    pub(super) fn provisional_header_bytes(&self) -> Vec<u8> {
+        self.with_metalayers(&FrameHeader { frame_len: 0, nbytes: 0, cbytes: 0, ..self.header.clone() })
+    }
+
+    fn with_metalayers(&self, header: &FrameHeader) -> Vec<u8> {
         let mut out = header.to_bytes();
         if header.layout.always_has_metalayers() || !self.metalayers.is_empty() {
             self.metalayers.write(Section::Header, 0, &mut out);

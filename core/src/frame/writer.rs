@@ -3,7 +3,9 @@
 use super::header::FrameType;
 use super::rules::{Form, Offered};
 use super::table::{Place, Table, check_len};
-use super::{Fingerprint, Fingerprinter, Frame, FrameParams, FrameWriteError, Sequential, SpecialPlacement};
+use super::{
+    Fingerprint, Fingerprinter, Frame, FrameParams, FrameWriteError, Metalayers, Sequential, SpecialPlacement,
+};
 use crate::chunk::SpecialKind;
 use crate::registry::Registry;
 
@@ -95,8 +97,11 @@ impl FrameWriter {
     }
 
     /// The header: provisional until [`finish`](Self::finish), final afterwards, always of the same length.
+    ///
+    /// The provisional one lacks the lengths alone, and with the promise ([`FrameParams::sequential`]) it is that of
+    /// an open-ended frame, which can be read while it grows: see [`Sequential::is_open`].
     pub fn header(&self) -> Vec<u8> {
-        self.table.header_bytes()
+        if self.finished { self.table.header_bytes() } else { self.table.provisional_header_bytes() }
     }
 
     /// Takes the next chunk and says what to emit for it.
@@ -171,7 +176,18 @@ impl FrameWriter {
         if self.finished {
             return Err(FrameWriteError::Finished);
         }
-        self.table.copy_vlmetalayers(frame)
+        self.table.copy_vlmetalayers(&frame.trailer().vlmetalayers)
+    }
+
+    /// As [`copy_vlmetalayers`](Self::copy_vlmetalayers), from a trailer whose frame is damaged.
+    ///
+    /// # Errors
+    /// Those of [`set_vlmetalayer`](Self::set_vlmetalayer).
+    pub fn copy_encoded_vlmetalayers(&mut self, encoded: &Metalayers) -> Result<(), FrameWriteError> {
+        if self.finished {
+            return Err(FrameWriteError::Finished);
+        }
+        self.table.copy_vlmetalayers(encoded)
     }
 
     /// Ends the frame: returns the index and the trailer to emit after the last chunk, and makes the header final.

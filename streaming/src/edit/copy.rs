@@ -1,21 +1,19 @@
 //! Copies of frames.
 
-use std::future::poll_fn;
 use std::path::Path;
 
-use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::{ChunkDecoder, ChunkEncoder, ChunkHeader};
 use oxiblosc_core::frame::{BitshuffleAge, Checksums, FrameParams, Layout, Sequential};
 
-use super::{EditError, FileStore, Store};
+use super::{EditError, FileStore, Output, Store};
 use crate::compute::block_on;
 use crate::error::ReadError;
 use crate::reader::{FrameReader, ReadOptions};
-use crate::sink::{Machine, Summary, WriteOptions};
+use crate::sink::{Summary, WriteOptions};
 use crate::source::{FileSource, RangeSource};
-use crate::target::{FileTarget, Part, SparseTarget, Target};
+use crate::target::{FileTarget, SparseTarget, Target};
 
 /// Copies a frame chunk by chunk, without decoding them: with all metalayers, and without the holes and unused chunk
 /// files that editing has left. The target decides whether the copy is contiguous or sparse.
@@ -38,35 +36,15 @@ where
         return recompress(reader, options, target).await;
     }
     params.sequential &= !target.is_sparse();
-    let mut machine = Machine::new(&params, reader.registry(), target.is_sparse())?;
-    machine.copy_vlmetalayers(frame)?;
-    if let Some((part, bytes)) = machine.head() {
-        append(target, part, bytes.into()).await?;
-    }
+    let mut output = Output::new(&params, reader.registry(), target)?;
+    output.copy_vlmetalayers(frame)?;
     for i in 0..reader.nchunks() {
         let chunk = reader.encoded_chunk(i).await?;
         // Damage must not get a checksum of its own.
         frame.check_chunk_bytes(i, &chunk).map_err(ReadError::from)?;
-        if let Some((part, bytes)) = machine.push(chunk)? {
-            append(target, part, bytes).await?;
-        }
+        output.push(chunk).await?;
     }
-    finish(machine, target).await
-}
-
-async fn finish<T: Target>(mut machine: Machine, target: &mut T) -> Result<Summary, EditError> {
-    let (tail, header) = machine.finish()?;
-    append(target, Part::Tail, tail.unwrap_or_default().into()).await?;
-    poll_fn(|cx| target.poll_commit(cx, &header)).await?;
-    poll_fn(|cx| target.poll_close(cx)).await?;
-    Ok(machine.summary())
-}
-
-async fn append<T: Target>(target: &mut T, part: Part, mut bytes: Bytes) -> Result<(), EditError> {
-    while !bytes.is_empty() {
-        poll_fn(|cx| target.poll_append(cx, part, &mut bytes)).await?;
-    }
-    Ok(())
+    output.finish().await
 }
 
 /// Decodes a frame and encodes it again as `options` say, a few chunks at a time. The chunk size stays as it is unless
@@ -130,15 +108,12 @@ where
     };
     let pool = options.pool.clone().unwrap_or_default();
     let params = options.frame_params(0)?;
-    let mut machine = Machine::new(&params, registry, target.is_sparse())?;
+    let mut output = Output::new(&params, registry, target)?;
     for (name, content) in &options.vlmetalayers {
-        machine.set_vlmetalayer(name, content)?;
+        output.set_vlmetalayer(name, content)?;
     }
     let mut encoder = ChunkEncoder::new(&options.params, registry).map_err(EditError::Params)?;
     let mut decoder = ChunkDecoder::new(reader.registry());
-    if let Some((part, bytes)) = machine.head() {
-        append(target, part, bytes.into()).await?;
-    }
     for chunk in 0..reader.nchunks() {
         let encoded = reader.encoded_chunk(chunk).await?;
         let ctx = reader.frame().chunk_context(chunk);
@@ -151,11 +126,9 @@ where
             let decoded = decoder.decode_on(&encoded, &ctx, &pool).map_err(decode)?;
             encoder.encode_on(&decoded, &ctx, &pool).map_err(encode)?
         };
-        if let Some((part, bytes)) = machine.push(again.into())? {
-            append(target, part, bytes).await?;
-        }
+        output.push(again.into()).await?;
     }
-    finish(machine, target).await
+    output.finish().await
 }
 
 /// Rewrites a frame in a file or directory without the holes that editing has left. The new frame replaces the old one

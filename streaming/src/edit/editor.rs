@@ -672,7 +672,11 @@ fn carry_out(store: &mut impl Store, commit: &Commit) -> io::Result<()> {
     Ok(())
 }
 
-fn open_frame(store: &impl Store, registry: &Registry, limits: &oxiblosc_core::Limits) -> Result<Frame, EditError> {
+pub(crate) fn open_frame(
+    store: &impl Store,
+    registry: &Registry,
+    limits: &oxiblosc_core::Limits,
+) -> Result<Frame, EditError> {
     let len = store.size()?;
     let mut opener = match store.is_sparse() {
         true => FrameOpener::sparse(len, registry, *limits),

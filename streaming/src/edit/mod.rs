@@ -18,10 +18,13 @@ mod copy;
 mod editor;
 mod error;
 mod options;
+mod output;
 mod store;
 
 pub use copy::{compact, copy, recompress};
 pub use editor::FrameEditor;
+pub(crate) use editor::open_frame;
 pub use error::EditError;
 pub use options::EditOptions;
+pub(crate) use output::Output;
 pub use store::{FileStore, Store};

@@ -140,13 +140,20 @@ impl ArrayOptions {
     /// # Errors
     /// As [`tiling`](Self::tiling) and [`WriteOptions::sink`].
     pub fn sink<T: Target>(self, target: T) -> Result<NdSink<T>, ArrayError> {
+        let growing = self.growing;
+        let (write, meta, tiling) = self.into_frame()?;
+        NdSink::new(target, write, meta, &tiling, growing)
+    }
+
+    /// What the frame of the array is to look like.
+    pub(crate) fn into_frame(self) -> Result<(WriteOptions, ArrayMeta, Tiling), ArrayError> {
         let tiling = self.tiling()?;
         let mut write = self.write;
         write.params.typesize = tiling.item_size();
         write.params.block_size = Some(tiling.block_bytes());
         let meta = ArrayMeta::new(tiling.geometry().clone(), self.dtype);
         let write = write.chunk_size(tiling.chunk_bytes()).metalayer(ArrayMeta::NAME, meta.to_bytes()?);
-        NdSink::new(target, write, meta, &tiling, self.growing)
+        Ok((write, meta, tiling))
     }
 
     /// A sink into something that can seek; see [`SeekTarget`].

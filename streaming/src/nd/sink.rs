@@ -137,7 +137,12 @@ impl<T> NdSink<T> {
             if let Some(len) = self.meta.geometry.shape.first_mut() {
                 *len = rows;
             }
-            self.sink.set_metalayer(ArrayMeta::NAME, &self.meta.to_bytes()?)?;
+            let meta = self.meta.to_bytes()?;
+            self.sink.set_metalayer(ArrayMeta::NAME, &meta)?;
+            if self.sink.target().is_open_ended() {
+                // The header may never be written: whoever seals the frame finds the shape in the trailer.
+                self.sink.set_vlmetalayer(ArrayMeta::NAME, &meta)?;
+            }
         }
         Ok(())
     }

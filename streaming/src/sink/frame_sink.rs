@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use oxiblosc_core::Registry;
+use oxiblosc_core::frame::{Layout, SpecialPlacement};
 use oxiblosc_core::nd::ArrayMeta;
 
 use super::encoding::{InFlight, Workshop};
@@ -121,7 +122,16 @@ impl<T> FrameSink<T> {
         T: Target,
     {
         let chunk_size = options.resolved_chunk_size()?;
-        let params = options.frame_params(chunk_size)?;
+        let mut params = options.frame_params(chunk_size)?;
+        // Who looks at the frame before it has an index must find every chunk where it belongs. (Layouts of the past have
+        // no place for the promise.)
+        if target.is_open_ended() && params.layout == Layout::Current {
+            if target.is_sparse() {
+                params.special = SpecialPlacement::Stored;
+            } else {
+                params.sequential = true;
+            }
+        }
         let registry = match options.registry {
             Some(registry) => registry,
             None => Registry::linked()?.clone(),

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use oxiblosc_core::Registry;
 use oxiblosc_core::frame::{
-    ChunkWrite, Frame, FrameParams, FrameWriteError, FrameWriter, Placement, SparseWriter, Target as Place,
+    ChunkWrite, FrameParams, FrameWriteError, FrameWriter, Metalayers, Placement, SparseWriter, Target as Place,
 };
 
 use super::Summary;
@@ -36,7 +36,7 @@ impl Machine {
     pub(crate) fn head(&self) -> Option<(Part, Vec<u8>)> {
         match self {
             Self::Contiguous(writer) => Some((Part::Header, writer.header())),
-            Self::Sparse { .. } => None,
+            Self::Sparse { writer, .. } => Some((Part::Header, writer.header())),
         }
     }
 
@@ -90,10 +90,10 @@ impl Machine {
         }
     }
 
-    pub(crate) fn copy_vlmetalayers(&mut self, frame: &Frame) -> Result<(), FrameWriteError> {
+    pub(crate) fn copy_encoded_vlmetalayers(&mut self, encoded: &Metalayers) -> Result<(), FrameWriteError> {
         match self {
-            Self::Contiguous(writer) => writer.copy_vlmetalayers(frame),
-            Self::Sparse { writer, .. } => writer.copy_vlmetalayers(frame),
+            Self::Contiguous(writer) => writer.copy_encoded_vlmetalayers(encoded),
+            Self::Sparse { writer, .. } => writer.copy_encoded_vlmetalayers(encoded),
         }
     }
 

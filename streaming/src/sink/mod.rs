@@ -9,6 +9,7 @@ mod rechunk;
 mod summary;
 mod traits;
 
+pub(crate) use encoding::Workshop;
 pub(crate) use feed::Feed;
 pub(crate) use rechunk::{ChunkInput, Rechunker};
 

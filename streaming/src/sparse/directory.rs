@@ -1,5 +1,6 @@
 //! The directory of a sparse frame.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -32,11 +33,39 @@ pub(crate) fn read_chunk_file(directory: &Path, id: u32, range: &Range<u64>) -> 
     read().map_err(|e: io::Error| io::Error::new(e.kind(), format!("chunk file {name}: {e}")))
 }
 
+/// Where the provisional header is while a frame is written, for those who recover it. Not part of the format.
+pub(crate) const HEADER_FILE: &str = "chunks.b2frame.part";
+
+/// A file that is written before the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileName {
+    Header,
+    Chunk(u32),
+}
+
+impl fmt::Display for FileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Header => f.write_str(HEADER_FILE),
+            Self::Chunk(id) => f.write_str(&chunk_file_name(*id)),
+        }
+    }
+}
+
+/// The header has done its service when there is an index. That it cannot be removed does no harm.
+pub(crate) fn remove_header(directory: &Path) {
+    let _ = fs::remove_file(directory.join(HEADER_FILE));
+}
+
 /// Writes a chunk file as a whole.
 pub(crate) fn write_chunk_file(directory: &Path, id: u32, bytes: &[u8], durable: bool) -> io::Result<()> {
-    let name = chunk_file_name(id);
+    write_file(directory, FileName::Chunk(id), bytes, durable)
+}
+
+/// Writes a file as a whole.
+pub(crate) fn write_file(directory: &Path, name: FileName, bytes: &[u8], durable: bool) -> io::Result<()> {
     let write = || {
-        let mut file = File::create(directory.join(&name))?;
+        let mut file = File::create(directory.join(name.to_string()))?;
         file.write_all(bytes)?;
         if durable { file.sync_all() } else { Ok(()) }
     };
@@ -79,7 +108,8 @@ pub(crate) fn parent_of(path: &Path) -> &Path {
 pub(crate) fn is_replaceable(directory: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(directory)? {
         let name = entry?.file_name();
-        if !name.to_str().is_some_and(|name| name == INDEX_FILE || chunk_file_id(name).is_some()) {
+        let belongs = |name: &str| name == INDEX_FILE || name == HEADER_FILE || chunk_file_id(name).is_some();
+        if !name.to_str().is_some_and(belongs) {
             return Ok(false);
         }
     }

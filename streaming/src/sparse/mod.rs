@@ -2,6 +2,16 @@
 
 pub(crate) mod address;
 pub(crate) mod directory;
+mod files;
+mod place;
+mod place_target;
+mod shared;
 mod target;
 
+pub use files::Directory;
+#[cfg(feature = "object_store")]
+pub(crate) use place::index_exists;
+pub use place::{IndexVersion, SparsePlace};
+pub use place_target::PlaceTarget;
+pub use shared::{Missing, ShareError, SharedWriter};
 pub use target::SparseTarget;

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use tempfile::TempDir;
 
-use super::directory::{is_replaceable, parent_of, sync_directory, write_chunk_file, write_index};
+use super::directory::{FileName, is_replaceable, parent_of, remove_header, sync_directory, write_file, write_index};
 use crate::disk::{IoMode, IoTask};
 use crate::target::{Part, Target};
 
@@ -43,7 +43,7 @@ pub struct SparseTarget {
     durable: bool,
     place: Place,
     /// The file whose bytes are coming: its number and what has been written of it.
-    current: Option<(u32, u64)>,
+    current: Option<(FileName, u64)>,
     writing: Option<Writing>,
     publish: Option<IoTask<io::Result<()>>>,
     committed: bool,
@@ -59,7 +59,7 @@ enum Place {
 
 #[derive(Debug)]
 struct Writing {
-    id: u32,
+    file: FileName,
     /// Where in the file the bytes belong.
     at: u64,
     bytes: Bytes,
@@ -150,18 +150,19 @@ impl SparseTarget {
         }
     }
 
-    fn write(&self, id: u32, at: u64, bytes: Bytes) -> IoTask<io::Result<()>> {
+    fn write(&self, file: FileName, at: u64, bytes: Bytes) -> IoTask<io::Result<()>> {
         let (directory, durable) = (self.directory().to_owned(), self.durable);
         self.mode.run(move || match at {
-            0 => write_chunk_file(&directory, id, &bytes, durable),
-            _ => append_to_chunk_file(&directory, id, at, &bytes, durable),
+            0 => write_file(&directory, file, &bytes, durable),
+            _ => append_to_file(&directory, file, at, &bytes, durable),
         })
     }
 
     /// Waits for the write under way, trying it again if it has failed before.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(mut writing) = self.writing.take() else { return Poll::Ready(Ok(())) };
-        let mut task = writing.task.take().unwrap_or_else(|| self.write(writing.id, writing.at, writing.bytes.clone()));
+        let mut task =
+            writing.task.take().unwrap_or_else(|| self.write(writing.file, writing.at, writing.bytes.clone()));
         let result = Pin::new(&mut task).poll(cx);
         if result.is_pending() {
             writing.task = Some(task);
@@ -180,10 +181,15 @@ impl SparseTarget {
             Place::Temporary { temporary, destination, .. } => Some((Arc::clone(temporary), destination.clone())),
         };
         self.mode.run(move || {
-            let Some((temporary, destination)) = rename else { return write_index(&path, &index, durable) };
+            let Some((temporary, destination)) = rename else {
+                write_index(&path, &index, durable)?;
+                remove_header(&path);
+                return Ok(());
+            };
             let mut temporary = temporary.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(directory) = temporary.as_ref() {
                 write_index(directory.path(), &index, durable)?;
+                remove_header(directory.path());
                 replace_directory(directory.path(), &destination)?;
                 if let Some(directory) = temporary.take() {
                     // It has another name now, and stays.
@@ -197,22 +203,26 @@ impl SparseTarget {
 
 impl Target for SparseTarget {
     fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
-        let Part::File(id) = part else {
-            let message = format!("a sparse frame consists of files, it has no {part:?}");
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidInput, message)));
-        };
         ready!(self.poll_write(cx))?;
+        let file = match part {
+            Part::File(id) => FileName::Chunk(id),
+            Part::Header => FileName::Header,
+            part => {
+                let message = format!("a sparse frame consists of files, it has no {part:?}");
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidInput, message)));
+            }
+        };
         if bytes.is_empty() {
             return Poll::Ready(Ok(()));
         }
         let at = match self.current {
-            Some((current, written)) if current == id => written,
+            Some((current, written)) if current == file => written,
             _ => 0,
         };
         let bytes = bytes.split_to(bytes.len());
-        self.current = Some((id, at + bytes.len() as u64));
-        let task = Some(self.write(id, at, bytes.clone()));
-        self.writing = Some(Writing { id, at, bytes, task });
+        self.current = Some((file, at + bytes.len() as u64));
+        let task = Some(self.write(file, at, bytes.clone()));
+        self.writing = Some(Writing { file, at, bytes, task });
         Poll::Ready(Ok(()))
     }
 
@@ -239,6 +249,10 @@ impl Target for SparseTarget {
         true
     }
 
+    fn is_open_ended(&self) -> bool {
+        matches!(self.place, Place::Final(_))
+    }
+
     fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -250,10 +264,9 @@ impl Target for SparseTarget {
     }
 }
 
-fn append_to_chunk_file(directory: &Path, id: u32, at: u64, bytes: &[u8], durable: bool) -> io::Result<()> {
+fn append_to_file(directory: &Path, name: FileName, at: u64, bytes: &[u8], durable: bool) -> io::Result<()> {
     use std::io::{Seek, Write};
-    let path = directory.join(oxiblosc_core::frame::chunk_file_name(id));
-    let mut file = fs::OpenOptions::new().write(true).open(path)?;
+    let mut file = fs::OpenOptions::new().write(true).open(directory.join(name.to_string()))?;
     file.seek(io::SeekFrom::Start(at))?;
     file.write_all(bytes)?;
     if durable { file.sync_all() } else { Ok(()) }

@@ -68,8 +68,8 @@ impl FileTarget {
         Ok(Self::new(file, place))
     }
 
-    /// A target whose file has its final name from the start, so that a frame whose writer was killed can be found
-    /// and recovered. An existing file is emptied.
+    /// A target whose file has its final name from the start, and is an open-ended frame until it is complete: it can
+    /// be followed while it grows, and recovered when its writer was killed. An existing file is emptied.
     pub fn in_place(path: impl AsRef<Path>) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
         Ok(Self::new(file, Place::Final))
@@ -161,6 +161,10 @@ impl Target for FileTarget {
         self.publish = None;
         self.committed = result.is_ok();
         Poll::Ready(result)
+    }
+
+    fn is_open_ended(&self) -> bool {
+        matches!(self.place, Place::Final)
     }
 
     fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -9,10 +9,14 @@
 //! | [`SeekTarget`] | written over at the end, in any `AsyncWrite + AsyncSeek` |
 //! | [`SpoolTarget`] | the frame is kept (memory, then a temporary file) and copied out at the end, into any `AsyncWrite` |
 //! | [`MemoryTarget`] | written over at the end, in a `Vec<u8>` |
+//! | [`OpenTarget`] | not at all: the frame is open-ended until it is sealed, in any `AsyncWrite` |
+//! | `ObjectTarget` | an object: the first part of the upload is held back and sent last (feature `object_store`) |
 //! | [`SparseTarget`] | a directory: each chunk is a file, and the header is in the last one |
+//! | [`PlaceTarget`] | the same in any place, such as objects under a common prefix |
 
 mod file;
 mod memory;
+mod open;
 mod seek;
 mod spool;
 
@@ -23,10 +27,13 @@ use bytes::Bytes;
 
 pub use file::FileTarget;
 pub use memory::MemoryTarget;
+pub use open::OpenTarget;
 pub use seek::SeekTarget;
 pub use spool::SpoolTarget;
 
-pub use crate::sparse::SparseTarget;
+#[cfg(feature = "object_store")]
+pub use crate::object::ObjectTarget;
+pub use crate::sparse::{PlaceTarget, SparseTarget};
 
 /// A place that a frame is written to.
 ///
@@ -59,9 +66,17 @@ pub trait Target {
     fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>>;
 
     /// Whether the frame is to be a sparse one. Then each chunk comes as the bytes of a file of its own
-    /// ([`Part::File`]), which ends where those of the next one begin; there is neither provisional header nor tail, and
-    /// what is committed is the whole index file.
+    /// ([`Part::File`]), which ends where those of the next one begin; there is no tail, and what is committed is the
+    /// whole index file. The provisional header comes first, for targets that keep it to recover the frame from; others
+    /// take it and forget it.
     fn is_sparse(&self) -> bool {
+        false
+    }
+
+    /// Whether readers may look at the frame while it grows. It then carries the promise that its chunks lie in order
+    /// and are all stored ([`Sequential`](oxiblosc_core::frame::Sequential)), and its provisional header says all that
+    /// is known: such a frame can be followed, and recovered when its writer dies.
+    fn is_open_ended(&self) -> bool {
         false
     }
 
@@ -92,6 +107,10 @@ impl<T: Target + ?Sized> Target for Box<T> {
         (**self).is_sparse()
     }
 
+    fn is_open_ended(&self) -> bool {
+        (**self).is_open_ended()
+    }
+
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         (**self).poll_close(cx)
     }
@@ -116,6 +135,10 @@ impl<T: Target + ?Sized> Target for &mut T {
 
     fn is_sparse(&self) -> bool {
         (**self).is_sparse()
+    }
+
+    fn is_open_ended(&self) -> bool {
+        (**self).is_open_ended()
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -148,6 +171,6 @@ impl Part {
 }
 
 /// A caller of [`Target`] broke its contract.
-fn header_without_frame() -> io::Error {
+pub(crate) fn header_without_frame() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "a header was committed before one was appended")
 }

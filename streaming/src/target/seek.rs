@@ -24,6 +24,7 @@ pub struct SeekTarget<W> {
     /// Whether the writer stands behind the accepted bytes, as far as is known.
     in_place: bool,
     commit: Commit,
+    open_ended: bool,
 }
 
 /// How far a commit has come.
@@ -41,7 +42,15 @@ enum Commit {
 impl<W> SeekTarget<W> {
     /// A target that begins where `writer` stands.
     pub fn new(writer: W) -> Self {
-        Self { writer, start: None, accepted: 0, in_place: true, commit: Commit::FlushFrame }
+        Self { writer, start: None, accepted: 0, in_place: true, commit: Commit::FlushFrame, open_ended: false }
+    }
+
+    /// Writes an open-ended frame, which can be followed while it grows and recovered when its writer was killed, and
+    /// which is a plain frame in the end all the same. (Chunks of zeros then take a few bytes each.)
+    #[must_use]
+    pub fn open_ended(mut self, open_ended: bool) -> Self {
+        self.open_ended = open_ended;
+        self
     }
 
     /// The writer.
@@ -186,6 +195,10 @@ impl<W: AsyncWrite + AsyncSeek + Unpin> Target for SeekTarget<W> {
             }
         }
         Poll::Ready(result)
+    }
+
+    fn is_open_ended(&self) -> bool {
+        self.open_ended
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -176,7 +176,8 @@ impl<W: AsyncWrite + Unpin> Target for SpoolTarget<W> {
     fn poll_append(&mut self, cx: &mut Context<'_>, _: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
         let before = bytes.len();
         if self.file.is_none() && self.kept + bytes.len() as u64 <= self.limit as u64 {
-            self.memory.push_back(mem::take(bytes));
+            // A copy of just this length: what is handed over may be the small beginning of a large buffer.
+            self.memory.push_back(Bytes::copy_from_slice(&mem::take(bytes)));
         } else {
             ready!(self.poll_spill(cx))?;
             if let Some(file) = &mut self.file {

@@ -1,0 +1,9 @@
+//! The promises of a target, and what proves them.
+
+mod check;
+mod fault;
+mod place;
+
+pub use check::TargetCheck;
+pub use fault::{Faults, Faulty};
+pub use place::{Place, TargetKind};

@@ -1,0 +1,83 @@
+//! A kind of target under test, and the places it writes to.
+
+use bytes::Bytes;
+use oxiblosc_streaming::source::RangeSource;
+use oxiblosc_streaming::target::Target;
+
+use super::Faults;
+
+/// A kind of target under test: makes targets at new places.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use std::task::{Context, Poll, ready};
+/// use bytes::Bytes;
+/// use oxiblosc_conformance::target::{Faults, Place, TargetCheck, TargetKind};
+/// use oxiblosc_streaming::source::RangeSource;
+/// use oxiblosc_streaming::target::{Part, Target};
+/// # use oxiblosc_plugins as _;
+/// # use std::io;
+///
+/// /// A target of one's own: bytes that others can see once they are complete.
+/// struct Board { bytes: Vec<u8>, public: Arc<Mutex<Option<Vec<u8>>>>, faults: Faults }
+///
+/// impl Target for Board {
+///     fn poll_append(&mut self, cx: &mut Context<'_>, _: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+///         ready!(self.faults.poll(cx))?;
+///         self.bytes.extend_from_slice(&std::mem::take(bytes));
+///         Poll::Ready(Ok(()))
+///     }
+///     fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
+///         ready!(self.faults.poll(cx))?;
+///         self.bytes[..header.len()].copy_from_slice(header);
+///         *self.public.lock().unwrap() = Some(self.bytes.clone());
+///         Poll::Ready(Ok(()))
+///     }
+///     # fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> { Poll::Ready(Ok(())) }
+///     # fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> { Poll::Ready(Ok(())) }
+///     // ...
+/// }
+///
+/// struct Boards;
+///
+/// impl TargetKind for Boards {
+///     type Target = Board;
+///     fn create(&self, faults: Faults) -> (Board, Box<dyn Place>) {
+///         let public = Arc::new(Mutex::new(None));
+///         let board = Board { bytes: Vec::new(), public: Arc::clone(&public), faults };
+///         (board, Box::new(move || public.lock().unwrap().clone().map(Bytes::from)))
+///     }
+/// }
+///
+/// TargetCheck::new("board", Boards).run().assert_passed();
+/// ```
+pub trait TargetKind {
+    /// The target.
+    type Target: Target;
+
+    /// A target at a new place, and the place. What lies under the target asks `faults` before each thing it does.
+    fn create(&self, faults: Faults) -> (Self::Target, Box<dyn Place>);
+
+    /// How many bytes a target may hold when what lies under it accepts nothing; `None` when it may hold all, as one
+    /// does that keeps the frame until it is complete.
+    fn holds(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// A place that one target writes to, as others see it.
+pub trait Place {
+    /// The frame at this place; `None` when there is none.
+    fn frame(&self) -> Option<Box<dyn RangeSource>>;
+
+    /// What is there that belongs to no frame: temporary files, parts of uploads.
+    fn leftovers(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl<F: Fn() -> Option<Bytes>> Place for F {
+    fn frame(&self) -> Option<Box<dyn RangeSource>> {
+        self().map(|bytes| Box::new(bytes) as Box<dyn RangeSource>)
+    }
+}

@@ -1,0 +1,296 @@
+//! Every target passes the public suite.
+
+mod store;
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures::io::{AsyncSeek, AsyncWrite, Cursor};
+use object_store::path::Path;
+use oxiblosc::object::{ObjectPrefix, ObjectTarget};
+use oxiblosc::source::{FileSource, RangeSource};
+use oxiblosc::sparse::Directory;
+use oxiblosc::target::{
+    FileTarget, MemoryTarget, OpenTarget, Part, PlaceTarget, SeekTarget, SparseTarget, SpoolTarget, Target,
+};
+use oxiblosc::{IoMode, recover};
+use oxiblosc_conformance::target::{Faults, Faulty, Place, TargetCheck, TargetKind};
+use store::FaultyStore;
+use tempfile::TempDir;
+
+/// A kind of target made by a closure.
+struct Kind<F> {
+    create: F,
+    holds: Option<usize>,
+}
+
+impl<T: Target, F: Fn(Faults) -> (T, Box<dyn Place>)> TargetKind for Kind<F> {
+    type Target = T;
+
+    fn create(&self, faults: Faults) -> (T, Box<dyn Place>) {
+        (self.create)(faults)
+    }
+
+    fn holds(&self) -> Option<usize> {
+        self.holds
+    }
+}
+
+fn check<T: Target>(name: &str, holds: Option<usize>, create: impl Fn(Faults) -> (T, Box<dyn Place>)) {
+    let report = TargetCheck::new(name, Kind { create, holds }).run();
+    println!("{report}");
+    report.assert_passed();
+}
+
+/// A file in memory that others can look at.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Cursor<Vec<u8>>>>);
+
+impl Shared {
+    fn bytes(&self) -> Bytes {
+        self.0.lock().unwrap().get_ref().clone().into()
+    }
+}
+
+impl AsyncWrite for Shared {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.0.lock().unwrap()).poll_write(cx, buf)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0.lock().unwrap()).poll_flush(cx)
+    }
+
+    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0.lock().unwrap()).poll_close(cx)
+    }
+}
+
+impl AsyncSeek for Shared {
+    fn poll_seek(self: Pin<&mut Self>, cx: &mut Context<'_>, to: io::SeekFrom) -> Poll<io::Result<u64>> {
+        Pin::new(&mut *self.0.lock().unwrap()).poll_seek(cx, to)
+    }
+}
+
+/// A target in memory that others can look at, and that asks the faults.
+struct Visible {
+    target: Arc<Mutex<MemoryTarget>>,
+    faults: Faults,
+}
+
+impl Target for Visible {
+    fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+        ready!(self.faults.poll(cx))?;
+        self.target.lock().unwrap().poll_append(cx, part, bytes)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.faults.poll(cx))?;
+        self.target.lock().unwrap().poll_flush(cx)
+    }
+
+    fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
+        ready!(self.faults.poll(cx))?;
+        self.target.lock().unwrap().poll_commit(cx, header)
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.faults.poll(cx))?;
+        self.target.lock().unwrap().poll_close(cx)
+    }
+}
+
+#[test]
+fn memory() {
+    check("memory", Some(0), |faults| {
+        let target = Arc::new(Mutex::new(MemoryTarget::new()));
+        let seen = Arc::clone(&target);
+        let place = move || Some(Bytes::copy_from_slice(seen.lock().unwrap().as_bytes()));
+        (Visible { target, faults }, Box::new(place))
+    });
+}
+
+#[test]
+fn seekable() {
+    for open_ended in [false, true] {
+        check("seekable", Some(0), |faults| {
+            let file = Shared::default();
+            let seen = file.clone();
+            let target = SeekTarget::new(Faulty::new(file, faults)).open_ended(open_ended);
+            (target, Box::new(move || Some(seen.bytes())))
+        });
+    }
+}
+
+#[test]
+fn spooled() {
+    for (limit, mode) in [(usize::MAX, IoMode::Inline), (5000, IoMode::Offloaded), (0, IoMode::Inline)] {
+        check("spooled", None, |faults| {
+            let file = Shared::default();
+            let seen = file.clone();
+            let target = SpoolTarget::new(Faulty::new(file, faults)).memory_limit(limit).io_mode(mode);
+            (target, Box::new(move || Some(seen.bytes())))
+        });
+    }
+}
+
+#[test]
+fn open_ended() {
+    check("open-ended", Some(0), |faults| {
+        let file = Shared::default();
+        let seen = file.clone();
+        // Readers of whole frames see one when it is sealed, which only a complete frame is here.
+        let place = move || {
+            let mut bytes = seen.bytes().to_vec();
+            let found = recover::seal(&mut bytes).ok()?.found;
+            (found == recover::Found::Open).then(|| Bytes::from(bytes))
+        };
+        (OpenTarget::new(Faulty::new(file, faults)), Box::new(place))
+    });
+}
+
+/// Something in a directory of its own.
+struct InDirectory {
+    directory: TempDir,
+    name: &'static str,
+}
+
+impl InDirectory {
+    fn new() -> (Self, PathBuf) {
+        let this = Self { directory: TempDir::new().unwrap(), name: "data.b2frame" };
+        let path = this.directory.path().join(this.name);
+        (this, path)
+    }
+}
+
+impl Place for InDirectory {
+    fn frame(&self) -> Option<Box<dyn RangeSource>> {
+        let source = FileSource::open_inline(self.directory.path().join(self.name)).ok()?;
+        Some(Box::new(source))
+    }
+
+    fn leftovers(&self) -> Vec<String> {
+        let names = fs::read_dir(self.directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name != self.name).map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+}
+
+#[test]
+fn file() {
+    for mode in [IoMode::Inline, IoMode::Offloaded] {
+        check("file", None, |_| {
+            let (place, path) = InDirectory::new();
+            (FileTarget::create(path).unwrap().io_mode(mode), Box::new(place))
+        });
+        check("file in place", None, |_| {
+            let (place, path) = InDirectory::new();
+            (FileTarget::in_place(path).unwrap().io_mode(mode), Box::new(place))
+        });
+    }
+}
+
+#[test]
+fn directory() {
+    for mode in [IoMode::Inline, IoMode::Offloaded] {
+        check("sparse", None, |_| {
+            let (place, path) = InDirectory::new();
+            (SparseTarget::create(path).unwrap().io_mode(mode), Box::new(place))
+        });
+        check("sparse in place", None, |_| {
+            let (place, path) = InDirectory::new();
+            (SparseTarget::in_place(path).unwrap().io_mode(mode), Box::new(place))
+        });
+        check("sparse at a place", None, |_| {
+            let (place, path) = InDirectory::new();
+            (PlaceTarget::new(Directory::new(path).unwrap().io_mode(mode)), Box::new(place))
+        });
+    }
+}
+
+/// One object.
+struct Object(Arc<FaultyStore>);
+
+impl Place for Object {
+    fn frame(&self) -> Option<Box<dyn RangeSource>> {
+        Some(Box::new(self.0.object(&Path::from("data.b2frame"))?))
+    }
+
+    fn leftovers(&self) -> Vec<String> {
+        self.0.uploads()
+    }
+}
+
+#[test]
+fn object() {
+    // Parts below, at and above the size of a chunk, and frames of a single one.
+    for part in [1000, 5000, 8 << 20] {
+        let holds = 2 * part + 2 * part;
+        check(&format!("object in parts of {part}"), (part < 1 << 20).then_some(holds), |faults| {
+            let store = FaultyStore::new(faults);
+            let target = ObjectTarget::new(Arc::clone(&store), "data.b2frame").part_size(part).parts_in_flight(2);
+            (target, Box::new(Object(store)))
+        });
+    }
+}
+
+/// Objects under a prefix.
+struct Objects(Arc<FaultyStore>);
+
+const PREFIX: &str = "some/where.b2frame";
+
+impl Place for Objects {
+    fn frame(&self) -> Option<Box<dyn RangeSource>> {
+        let index = self.0.object(&Path::from(format!("{PREFIX}/chunks.b2frame")))?;
+        Some(Box::new(SparseObjects { index, store: Arc::clone(&self.0) }))
+    }
+
+    fn leftovers(&self) -> Vec<String> {
+        if self.frame().is_some() { Vec::new() } else { self.0.names() }
+    }
+}
+
+struct SparseObjects {
+    index: Bytes,
+    store: Arc<FaultyStore>,
+}
+
+impl RangeSource for SparseObjects {
+    fn size(&self) -> futures::future::BoxFuture<'_, io::Result<u64>> {
+        RangeSource::size(&self.index)
+    }
+
+    fn read_ranges(&self, ranges: Vec<std::ops::Range<u64>>) -> futures::future::BoxFuture<'_, io::Result<Vec<Bytes>>> {
+        self.index.read_ranges(ranges)
+    }
+
+    fn is_sparse(&self) -> bool {
+        true
+    }
+
+    fn read_chunk_files(
+        &self,
+        ranges: Vec<(u32, std::ops::Range<u64>)>,
+    ) -> futures::future::BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        let read = |(id, range): (u32, std::ops::Range<u64>)| {
+            let path = Path::from(format!("{PREFIX}/{id:08X}.chunk"));
+            let bytes = self.store.object(&path).ok_or(io::ErrorKind::NotFound)?;
+            let len = bytes.len() as u64;
+            Ok(bytes.slice(range.start.min(len) as usize..range.end.min(len) as usize))
+        };
+        Box::pin(std::future::ready(ranges.into_iter().map(read).collect()))
+    }
+}
+
+#[test]
+fn objects() {
+    check("objects under a prefix", Some(4 * 5000), |faults| {
+        let store = FaultyStore::new(faults);
+        let place = ObjectPrefix::new(Arc::clone(&store), PREFIX);
+        (PlaceTarget::new(place).chunks_in_flight(3), Box::new(Objects(store)))
+    });
+}

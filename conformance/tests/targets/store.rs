@@ -1,0 +1,122 @@
+//! An object store in memory with faults.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use object_store::memory::InMemory;
+use object_store::multipart::{MultipartStore, PartId};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartId, MultipartUpload, ObjectMeta, ObjectStore,
+    ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use oxiblosc::block_on;
+use oxiblosc_conformance::target::Faults;
+
+#[derive(Debug)]
+pub(crate) struct FaultyStore {
+    inner: InMemory,
+    faults: Faults,
+    uploads: Mutex<BTreeSet<MultipartId>>,
+}
+
+impl FaultyStore {
+    pub(crate) fn new(faults: Faults) -> Arc<Self> {
+        Arc::new(Self { inner: InMemory::new(), faults, uploads: Mutex::default() })
+    }
+
+    async fn turn(&self) -> Result<()> {
+        let fault = |error: std::io::Error| Error::Generic { store: "faulty", source: error.into() };
+        self.faults.turn().await.map_err(fault)
+    }
+
+    /// Uploads that are neither complete nor aborted.
+    pub(crate) fn uploads(&self) -> Vec<String> {
+        self.uploads.lock().unwrap().iter().map(|id| format!("upload {id}")).collect()
+    }
+
+    pub(crate) fn object(&self, path: &Path) -> Option<Bytes> {
+        block_on(async { self.inner.get(path).await.ok()?.bytes().await.ok() })
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        let names = self.inner.list(None).map_ok(|meta| meta.location.to_string());
+        block_on(names.try_collect()).unwrap()
+    }
+}
+
+impl fmt::Display for FaultyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FaultyStore")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for FaultyStore {
+    async fn put_opts(&self, path: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        self.turn().await?;
+        self.inner.put_opts(path, payload, options).await
+    }
+
+    async fn put_multipart_opts(&self, path: &Path, options: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        self.turn().await?;
+        self.inner.put_multipart_opts(path, options).await
+    }
+
+    async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
+        self.turn().await?;
+        self.inner.get_opts(path, options).await
+    }
+
+    fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(paths)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix).boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+#[async_trait]
+impl MultipartStore for FaultyStore {
+    async fn create_multipart(&self, path: &Path) -> Result<MultipartId> {
+        self.turn().await?;
+        let id = self.inner.create_multipart(path).await?;
+        self.uploads.lock().unwrap().insert(id.clone());
+        Ok(id)
+    }
+
+    async fn put_part(&self, path: &Path, id: &MultipartId, part: usize, data: PutPayload) -> Result<PartId> {
+        self.turn().await?;
+        self.inner.put_part(path, id, part, data).await
+    }
+
+    async fn complete_multipart(&self, path: &Path, id: &MultipartId, parts: Vec<PartId>) -> Result<PutResult> {
+        self.turn().await?;
+        let result = self.inner.complete_multipart(path, id, parts).await?;
+        self.uploads.lock().unwrap().remove(id);
+        // The answer may be lost too.
+        self.turn().await?;
+        Ok(result)
+    }
+
+    async fn abort_multipart(&self, path: &Path, id: &MultipartId) -> Result<()> {
+        self.turn().await?;
+        self.inner.abort_multipart(path, id).await?;
+        self.uploads.lock().unwrap().remove(id);
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! What can still be told about a frame whose end, or whose writer, is missing.
+
+use bytes::Bytes;
+
+use super::header::{ChunkSize, FrameHeader};
+use super::index::{ChunkEntry, Index, is_special, special_of};
+use super::trailer::{TRAILER_TAIL, Trailer};
+use super::{FrameError, Layout, Metalayers, Section, Sequential};
+use crate::chunk::{ChunkDecoder, ChunkHeader};
+use crate::limits::Limits;
+use crate::nd::ArrayMeta;
+use crate::registry::Registry;
+
+/// The head of a frame that need not be whole: its header with the metalayers, whatever the lengths in it say.
+#[derive(Debug, Clone)]
+pub struct Head {
+    /// The fixed part.
+    pub header: FrameHeader,
+    /// The metalayers.
+    pub metalayers: Metalayers,
+}
+
+impl Head {
+    /// Bytes of the fixed part in every layout, or more.
+    pub const FIXED_LEN: usize = super::header::FIXED_LEN;
+
+    /// Parses the head of a frame, which `bytes` must hold as a whole.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(bytes: &Bytes, limits: &Limits) -> Result<Self, FrameError> {
+        let header = FrameHeader::parse_unfinished(bytes)?;
+        let (len, min) = (u64::from(header.header_len), header.layout.min_header_len());
+        let max = (bytes.len() as u64).min(limits.header_bytes as u64);
+        if len > max || len < min as u64 {
+            return Err(FrameError::HeaderLen { found: len as i64, min: min as u64, max });
+        }
+        // Lossless: no more than there are bytes.
+        let bytes = bytes.slice(..len as usize);
+        let metalayers = match bytes.len() == min {
+            true => Metalayers::new(),
+            false => Metalayers::parse_header(&bytes, min)?,
+        };
+        Ok(Self { header, metalayers })
+    }
+
+    /// Whether the frame was not finished: no length has been written.
+    pub fn is_unfinished(&self) -> bool {
+        let FrameHeader { frame_len, nbytes, cbytes, .. } = self.header;
+        (frame_len, nbytes, cbytes) == (0, 0, 0)
+    }
+
+    /// The header of this frame with lengths and flags that are known by now: of an open-ended one that is sealed.
+    pub fn sealed(&self, totals: Sequential, vl_blocks: bool, has_vlmetalayers: bool) -> Vec<u8> {
+        let Sequential { frame_len, nbytes, cbytes } = totals;
+        let mut header = FrameHeader { frame_len, nbytes, cbytes, vl_blocks, has_vlmetalayers, ..self.header.clone() };
+        // As for any new frame: an empty one does not say its chunk size, unless it is an array.
+        let is_array = self.metalayers.get(ArrayMeta::NAME).is_some();
+        if nbytes == 0 && header.chunk_size != ChunkSize::Variable && !is_array {
+            header.chunk_size = ChunkSize::Unset;
+        }
+        let mut metalayers = self.metalayers.clone();
+        if metalayers.get(Sequential::NAME).is_some() {
+            // It has the length of the one before.
+            let _ = metalayers.insert(Sequential::NAME, totals.to_bytes());
+        }
+        let mut out = header.to_bytes();
+        if header.layout.always_has_metalayers() || !metalayers.is_empty() {
+            metalayers.write(Section::Header, 0, &mut out);
+        }
+        out
+    }
+}
+
+/// The entries of `chunk`, if it can be the index of a frame whose header has `header_len` bytes; `at` is where it is.
+///
+/// Chunks of 8-byte items can look like one: whether the offsets are those of chunks is for the caller to see.
+pub fn index_entries(
+    chunk: &[u8],
+    at: u64,
+    header_len: u64,
+    registry: &Registry,
+    limits: &Limits,
+) -> Option<Vec<ChunkEntry>> {
+    let header = ChunkHeader::parse(chunk).ok()?;
+    let count = Index::check_header(&header, at, chunk.len() as u64, None, limits).ok()?;
+    // Every entry belongs to a chunk or to the index alone; frames filled with one value are never without an end.
+    if count > limits.chunks.min(FREE_ENTRIES.max(at)) {
+        return None;
+    }
+    let mut decoder = ChunkDecoder::new(registry).with_limits(Limits { chunk_bytes: header.nbytes, ..*limits });
+    let index = Index::decode(chunk, &header, count, at, &mut decoder).ok()?;
+    let entry = |i| {
+        let entry = index.get(i)?;
+        match is_special(entry) {
+            true => special_of(entry).map(ChunkEntry::Special),
+            false => entry.checked_add(header_len).map(|offset| ChunkEntry::Stored { offset }),
+        }
+    };
+    (0..index.len()).map(entry).collect()
+}
+
+/// An index with so many entries needs no bytes of chunks to be believed.
+const FREE_ENTRIES: u64 = 1 << 20;
+
+/// The trailer that begins with the first of `bytes`, and its length. Behind it there may be anything.
+///
+/// A trailer is found from its end, where its length stands; looking for it from its beginning is only for frames whose
+/// end is somewhere else.
+pub fn find_trailer(bytes: &Bytes) -> Option<(Trailer, u64)> {
+    // "trailer": an array of four elements; its length is a uint32, followed by a fixext16.
+    const FIRST: u8 = 0x94;
+    const LEN_MARKER: u8 = 0xCE;
+    const FINGERPRINT_MARKER: u8 = 0xD8;
+
+    if bytes.first() != Some(&FIRST) {
+        return None;
+    }
+    let ends = bytes.windows(6).enumerate().filter(|(_, w)| w[0] == LEN_MARKER && w[5] == FINGERPRINT_MARKER);
+    ends.filter_map(|(at, w)| {
+        let len = u32::from_be_bytes([w[1], w[2], w[3], w[4]]) as usize;
+        let whole = len == at + TRAILER_TAIL && len <= bytes.len();
+        let trailer = Trailer::parse(&bytes.slice(..len.min(bytes.len())), Layout::Current).ok().filter(|_| whole)?;
+        Some((trailer, len as u64))
+    })
+    .next()
+}

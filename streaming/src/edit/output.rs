@@ -1,0 +1,72 @@
+//! Encoded chunks on their way to a target.
+
+use std::future::poll_fn;
+
+use bytes::Bytes;
+use oxiblosc_core::Registry;
+use oxiblosc_core::frame::{Frame, FrameParams, Metalayers};
+
+use super::EditError;
+use crate::sink::{Machine, Summary};
+use crate::target::{Part, Target};
+
+/// Writes chunks that are encoded already to a target.
+pub(crate) struct Output<'a, T> {
+    machine: Machine,
+    target: &'a mut T,
+    /// The provisional header, until the first chunk.
+    head: Option<(Part, Vec<u8>)>,
+}
+
+impl<'a, T: Target> Output<'a, T> {
+    pub(crate) fn new(params: &FrameParams, registry: &Registry, target: &'a mut T) -> Result<Self, EditError> {
+        let machine = Machine::new(params, registry, target.is_sparse())?;
+        let head = machine.head();
+        Ok(Self { machine, target, head })
+    }
+
+    pub(crate) fn copy_vlmetalayers(&mut self, frame: &Frame) -> Result<(), EditError> {
+        self.copy_encoded_vlmetalayers(&frame.trailer().vlmetalayers)
+    }
+
+    pub(crate) fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), EditError> {
+        Ok(self.machine.set_vlmetalayer(name, content)?)
+    }
+
+    pub(crate) fn copy_encoded_vlmetalayers(&mut self, encoded: &Metalayers) -> Result<(), EditError> {
+        Ok(self.machine.copy_encoded_vlmetalayers(encoded)?)
+    }
+
+    /// Writes the next chunk.
+    pub(crate) async fn push(&mut self, chunk: Bytes) -> Result<(), EditError> {
+        self.put_head().await?;
+        match self.machine.push(chunk)? {
+            Some((part, bytes)) => self.append(part, bytes).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the frame final, and closes the target.
+    pub(crate) async fn finish(mut self) -> Result<Summary, EditError> {
+        self.put_head().await?;
+        let (tail, header) = self.machine.finish()?;
+        self.append(Part::Tail, tail.unwrap_or_default().into()).await?;
+        poll_fn(|cx| self.target.poll_commit(cx, &header)).await?;
+        poll_fn(|cx| self.target.poll_close(cx)).await?;
+        Ok(self.machine.summary())
+    }
+
+    async fn put_head(&mut self) -> Result<(), EditError> {
+        match self.head.take() {
+            Some((part, bytes)) => self.append(part, bytes.into()).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn append(&mut self, part: Part, mut bytes: Bytes) -> Result<(), EditError> {
+        while !bytes.is_empty() {
+            poll_fn(|cx| self.target.poll_append(cx, part, &mut bytes)).await?;
+        }
+        Ok(())
+    }
+}

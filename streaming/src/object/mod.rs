@@ -1,0 +1,20 @@
+//! Frames in object stores: S3, GCS, Azure, and everything that speaks like them.
+//!
+//! | to write | use |
+//! |---|---|
+//! | a frame as one object | [`ObjectTarget`] |
+//! | a sparse frame, an object for each chunk | [`ObjectPrefix`] with [`PlaceTarget`](crate::target::PlaceTarget) |
+//! | a sparse frame or array that several processes fill | [`ObjectPrefix`] with [`SharedWriter`](crate::SharedWriter) |
+
+mod gather;
+mod prefix;
+mod runtime;
+mod store;
+mod target;
+mod upload;
+
+pub use prefix::ObjectPrefix;
+pub(crate) use runtime::{Task, detach, spawn};
+pub use store::UploadStore;
+pub(crate) use store::io_error;
+pub use target::ObjectTarget;

@@ -1,0 +1,124 @@
+//! Work for object stores, whatever executor the caller has.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::sync::OnceLock;
+use std::task::{Context, Poll};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+/// Requests wait for the network: a few threads serve many of them.
+const THREADS: usize = 2;
+
+/// The stores of `object_store` speak to the network through Tokio, which callers need not have. One small runtime
+/// of our own serves the whole process; it starts with the first request.
+fn runtime() -> io::Result<&'static Runtime> {
+    static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
+    let start = || Builder::new_multi_thread().worker_threads(THREADS).thread_name("oxiblosc-io").enable_all().build();
+    RUNTIME.get_or_init(start).as_ref().map_err(|e| io::Error::new(e.kind(), format!("no runtime for requests: {e}")))
+}
+
+/// Runs `work` on the runtime of this crate; the result can be awaited on any executor. Dropping the task ends the
+/// work at its next await.
+pub(crate) fn spawn<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Task<T> {
+    Task { handle: runtime().map(|runtime| runtime.spawn(work)).map_err(Some) }
+}
+
+/// Runs `work` to its end, whoever waits for it or not.
+pub(crate) fn detach(work: impl Future<Output = ()> + Send + 'static) {
+    if let Ok(runtime) = runtime() {
+        runtime.spawn(work);
+    }
+}
+
+/// Work on the runtime of this crate.
+pub(crate) struct Task<T> {
+    handle: Result<JoinHandle<T>, Option<io::Error>>,
+}
+
+impl<T> Task<io::Result<T>> {
+    /// The result, when it is there; the error that kept the work from starting is one of its own.
+    pub(crate) fn poll_io(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        Pin::new(self).poll(cx).map(|result| result.and_then(|result| result))
+    }
+}
+
+impl<T> Future for Task<T> {
+    type Output = io::Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        let handle = match &mut self.handle {
+            Ok(handle) => handle,
+            Err(error) => {
+                let again = || io::Error::other("no runtime for requests");
+                return Poll::Ready(Err(error.take().unwrap_or_else(again)));
+            }
+        };
+        Pin::new(handle).poll(cx).map(|result| {
+            result.map_err(|error| match error.try_into_panic() {
+                Ok(panic) => resume(panic),
+                Err(cancelled) => io::Error::other(cancelled),
+            })
+        })
+    }
+}
+
+/// A bug in the store; it shows where the result is awaited, as it would without a runtime between.
+fn resume(panic: Box<dyn Any + Send>) -> io::Error {
+    resume_unwind(panic)
+}
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        if let Ok(handle) = &self.handle {
+            handle.abort();
+        }
+    }
+}
+
+impl<T> fmt::Debug for Task<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Task")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::compute::block_on;
+
+    #[test]
+    fn timers_run_under_any_executor() {
+        let work = async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            7
+        };
+        assert_eq!(block_on(spawn(work)).unwrap(), 7);
+    }
+
+    #[test]
+    fn dropped_tasks_end_and_detached_ones_do_not() {
+        let (sender, receiver) = channel();
+        let task = spawn(async move {
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+            let _ = sender.send(());
+        });
+        drop(task);
+        assert!(receiver.recv_timeout(Duration::from_secs(60)).is_err(), "its sender is dropped with it");
+
+        let (sender, receiver) = channel();
+        detach(async move {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let _ = sender.send(());
+        });
+        assert_eq!(receiver.recv_timeout(Duration::from_secs(60)), Ok(()));
+    }
+}

@@ -1,0 +1,159 @@
+//! A multipart upload under way.
+
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use object_store::path::Path;
+use object_store::{MultipartId, PutPayload, multipart::PartId};
+
+use super::{Task, UploadStore, io_error, spawn};
+
+/// An upload whose parts are sent side by side and in any order. What fails is sent again when it is next asked for.
+#[derive(Debug)]
+pub(super) struct Upload {
+    store: Arc<dyn UploadStore>,
+    path: Path,
+    state: State,
+    sending: Vec<Sending>,
+    /// The parts that the store has, by number.
+    parts: Vec<Option<PartId>>,
+}
+
+#[derive(Debug)]
+enum State {
+    New,
+    Creating(Task<io::Result<MultipartId>>),
+    Open(MultipartId),
+}
+
+#[derive(Debug)]
+struct Sending {
+    part: usize,
+    payload: PutPayload,
+    /// `None` before it is first sent, and after a failure.
+    task: Option<Task<io::Result<PartId>>>,
+}
+
+impl Upload {
+    pub(super) fn new(store: Arc<dyn UploadStore>, path: Path) -> Self {
+        Self { store, path, state: State::New, sending: Vec::new(), parts: Vec::new() }
+    }
+
+    /// Parts being sent, and their bytes.
+    pub(super) fn in_flight(&self) -> (usize, usize) {
+        (self.sending.len(), self.sending.iter().map(|s| s.payload.content_length()).sum())
+    }
+
+    /// Hands over a part. It is sent by the next [`poll_parts`](Self::poll_parts).
+    pub(super) fn push(&mut self, part: usize, payload: PutPayload) {
+        self.sending.push(Sending { part, payload, task: None });
+    }
+
+    /// Sends what there is to send; ready when all of it has been.
+    pub(super) fn poll_parts(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.sending.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        ready!(self.poll_open(cx))?;
+        let State::Open(id) = &self.state else { return Poll::Pending };
+        let mut failed = None;
+        let (parts, store, path) = (&mut self.parts, &self.store, &self.path);
+        self.sending.retain_mut(|sending| {
+            // After one failure the others are left alone until the caller asks again.
+            if failed.is_some() && sending.task.is_none() {
+                return true;
+            }
+            let task = sending.task.get_or_insert_with(|| {
+                let (store, path, id) = (Arc::clone(store), path.clone(), id.clone());
+                let (part, payload) = (sending.part, sending.payload.clone());
+                spawn(async move { store.put_part(&path, &id, part, payload).await.map_err(io_error) })
+            });
+            match task.poll_io(cx) {
+                Poll::Pending => true,
+                Poll::Ready(Ok(id)) => {
+                    if parts.len() <= sending.part {
+                        parts.resize(sending.part + 1, None);
+                    }
+                    parts[sending.part] = Some(id);
+                    false
+                }
+                Poll::Ready(Err(error)) => {
+                    sending.task = None;
+                    failed.get_or_insert(error);
+                    true
+                }
+            }
+        });
+        match failed {
+            Some(error) => Poll::Ready(Err(error)),
+            None if self.sending.is_empty() => Poll::Ready(Ok(())),
+            None => Poll::Pending,
+        }
+    }
+
+    fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            match &mut self.state {
+                State::New => {
+                    let (store, path) = (Arc::clone(&self.store), self.path.clone());
+                    let create = async move { store.create_multipart(&path).await.map_err(io_error) };
+                    self.state = State::Creating(spawn(create));
+                }
+                State::Creating(task) => {
+                    self.state = match ready!(task.poll_io(cx)) {
+                        Ok(id) => State::Open(id),
+                        Err(error) => {
+                            self.state = State::New;
+                            return Poll::Ready(Err(error));
+                        }
+                    };
+                }
+                State::Open(_) => return Poll::Ready(Ok(())),
+            }
+        }
+    }
+
+    /// Makes the parts one object. All of them must have been sent.
+    pub(super) fn complete(&self) -> Task<io::Result<()>> {
+        let (store, path) = (Arc::clone(&self.store), self.path.clone());
+        let parts: Option<Vec<PartId>> = self.parts.iter().cloned().collect();
+        let id = match &self.state {
+            State::Open(id) => Some(id.clone()),
+            _ => None,
+        };
+        spawn(async move {
+            let (Some(id), Some(parts)) = (id, parts) else {
+                return Err(io::Error::other("an upload was to be completed that has parts missing"));
+            };
+            store.complete_multipart(&path, &id, parts).await.map(drop).map_err(io_error)
+        })
+    }
+
+    /// Gives the upload up, and has the store remove its parts. Nothing when there is none.
+    pub(super) async fn abort(mut self) -> Result<(), AbortFailed> {
+        if let State::Creating(task) = &mut self.state {
+            // Without its answer nobody would know what to abort.
+            self.state = task.await.and_then(|created| created).map_or(State::New, State::Open);
+        }
+        let State::Open(id) = &self.state else { return Ok(()) };
+        // A part that arrives after the abort would stay for ever: let those under way arrive before.
+        for task in self.sending.drain(..).filter_map(|sending| sending.task) {
+            let _ = task.await;
+        }
+        let aborted = self.store.abort_multipart(&self.path, id).await;
+        aborted.map_err(|error| AbortFailed { error: io_error(error), upload: Box::new(self) })
+    }
+
+    /// An upload to the same place that has nothing.
+    pub(super) fn anew(&self) -> Self {
+        Self::new(Arc::clone(&self.store), self.path.clone())
+    }
+}
+
+/// The store did not remove the parts of an upload.
+pub(super) struct AbortFailed {
+    pub(super) error: io::Error,
+    /// To be aborted again.
+    pub(super) upload: Box<Upload>,
+}

@@ -1,0 +1,42 @@
+//! What was found, and what became of it.
+
+use crate::sink::Summary;
+
+/// In which state a frame was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Found {
+    /// It opens. Chunks of it may be damaged all the same.
+    Whole,
+    /// It is open-ended, and complete but for the totals in its header.
+    Open,
+    /// Its writer was interrupted.
+    Unfinished,
+    /// It was complete once; its end is missing or damaged.
+    Cut,
+}
+
+/// What has been recovered of a frame, and what was lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovered {
+    /// In which state the frame was found.
+    pub found: Found,
+    /// Chunks that were saved.
+    pub chunks: u64,
+    /// Decoded bytes that were saved.
+    pub nbytes: u64,
+    /// Chunks of the new frame that are zeros because what was in them is lost: damaged, or never written.
+    pub replaced: Vec<u64>,
+    /// Decoded bytes that were lost, those of replaced chunks included; `None` when nothing tells how many there should
+    /// be.
+    pub lost_nbytes: Option<u64>,
+    /// Bytes of the old frame that belong to nothing that was saved: the beginning of a chunk, a damaged index, what
+    /// an edit had not yet committed.
+    pub unused_bytes: u64,
+    /// Whether each saved chunk is known to have its old number. When the index is lost, chunks that were in it alone
+    /// (zeros) or that had been moved by edits may have shifted the others.
+    pub in_order: bool,
+    /// The new frame.
+    pub summary: Summary,
+}

@@ -1,0 +1,331 @@
+//! Looking for the chunks of a frame without its index.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkHeader, SpecialKind};
+use oxiblosc_core::frame::{
+    ChunkEntry, ChunkSize, Fingerprint, Head, Layout, Metalayers, Sequential, Trailer, find_trailer, index_entries,
+};
+use oxiblosc_core::nd::{ArrayMeta, Geometry};
+use oxiblosc_core::{Limits, Registry};
+
+use super::error::RecoverError;
+use super::window::Window;
+use crate::source::RangeSource;
+
+/// A trailer that does not lie at the end of a frame is looked for in so many bytes.
+const MOST_TRAILER: u64 = 16 << 20;
+
+/// What is there of a frame.
+pub(super) struct Scan {
+    pub(super) head: Head,
+    pub(super) items: Vec<Item>,
+    /// The variable-length metalayers of the last trailer.
+    pub(super) vlmetalayers: Metalayers,
+    /// Its fingerprint.
+    pub(super) fingerprint: Fingerprint,
+    /// What lies behind the chunks, if the last thing in the frame is an index and a trailer.
+    pub(super) tail: Option<Tail>,
+    /// Bytes that belong to nothing.
+    pub(super) unused: u64,
+    /// Chunks are known to have been stored in the order of their numbers, and none in the index alone.
+    pub(super) in_order: bool,
+    /// Chunks lie one behind the other from the end of the header on.
+    pub(super) dense: bool,
+    pub(super) vl_blocks: bool,
+}
+
+/// A chunk of the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) content: Content,
+    /// Decoded bytes.
+    pub(super) nbytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    Stored {
+        offset: u64,
+        len: u64,
+    },
+    Special(SpecialKind),
+    /// It was there, and is damaged.
+    Lost,
+}
+
+/// Index and trailer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tail {
+    pub(super) index_at: u64,
+    pub(super) end: u64,
+}
+
+/// Tells whether chunks are what their headers say.
+pub(super) struct Examiner<'a> {
+    registry: &'a Registry,
+    decoder: ChunkDecoder,
+    geometry: Option<Geometry>,
+    typesize: usize,
+    chunk_size: ChunkSize,
+}
+
+impl<'a> Examiner<'a> {
+    pub(super) fn new(head: &Head, registry: &'a Registry) -> Self {
+        let array = head.metalayers.get(ArrayMeta::NAME).and_then(|content| ArrayMeta::parse(content).ok());
+        Self {
+            registry,
+            decoder: ChunkDecoder::new(registry),
+            geometry: array.map(|meta| meta.geometry),
+            typesize: head.header.typesize as usize,
+            chunk_size: head.header.chunk_size,
+        }
+    }
+
+    /// The header of a chunk, if it is one that this frame can have.
+    pub(super) fn header(&self, bytes: &[u8]) -> Option<ChunkHeader> {
+        let header = ChunkHeader::parse(bytes).ok()?;
+        let fits = match self.chunk_size {
+            ChunkSize::Fixed(n) => header.nbytes <= n as usize,
+            ChunkSize::Variable | ChunkSize::Unset => true,
+        };
+        (fits && header.nbytes > 0 && header.cbytes >= ChunkHeader::EXTENDED_LEN && !header.is_lazy()).then_some(header)
+    }
+
+    /// Whether a chunk holds. One that nobody here can decode is taken at its word.
+    pub(super) fn holds(&mut self, number: u64, header: &ChunkHeader, chunk: &[u8]) -> bool {
+        let known = header.codec().is_ok_and(|id| self.registry.codec(id).is_ok())
+            && header.filters.active().all(|(_, slot)| self.registry.filter(slot.id).is_ok());
+        let mut ctx = ChunkContext::numbered(number);
+        ctx.item_size = Some(self.typesize);
+        ctx.nd = self.geometry.as_ref();
+        (!known && !header.is_stored() && header.special().is_none()) || self.decoder.decode(chunk, &ctx).is_ok()
+    }
+}
+
+/// Finds the chunks of a contiguous frame.
+pub(super) async fn scan<S: RangeSource + ?Sized>(source: &S, registry: &Registry) -> Result<Scan, RecoverError> {
+    let limits = Limits::default();
+    let size = source.size().await?;
+    let mut window = Window::new(source, size);
+    let fixed = window.get(0..Head::FIXED_LEN as u64).await?;
+    // How long the header is, it says itself, in a big-endian int32 at offset 11 in all layouts.
+    let header_len = fixed.get(11..15).and_then(|len| len.first_chunk()).map_or(0, |len| u32::from_be_bytes(*len));
+    let head_len = u64::from(header_len).min(limits.header_bytes as u64).max(fixed.len() as u64);
+    let head = Head::parse(&window.get(0..head_len).await?, &limits).map_err(RecoverError::Head)?;
+    if head.header.layout != Layout::Current {
+        return Err(RecoverError::Layout { layout: head.header.layout });
+    }
+    let promise = Sequential::find(&head.metalayers);
+    let promised = promise.is_some_and(|promise| promise.is_open(&head.header) || promise.holds(&head.header));
+    let mut scan = Scan {
+        items: Vec::new(),
+        vlmetalayers: Metalayers::new(),
+        fingerprint: Fingerprint::NONE,
+        tail: None,
+        unused: 0,
+        in_order: promised,
+        dense: true,
+        vl_blocks: false,
+        head,
+    };
+    let mut at = u64::from(scan.head.header.header_len);
+    let mut examiner = Examiner::new(&scan.head, registry);
+    // Every chunk seen, by offset: an index further on may say that they mean something else.
+    let mut seen = BTreeMap::new();
+    while at < size {
+        let bytes = window.get(at..at + ChunkHeader::EXTENDED_LEN as u64).await?;
+        let Some(header) = examiner.header(&bytes).or_else(|| index_header(&bytes)) else {
+            match empty_frame_trailer(&scan, &mut window, at).await? {
+                Some((trailer, len)) => {
+                    scan.tail = Some(Tail { index_at: at, end: at + len });
+                    scan.fingerprint = trailer.fingerprint;
+                    scan.vlmetalayers = trailer.vlmetalayers;
+                    at += len;
+                    continue;
+                }
+                // With the promise there are no holes: what is no chunk is the end.
+                None if promised => break,
+                None => {
+                    let next = search(&mut window, at + 1, &mut examiner).await?.unwrap_or(size);
+                    scan.in_order = false;
+                    scan.dense = false;
+                    scan.unused += next - at;
+                    at = next;
+                    continue;
+                }
+            }
+        };
+        let len = header.cbytes as u64;
+        if len > size - at {
+            break;
+        }
+        let chunk = window.get(at..at + len).await?;
+        if let Some(entries) = as_index(&scan, &chunk, &header, at, &seen, registry, &limits) {
+            let behind = window.get(at + len..at + len + MOST_TRAILER.min(limits.trailer_bytes as u64)).await?;
+            let trailer = find_trailer(&behind);
+            // No chunk begins with what a trailer begins with; cut off, there may be little or nothing of it.
+            if trailer.is_some() || behind.first().is_none_or(|&first| first == TRAILER_FIRST) {
+                adopt(&mut scan, &entries, &seen);
+                scan.tail = None;
+                if let Some((trailer, trailer_len)) = trailer {
+                    scan.fingerprint = trailer.fingerprint;
+                    scan.vlmetalayers = trailer.vlmetalayers;
+                    scan.tail = Some(Tail { index_at: at, end: at + len + trailer_len });
+                    at += len + trailer_len;
+                    continue;
+                }
+                scan.unused += size - at;
+                return Ok(scan);
+            }
+        }
+        if examiner.header(&chunk).is_none() {
+            // Longer than a chunk can be, and no index.
+            scan.unused += len;
+            at += len;
+            continue;
+        }
+        let holds = examiner.holds(scan.items.len() as u64, &header, &chunk);
+        let content = if holds { Content::Stored { offset: at, len } } else { Content::Lost };
+        let item = Item { content, nbytes: header.nbytes as u64 };
+        if scan.tail.take().is_some() {
+            // Someone went on behind a complete frame.
+            scan.dense = false;
+        }
+        scan.vl_blocks |= header.has_vl_blocks();
+        push(&mut scan, item);
+        seen.insert(at, item);
+        at += len;
+    }
+    scan.unused += size - at.min(size);
+    Ok(scan)
+}
+
+/// "trailer": an array of four elements.
+const TRAILER_FIRST: u8 = 0x94;
+
+/// Adds a chunk at the end. Only the last one is shorter than the others: a short one before it has been replaced.
+fn push(scan: &mut Scan, item: Item) {
+    if let (Some(full), Some(last)) = (scan.head.header.chunk_size.fixed(), scan.items.last())
+        && last.nbytes < full as u64
+    {
+        if let Content::Stored { len, .. } = last.content {
+            scan.unused += len;
+        }
+        scan.items.pop();
+        scan.in_order = false;
+        scan.dense = false;
+    }
+    scan.items.push(item);
+}
+
+/// An index can be longer than the chunks of its frame.
+fn index_header(bytes: &[u8]) -> Option<ChunkHeader> {
+    let header = ChunkHeader::parse(bytes).ok()?;
+    (header.typesize == 8 && header.nbytes > 0 && header.nbytes.is_multiple_of(8)).then_some(header)
+}
+
+/// The entries of a chunk that is an index of chunks that have been seen.
+fn as_index(
+    scan: &Scan,
+    chunk: &Bytes,
+    header: &ChunkHeader,
+    at: u64,
+    seen: &BTreeMap<u64, Item>,
+    registry: &Registry,
+    limits: &Limits,
+) -> Option<Vec<ChunkEntry>> {
+    index_header(chunk)?;
+    // A frame that says where its index is has it there, or further on.
+    let announced = u64::from(scan.head.header.header_len).saturating_add(scan.head.header.cbytes);
+    // The index of an open frame, and of one that was being written for the first time, is about all chunks so far.
+    if scan.head.is_unfinished() && scan.in_order && header.nbytes != 8 * scan.items.len() {
+        return None;
+    }
+    let entries = index_entries(chunk, at, scan.head.header.header_len.into(), registry, limits)?;
+    let known = entries.iter().all(|entry| match entry {
+        ChunkEntry::Stored { offset } => seen.contains_key(offset),
+        ChunkEntry::Special(_) => scan.head.header.chunk_size.fixed().is_some(),
+        ChunkEntry::File { .. } => false,
+    });
+    let in_order = || {
+        let stored = entries.iter().zip(&scan.items);
+        stored.into_iter().all(|(entry, item)| match (entry, item.content) {
+            (ChunkEntry::Stored { offset }, Content::Stored { offset: found, .. }) => *offset == found,
+            (ChunkEntry::Stored { .. }, Content::Lost) => true,
+            _ => false,
+        })
+    };
+    (known && (at >= announced || !scan.head.is_unfinished()) && (!scan.in_order || in_order())).then_some(entries)
+}
+
+/// Takes the chunks that an index names, in its order.
+fn adopt(scan: &mut Scan, entries: &[ChunkEntry], seen: &BTreeMap<u64, Item>) {
+    let full = scan.head.header.chunk_size.fixed().unwrap_or_default() as u64;
+    let used: u64 = scan.items.iter().map(|item| item.stored_len()).sum();
+    let items: Vec<_> = entries
+        .iter()
+        .filter_map(|entry| match entry {
+            ChunkEntry::Stored { offset } => seen.get(offset).copied(),
+            ChunkEntry::Special(kind) => Some(Item { content: Content::Special(*kind), nbytes: full }),
+            ChunkEntry::File { .. } => None,
+        })
+        .collect();
+    scan.items = items;
+    let now: u64 = scan.items.iter().map(|item| item.stored_len()).sum();
+    scan.unused += used.saturating_sub(now);
+    // The index tells.
+    scan.in_order = true;
+}
+
+impl Item {
+    fn stored_len(&self) -> u64 {
+        match self.content {
+            Content::Stored { len, .. } => len,
+            Content::Special(_) | Content::Lost => 0,
+        }
+    }
+}
+
+/// The trailer of a frame without chunks, which stands right behind the header, and its length.
+async fn empty_frame_trailer<S: RangeSource + ?Sized>(
+    scan: &Scan,
+    window: &mut Window<'_, S>,
+    at: u64,
+) -> Result<Option<(Trailer, u64)>, RecoverError> {
+    if at != u64::from(scan.head.header.header_len) {
+        return Ok(None);
+    }
+    let bytes = window.get(at..at + MOST_TRAILER).await?;
+    Ok(find_trailer(&bytes))
+}
+
+/// The next offset at which a chunk of full size begins that holds.
+async fn search<S: RangeSource + ?Sized>(
+    window: &mut Window<'_, S>,
+    mut at: u64,
+    examiner: &mut Examiner<'_>,
+) -> Result<Option<u64>, RecoverError> {
+    const STEP: u64 = 256 << 10;
+    loop {
+        let bytes = window.get(at..at + STEP).await?;
+        if bytes.len() < ChunkHeader::EXTENDED_LEN {
+            return Ok(None);
+        }
+        for skip in 0..=bytes.len() - ChunkHeader::EXTENDED_LEN {
+            let Some(header) = examiner.header(&bytes[skip..skip + ChunkHeader::EXTENDED_LEN]) else { continue };
+            let full = examiner.chunk_size.fixed().is_none_or(|full| header.nbytes == full);
+            if !full {
+                continue;
+            }
+            let start = at + skip as u64;
+            let chunk = window.get(start..start + header.cbytes as u64).await?;
+            if chunk.len() == header.cbytes && examiner.holds(0, &header, &chunk) {
+                return Ok(Some(start));
+            }
+        }
+        // The last bytes may be the beginning of a header.
+        at += (bytes.len() - ChunkHeader::EXTENDED_LEN + 1) as u64;
+    }
+}

@@ -1,0 +1,142 @@
+//! Making an open-ended frame a plain one, where it lies.
+
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use bytes::Bytes;
+use futures::future::{BoxFuture, ready};
+use oxiblosc_core::frame::{Fingerprint, Frame, FrameParams, FrameWriter, Placement, Sequential};
+use oxiblosc_core::{Limits, Registry};
+
+use super::assemble::{settle, state};
+use super::error::RecoverError;
+use super::found::{Found, Recovered};
+use super::scan::{Content, Scan, scan};
+use crate::compute::block_on;
+use crate::edit::{EditError, FileStore, Store, open_frame};
+use crate::sink::Summary;
+use crate::source::RangeSource;
+
+/// Seals the frame in a file: see [`seal()`].
+///
+/// # Errors
+/// Those of [`seal()`].
+pub fn seal_file(path: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
+    seal(&mut FileStore::open(path.as_ref(), true)?)
+}
+
+/// Makes an open-ended frame a plain one, which every reader of frames opens: writes the totals into its header. When
+/// its writer was interrupted, what comes behind the last complete chunk is cut off first, and index and trailer are
+/// written; the chunks stay where they are. A frame that opens already is left as it is.
+///
+/// The totals are the last thing to be written: a seal that is interrupted can be repeated.
+///
+/// # Errors
+/// [`RecoverError::Seal`] when chunks of it are damaged, or it was finished once and its end is missing: then use
+/// [`recover`](super::recover()). Nothing has been changed then.
+pub fn seal<S: Store + Send + Sync>(store: &mut S) -> Result<Recovered, RecoverError> {
+    if store.is_sparse() {
+        return Err(RecoverError::Seal { reason: "it is a sparse frame, whose index says all or is not there" });
+    }
+    let registry = Registry::linked().map_err(EditError::from)?.clone();
+    if let Ok(frame) = open_frame(&*store, &registry, &Limits::default()) {
+        return Ok(already(&frame, store.size()?));
+    }
+    let mut scan = block_on(scan(&StoreSource(&*store), &registry))?;
+    let found = state(&scan);
+    let refuse = |reason| Err(RecoverError::Seal { reason });
+    match found {
+        Found::Cut => return refuse("it was complete once, and its end is missing"),
+        _ if !scan.dense => return refuse("its chunks do not lie one behind the other"),
+        _ if settle(&mut scan, &registry) > 0 => return refuse("chunks of it are damaged or missing"),
+        _ => {}
+    }
+    let unused_bytes = scan.unused;
+    let (header, summary) = match scan.tail {
+        Some(tail) => complete(&scan, tail.index_at, tail.end),
+        None => finish(&scan, store, &registry)?,
+    };
+    store.sync()?;
+    store.write_at(0, &header)?;
+    store.sync()?;
+    Ok(Recovered {
+        found,
+        chunks: summary.chunks,
+        nbytes: summary.nbytes,
+        replaced: Vec::new(),
+        lost_nbytes: (found == Found::Open).then_some(0),
+        unused_bytes,
+        in_order: scan.in_order,
+        summary,
+    })
+}
+
+/// There is nothing to be done.
+fn already(frame: &Frame, size: u64) -> Recovered {
+    let (chunks, nbytes, frame_len) = (frame.nchunks(), frame.nbytes(), frame.frame_len());
+    let cbytes = frame.header().cbytes;
+    Recovered {
+        found: Found::Whole,
+        chunks,
+        nbytes,
+        replaced: Vec::new(),
+        lost_nbytes: Some(0),
+        unused_bytes: size.saturating_sub(frame_len),
+        in_order: true,
+        summary: Summary { chunks, nbytes, cbytes, frame_len, fingerprint: frame.fingerprint() },
+    }
+}
+
+/// Everything is there but the totals.
+fn complete(scan: &Scan, index_at: u64, frame_len: u64) -> (Vec<u8>, Summary) {
+    let nbytes = scan.items.iter().map(|item| item.nbytes).sum();
+    let cbytes = index_at - u64::from(scan.head.header.header_len);
+    let totals = Sequential { frame_len, nbytes, cbytes };
+    let header = scan.head.sealed(totals, scan.vl_blocks, !scan.vlmetalayers.is_empty());
+    let chunks = scan.items.len() as u64;
+    (header, Summary { chunks, nbytes, cbytes, frame_len, fingerprint: scan.fingerprint })
+}
+
+/// Writes index and trailer behind the last chunk.
+fn finish<S: Store>(scan: &Scan, store: &mut S, registry: &Registry) -> Result<(Vec<u8>, Summary), RecoverError> {
+    let mut params = FrameParams::like_head(&scan.head);
+    params.special = oxiblosc_core::frame::SpecialPlacement::Stored;
+    let mut writer = FrameWriter::new(&params, registry)?;
+    for item in &scan.items {
+        let Content::Stored { offset, len } = item.content else {
+            return Err(RecoverError::Seal { reason: "chunks of it are damaged or missing" });
+        };
+        let chunk = store.read_at(offset..offset + len)?;
+        match writer.push(&chunk)? {
+            Placement::Append { offset: found } if found == offset => {}
+            _ => return Err(RecoverError::Seal { reason: "its chunks do not lie one behind the other" }),
+        }
+    }
+    let end = writer.header_len() + writer.cbytes();
+    let tail = writer.finish()?;
+    store.truncate(end)?;
+    store.write_at(end, &tail)?;
+    let (chunks, nbytes, cbytes, frame_len) = (writer.nchunks(), writer.nbytes(), writer.cbytes(), writer.frame_len());
+    Ok((writer.header(), Summary { chunks, nbytes, cbytes, frame_len, fingerprint: Fingerprint::NONE }))
+}
+
+/// A store as a source.
+struct StoreSource<'a, S>(&'a S);
+
+impl<S: Store + Send + Sync> RangeSource for StoreSource<'_, S> {
+    fn size(&self) -> BoxFuture<'_, io::Result<u64>> {
+        Box::pin(ready(self.0.size()))
+    }
+
+    fn read_ranges(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, io::Result<Vec<Bytes>>> {
+        let read = |range: Range<u64>| {
+            let bytes = self.0.read_at(range.clone())?;
+            match bytes.len() as u64 == range.end.saturating_sub(range.start) {
+                true => Ok(bytes),
+                false => Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        };
+        Box::pin(ready(ranges.into_iter().map(read).collect()))
+    }
+}

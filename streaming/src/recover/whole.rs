@@ -1,0 +1,73 @@
+//! A frame that opens, with chunks that may be damaged.
+
+use oxiblosc_core::chunk::{ChunkHeader, SpecialKind};
+use oxiblosc_core::frame::{BitshuffleAge, FrameParams};
+
+use super::assemble::{Tally, special};
+use super::error::RecoverError;
+use super::found::{Found, Recovered};
+use crate::edit::{EditError, Output, recompress};
+use crate::error::ReadError;
+use crate::reader::FrameReader;
+use crate::sink::WriteOptions;
+use crate::source::RangeSource;
+use crate::target::Target;
+
+/// Copies the frame; chunks that do not decode become zeros.
+pub(super) async fn recover<S, T>(reader: &FrameReader<S>, size: u64, target: &mut T) -> Result<Recovered, RecoverError>
+where
+    S: RangeSource + 'static,
+    T: Target,
+{
+    let frame = reader.frame();
+    let unused_bytes = size.saturating_sub(frame.frame_len());
+    let mut params = FrameParams::like(frame);
+    let whole = |tally: Tally, summary| Recovered {
+        found: Found::Whole,
+        chunks: tally.chunks,
+        nbytes: tally.nbytes,
+        lost_nbytes: Some(tally.lost),
+        replaced: tally.replaced,
+        unused_bytes,
+        in_order: true,
+        summary,
+    };
+    let mut tally = Tally::default();
+    if frame.bitshuffle_age() != BitshuffleAge::ByChunk {
+        // Chunks of 2019 no longer mean the same in a frame of today: they must be encoded again.
+        let options = WriteOptions::new(params.encode).registry(reader.registry());
+        let summary = recompress(reader, options, target).await?;
+        (tally.chunks, tally.nbytes) = (summary.chunks, summary.nbytes);
+        return Ok(whole(tally, summary));
+    }
+    params.sequential &= !target.is_sparse();
+    let mut output = Output::new(&params, reader.registry(), target)?;
+    output.copy_encoded_vlmetalayers(&frame.trailer().vlmetalayers)?;
+    for i in 0..reader.nchunks() {
+        match reader.chunk(i).await {
+            Ok(decoded) => {
+                tally.save(decoded.len() as u64);
+                output.push(reader.encoded_chunk(i).await.map_err(EditError::from)?).await?;
+            }
+            // The place failed, not the chunk.
+            Err(ReadError::Source(error)) => return Err(error.into()),
+            Err(ReadError::ChunkFile { source, .. })
+                if !matches!(source.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::UnexpectedEof) =>
+            {
+                return Err(source.into());
+            }
+            Err(error) => {
+                // Without a common length only its own header tells how long it was.
+                let len = match frame.chunk_len(i) {
+                    Some(len) => Some(len),
+                    None => reader.encoded_chunk(i).await.ok().and_then(|c| Some(ChunkHeader::parse(&c).ok()?.nbytes)),
+                };
+                let Some(len) = len.filter(|&len| len > 0) else { return Err(EditError::from(error).into()) };
+                tally.lose(i, len as u64);
+                output.push(special(SpecialKind::Zero, len as u64, frame.typesize())).await?;
+            }
+        }
+    }
+    let summary = output.finish().await?;
+    Ok(whole(tally, summary))
+}

@@ -1,0 +1,38 @@
+//! A source read from front to back, in large pieces.
+
+use std::io;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::source::RangeSource;
+
+/// Headers of chunks are 32 bytes; asking for them one by one would take a request each.
+const PIECE: u64 = 1 << 20;
+
+pub(super) struct Window<'a, S: ?Sized> {
+    source: &'a S,
+    size: u64,
+    start: u64,
+    bytes: Bytes,
+}
+
+impl<'a, S: RangeSource + ?Sized> Window<'a, S> {
+    pub(super) fn new(source: &'a S, size: u64) -> Self {
+        Self { source, size, start: 0, bytes: Bytes::new() }
+    }
+
+    /// The bytes of `range`, or as many of them as there are.
+    pub(super) async fn get(&mut self, range: Range<u64>) -> io::Result<Bytes> {
+        let range = range.start.min(self.size)..range.end.min(self.size);
+        let end = self.start + self.bytes.len() as u64;
+        if range.start < self.start || range.end > end {
+            let wanted = range.start..range.end.max(range.start + PIECE).min(self.size);
+            self.bytes = self.source.read_range(wanted).await?;
+            self.start = range.start;
+        }
+        // Lossless: both lie within the buffer.
+        let at = (range.start - self.start) as usize;
+        Ok(self.bytes.slice(at..at + (range.end - range.start) as usize))
+    }
+}

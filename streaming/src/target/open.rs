@@ -1,0 +1,90 @@
+//! A frame without totals, for something that can only be written from front to back.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use futures::io::AsyncWrite;
+
+use super::{Part, Target};
+
+/// Writes an *open-ended* frame to `writer`, each byte as soon as it is there, and keeps nothing.
+///
+/// Its header lacks the totals, and always will: that is why it is only written by those who ask for it. C-Blosc2 does
+/// not open such a frame; readers of this crate that go from front to back do, while it grows and afterwards.
+/// [`seal`](crate::recover::seal()) makes it a plain frame where it lies.
+///
+/// ```
+/// use futures::{AsyncWriteExt, executor::block_on};
+/// use oxiblosc_streaming::{FrameReader, WriteOptions, recover, target::OpenTarget};
+/// # use oxiblosc_plugins as _;
+///
+/// block_on(async {
+///     let mut sink = WriteOptions::default().sink(OpenTarget::new(futures::io::Cursor::new(Vec::new())))?;
+///     sink.write_all(&[7; 100_000]).await?;
+///     sink.close().await?;
+///     let mut frame = sink.into_target().into_inner().into_inner();
+///     assert!(FrameReader::open(frame.clone()).await.is_err());
+///
+///     recover::seal(&mut frame)?;
+///     assert_eq!(FrameReader::open(frame).await?.nbytes(), 100_000);
+///     Ok::<(), Box<dyn std::error::Error>>(())
+/// })
+/// # .unwrap();
+/// ```
+#[derive(Debug)]
+pub struct OpenTarget<W> {
+    writer: W,
+    header_appended: bool,
+}
+
+impl<W> OpenTarget<W> {
+    /// A target that begins where `writer` stands.
+    pub fn new(writer: W) -> Self {
+        Self { writer, header_appended: false }
+    }
+
+    /// The writer.
+    pub fn get_ref(&self) -> &W {
+        &self.writer
+    }
+
+    /// The writer; once the frame is complete it stands behind the frame.
+    pub fn into_inner(self) -> W {
+        self.writer
+    }
+}
+
+impl<W: AsyncWrite + Unpin> Target for OpenTarget<W> {
+    fn poll_append(&mut self, cx: &mut Context<'_>, _: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+        if bytes.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        match ready!(Pin::new(&mut self.writer).poll_write(cx, bytes))? {
+            0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            n => bytes.advance(n),
+        }
+        self.header_appended = true;
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_flush(cx)
+    }
+
+    fn poll_commit(&mut self, cx: &mut Context<'_>, _: &Bytes) -> Poll<io::Result<()>> {
+        if !self.header_appended {
+            return Poll::Ready(Err(super::header_without_frame()));
+        }
+        self.poll_flush(cx)
+    }
+
+    fn is_open_ended(&self) -> bool {
+        true
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_close(cx)
+    }
+}

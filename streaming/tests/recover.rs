@@ -1,0 +1,372 @@
+//! Frames that are cut, unfinished, open-ended or damaged, and writers that are killed.
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use common::{CHUNK, Random, data, frame, options};
+use futures::io::{AsyncWriteExt, Cursor};
+use oxiblosc_core::frame::SpecialPlacement;
+use oxiblosc_streaming::nd::{ArrayOptions, NdArray};
+use oxiblosc_streaming::recover::{Found, RecoverError, Recovered, recover, recover_into, seal, seal_file};
+use oxiblosc_streaming::target::{FileTarget, MemoryTarget, OpenTarget, SparseTarget};
+use oxiblosc_streaming::{FrameReader, WriteOptions, block_on, blocking};
+
+fn recovered(bytes: &[u8]) -> Result<(Recovered, Vec<u8>), RecoverError> {
+    let mut target = MemoryTarget::new();
+    let recovered = block_on(recover_into(bytes.to_vec(), &mut target))?;
+    let reader = blocking::FrameReader::from_bytes(target.into_bytes()).unwrap();
+    assert_eq!(reader.nbytes(), recovered.summary.nbytes);
+    Ok((recovered, reader.bytes(0..reader.nbytes()).unwrap().to_vec()))
+}
+
+/// Where the chunks of a frame lie, in order.
+fn spans(frame: &[u8]) -> Vec<std::ops::Range<u64>> {
+    let reader = blocking::FrameReader::from_bytes(frame.to_vec()).unwrap();
+    let frame = reader.frame();
+    (0..frame.nchunks())
+        .filter_map(|i| {
+            let span = frame.span(i).unwrap()?;
+            let len = reader.encoded_chunk(i).unwrap().len() as u64;
+            Some(span.start..span.start + len)
+        })
+        .collect()
+}
+
+/// Chunks with something in each of them.
+fn small() -> WriteOptions {
+    options().chunk_size(400).special(SpecialPlacement::Stored)
+}
+
+/// The frame as an open-ended target writes it.
+fn open_ended(data: &[u8], options: WriteOptions) -> Vec<u8> {
+    let mut sink = options.sink(OpenTarget::new(Cursor::new(Vec::new()))).unwrap();
+    block_on(async {
+        sink.write_all(data).await.unwrap();
+        sink.close().await.unwrap();
+    });
+    sink.into_target().into_inner().into_inner()
+}
+
+#[test]
+fn cut_at_every_byte() {
+    let data = data(2 * CHUNK + 250);
+    let plain = frame(&data, small());
+    let promised = frame(&data, small().sequential(true));
+    let open = open_ended(&data, small());
+    // As a writer leaves it that is killed: everything but the header.
+    let mut unfinished = plain.clone();
+    unfinished[16..24].fill(0);
+    unfinished[30..38].fill(0);
+    unfinished[39..47].fill(0);
+    for (name, frame, whole) in [
+        ("plain", &plain, &plain),
+        ("promised", &promised, &promised),
+        ("open", &open, &promised),
+        ("unfinished", &unfinished, &plain),
+    ] {
+        let spans = spans(whole);
+        let header_len = spans[0].start as usize;
+        for cut in 0..=frame.len() {
+            let result = recovered(&frame[..cut]);
+            if cut < header_len {
+                assert!(matches!(result, Err(RecoverError::Head(_) | RecoverError::Io(_))), "{name} cut at {cut}");
+                continue;
+            }
+            let (recovered, found) = result.unwrap_or_else(|e| panic!("{name} cut at {cut}: {e}"));
+            let expected = spans.iter().filter(|span| span.end <= cut as u64).count();
+            assert_eq!(recovered.chunks, expected as u64, "{name} cut at {cut} of {}", frame.len());
+            let len = data.len().min(expected * 400);
+            assert_eq!(found, &data[..len], "{name} cut at {cut}");
+            assert!(recovered.replaced.is_empty());
+            if name == "plain" || name == "promised" {
+                assert_eq!(recovered.lost_nbytes, Some((data.len() - len) as u64));
+            }
+            if name == "open" || name == "promised" {
+                assert!(recovered.in_order, "{name} cut at {cut}");
+            }
+        }
+    }
+}
+
+#[test]
+fn open_frames_are_sealed_where_they_lie() {
+    for len in [0, 1, 399, 400, 401, 5000] {
+        let data = data(len);
+        let plain = frame(&data, small().sequential(true).vlmetalayer("name", &b"\xa3abc"[..]));
+        let open = open_ended(&data, small().vlmetalayer("name", &b"\xa3abc"[..]));
+        let mut sealed = open.clone();
+        let recovered = seal(&mut sealed).unwrap();
+        assert_eq!((recovered.found, recovered.nbytes), (Found::Open, len as u64));
+        assert_eq!(sealed, plain, "{len} bytes");
+        assert_eq!(seal(&mut sealed).unwrap().found, Found::Whole);
+        assert_eq!(sealed, plain);
+
+        // And wherever its writer was killed.
+        for cut in (0..open.len()).step_by(37) {
+            let mut bytes = open[..cut].to_vec();
+            let Ok(recovered) = seal(&mut bytes) else {
+                assert!(cut < spans(&plain).first().map_or(plain.len(), |span| span.start as usize));
+                continue;
+            };
+            let reader = blocking::FrameReader::from_bytes(bytes).unwrap();
+            assert_eq!(reader.nbytes(), recovered.nbytes);
+            assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), &data[..recovered.nbytes as usize]);
+        }
+    }
+}
+
+#[test]
+fn frames_that_were_complete_are_not_sealed() {
+    let frame = frame(&data(5000), small());
+    let mut cut = frame[..frame.len() - 1].to_vec();
+    assert!(matches!(seal(&mut cut), Err(RecoverError::Seal { .. })));
+    assert_eq!(cut, frame[..frame.len() - 1]);
+}
+
+#[test]
+fn data_that_look_like_an_index_stay_data() {
+    // Items of eight bytes that are the offsets of the chunks before them.
+    let params = oxiblosc_core::chunk::EncodeParams { typesize: 8, ..Default::default() };
+    let options = || WriteOptions::new(params.clone()).chunk_size(64).special(SpecialPlacement::Stored);
+    let mut data: Vec<u8> = (0..64u32).map(|i| (i * 37) as u8).collect();
+    for _ in 0..12 {
+        let so_far = frame(&data, options().sequential(true));
+        let spans = spans(&so_far);
+        let offsets = spans.iter().map(|span| span.start - spans[0].start);
+        let mut more: Vec<u8> = offsets.flat_map(u64::to_le_bytes).collect();
+        more.truncate(64);
+        data.extend(more);
+        let open = open_ended(&data, options());
+        let (recovered, found) = recovered(&open).unwrap();
+        assert_eq!(recovered.found, Found::Open);
+        assert_eq!(found, data);
+        data.resize(data.len().next_multiple_of(64), 1);
+    }
+}
+
+#[test]
+fn a_damaged_chunk_becomes_zeros_and_is_named() {
+    let data = data(5000);
+    let whole = frame(&data, small());
+    let spans = spans(&whole);
+    for i in [0, 3, spans.len() - 1] {
+        let mut bytes = whole.clone();
+        // A block of a Zstandard or BloscLZ stream, or its length: whatever it is, all of it.
+        bytes[spans[i].start as usize + 32..spans[i].end as usize].fill(0xFF);
+        let (recovered, found) = recovered(&bytes).unwrap();
+        if !recovered.replaced.is_empty() {
+            assert_eq!(recovered.replaced, [i as u64]);
+            assert_eq!(recovered.lost_nbytes, Some(400.min(data.len() - 400 * i) as u64));
+            let mut expected = data.clone();
+            let end = data.len().min(400 * (i + 1));
+            expected[400 * i..end].fill(0);
+            assert_eq!(found, expected);
+        }
+    }
+}
+
+#[test]
+fn what_edits_have_not_committed_is_left_out_and_what_they_have_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("edited");
+    let (old, more) = (data(4 * 400 + 100), data(1000));
+    fs::write(&path, frame(&old, small())).unwrap();
+    let before = fs::read(&path).unwrap();
+    let mut editor = blocking::FrameEditor::open(&path).unwrap();
+    editor.append(&more).unwrap();
+    // Chunks are there, the commit is not.
+    let uncommitted = fs::read(&path).unwrap();
+    assert!(uncommitted.len() > before.len());
+    let (found, bytes) = recovered(&uncommitted).unwrap();
+    assert_eq!((found.found, bytes), (Found::Whole, old.clone()));
+    assert_eq!(found.unused_bytes, (uncommitted.len() - before.len()) as u64);
+
+    editor.commit().unwrap();
+    let committed = fs::read(&path).unwrap();
+    let all = [old.clone(), more].concat();
+    assert_eq!(recovered(&committed).unwrap().1, all);
+    // Its end is cut: every complete chunk is there, and the chunk that was replaced is not.
+    let last = spans(&committed).iter().map(|span| span.end).max().unwrap() as usize;
+    for cut in last..committed.len() {
+        let (found, bytes) = recovered(&committed[..cut]).unwrap();
+        assert_eq!(bytes, all, "cut at {cut}");
+        assert_eq!(found.lost_nbytes, Some(0));
+    }
+}
+
+#[test]
+fn a_directory_without_its_index() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, output) = (directory.path().join("sparse"), directory.path().join("recovered"));
+    let data = data(9 * CHUNK + 99);
+    let mut sink = options().metalayer("kind", &b"\xa1x"[..]).sink(SparseTarget::in_place(&path).unwrap()).unwrap();
+    block_on(async {
+        sink.write_all(&data).await.unwrap();
+        AsyncWriteExt::flush(&mut sink).await.unwrap();
+    });
+    drop(sink);
+    let found = recover(&path, &output).unwrap();
+    assert_eq!((found.found, found.chunks, found.replaced.len()), (Found::Unfinished, 9, 0));
+    let reader = blocking::FrameReader::open(&output).unwrap();
+    assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), &data[..9 * CHUNK]);
+    assert_eq!(reader.metalayer("kind").map(|content| &content[..]), Some(&b"\xa1x"[..]));
+
+    // The last file is not whole, another one is missing.
+    let last = path.join("00000008.chunk");
+    let bytes = fs::read(&last).unwrap();
+    fs::write(&last, &bytes[..bytes.len() / 2]).unwrap();
+    fs::remove_file(path.join("00000004.chunk")).unwrap();
+    let found = recover(&path, &output).unwrap();
+    assert_eq!((found.chunks, &found.replaced[..]), (7, &[4][..]));
+    let reader = blocking::FrameReader::open(&output).unwrap();
+    assert_eq!(reader.bytes(0..reader.nbytes()).unwrap()[5 * CHUNK..], data[5 * CHUNK..8 * CHUNK]);
+    assert!(matches!(recover(directory.path(), &output), Err(RecoverError::NoFiles)));
+}
+
+#[test]
+fn arrays_are_arrays_again() {
+    let rows: Vec<u8> = (0..50 * 30u16).flat_map(u16::to_le_bytes).collect();
+    let options = || ArrayOptions::rows(&[30], "<u2").chunks([8, 20]).blocks([4, 10]);
+    let mut sink = options().sink(OpenTarget::new(Cursor::new(Vec::new()))).unwrap();
+    block_on(async {
+        sink.write_all(&rows).await.unwrap();
+        sink.close().await.unwrap();
+    });
+    let open = sink.into_target().into_inner().into_inner();
+    let mut sealed = open.clone();
+    seal(&mut sealed).unwrap();
+    block_on(async {
+        let array = NdArray::open(sealed).await.unwrap();
+        assert_eq!(array.shape(), [50, 30]);
+        assert_eq!(array.read(&"...".parse().unwrap()).await.unwrap().bytes(), &rows[..]);
+
+        for cut in [open.len() / 3, open.len() / 2, open.len() - 100] {
+            let mut target = MemoryTarget::new();
+            let found = recover_into(open[..cut].to_vec(), &mut target).await.unwrap();
+            let array = NdArray::open(target.into_bytes()).await.unwrap();
+            let whole = (found.chunks / 2 * 8).min(50) as usize;
+            let read = array.read(&format!(":{whole}").parse().unwrap()).await.unwrap();
+            assert_eq!(read.bytes(), &rows[..whole * 60], "cut at {cut}");
+        }
+    });
+
+    // A shape that was known stays, with zeros for what is lost.
+    let (target, _) = block_on(
+        ArrayOptions::new([50, 30], "<u2").chunks([8, 20]).blocks([4, 10]).write(rows.clone(), MemoryTarget::new()),
+    )
+    .unwrap();
+    let frame = target.into_bytes();
+    let mut target = MemoryTarget::new();
+    let found = block_on(recover_into(frame[..frame.len() / 2].to_vec(), &mut target)).unwrap();
+    assert_eq!(found.chunks + found.replaced.len() as u64, 14);
+    let array = block_on(NdArray::open(target.into_bytes())).unwrap();
+    assert_eq!(array.shape(), [50, 30]);
+}
+
+#[test]
+fn noise_is_refused_without_panic() {
+    let mut random = Random::new(9);
+    let whole = frame(&data(3000), small());
+    for _ in 0..300 {
+        let mut bytes = whole.clone();
+        for _ in 0..1 + random.below(20) {
+            let at = random.below(bytes.len() as u64) as usize;
+            bytes[at] = random.below(256) as u8;
+        }
+        bytes.truncate(random.below(bytes.len() as u64 + 1) as usize);
+        let mut target = MemoryTarget::new();
+        let _ = block_on(recover_into(bytes.clone(), &mut target));
+        let _ = seal(&mut bytes);
+    }
+}
+
+/// The pattern that the writer below writes.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len as u64).map(|i| ((i / 3) ^ (i >> 9)) as u8).collect()
+}
+
+/// Not a test of its own: the process that [`killed_writers`] kills.
+#[test]
+fn writer_to_be_killed() {
+    let Some(path) = std::env::var_os("OXIBLOSC_TEST_WRITE_TO") else { return };
+    let path = Path::new(&path);
+    let data = pattern(64 << 20);
+    let options = options().chunk_size(16 << 10);
+    match std::env::var("OXIBLOSC_TEST_KIND").as_deref() {
+        Ok("sparse") => {
+            let target = SparseTarget::in_place(path).unwrap().inline();
+            let mut writer = blocking::FrameWriter::with_target(target, options).unwrap();
+            writer.write_all(&data).unwrap();
+            writer.finish().unwrap();
+        }
+        Ok("append") => {
+            let mut editor = blocking::FrameEditor::open(path).unwrap();
+            let from = editor.nbytes() as usize;
+            for part in data[from..].chunks(30_001) {
+                editor.append(part).unwrap();
+                editor.commit().unwrap();
+            }
+        }
+        _ => {
+            let target = FileTarget::in_place(path).unwrap().inline();
+            let mut writer = blocking::FrameWriter::with_target(target, options).unwrap();
+            writer.write_all(&data).unwrap();
+            writer.finish().unwrap();
+        }
+    }
+}
+
+#[test]
+fn killed_writers() {
+    let mut random = Random::new(4);
+    let directory = tempfile::tempdir().unwrap();
+    let mut saved = 0;
+    for round in 0..12 {
+        let kind = ["file", "sparse", "append"][round % 3];
+        let path = directory.path().join(format!("{kind}-{round}"));
+        if kind == "append" {
+            fs::write(&path, frame(&pattern(100), options().chunk_size(16 << 10))).unwrap();
+        }
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["writer_to_be_killed", "--exact"])
+            .env("OXIBLOSC_TEST_WRITE_TO", &path)
+            .env("OXIBLOSC_TEST_KIND", kind)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(20 + random.below(150)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if !path.exists() {
+            continue;
+        }
+        let output = directory.path().join(format!("recovered-{round}"));
+        match recover(&path, &output) {
+            Ok(recovered) => {
+                let reader = blocking::FrameReader::open(&output).unwrap();
+                let bytes = reader.bytes(0..reader.nbytes()).unwrap();
+                assert_eq!(bytes, pattern(bytes.len()), "round {round}, {kind}");
+                assert!(recovered.replaced.is_empty() && recovered.in_order, "round {round}, {kind}");
+                if kind == "append" {
+                    assert_eq!(recovered.found, Found::Whole, "an interrupted edit leaves the old frame");
+                }
+                saved += recovered.chunks;
+            }
+            // Killed before there was a header.
+            Err(RecoverError::Head(_) | RecoverError::NoFiles) => {}
+            Err(error) => panic!("round {round}, {kind}: {error}"),
+        }
+        if kind == "file" && seal_file(&path).is_ok() {
+            let reader = block_on(FrameReader::open(fs::read(&path).unwrap())).unwrap();
+            let bytes = block_on(reader.bytes(0..reader.nbytes())).unwrap();
+            assert_eq!(bytes, pattern(bytes.len()), "round {round}, sealed");
+        }
+        let _ = fs::remove_dir_all(&output);
+    }
+    println!("{saved} chunks saved");
+}
