@@ -226,6 +226,10 @@ pub use oxiblosc_streaming::{
 
 #[cfg(feature = "object_store")]
 pub use oxiblosc_streaming::object;
+#[cfg(feature = "tokio")]
+pub use oxiblosc_streaming::tokio;
+#[cfg(feature = "compression")]
+pub use oxiblosc_streaming::transport;
 
 /// The examples of the README, compiled and run.
 #[cfg(doctest)]

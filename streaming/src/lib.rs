@@ -13,6 +13,8 @@
 //! | change a frame, append to it, copy it | [`edit`] |
 //! | save what is left of a damaged frame, seal an open-ended one | [`recover`] |
 //! | read and write n-dimensional arrays | [`nd`] |
+//! | use the I/O traits of Tokio | `tokio` (feature `tokio`) |
+//! | take in and give out gzip, Zstandard, Brotli and LZ4 | `transport` (feature `compression`) |
 //! | do without async | [`blocking`] |
 #![forbid(unsafe_code)]
 
@@ -31,6 +33,10 @@ mod sink;
 pub mod source;
 pub mod sparse;
 pub mod target;
+#[cfg(feature = "tokio")]
+pub mod tokio;
+#[cfg(feature = "compression")]
+pub mod transport;
 
 pub use compute::{Pool, block_on};
 pub use disk::IoMode;

@@ -1,0 +1,87 @@
+//! Compressed streams in and out.
+#![cfg(feature = "compression")]
+
+mod common;
+
+use common::{CHUNK, Flaky, Mood, data, lengths, options};
+use futures::io::{AsyncReadExt, AsyncWriteExt};
+use oxiblosc_streaming::transport::{Encoding, decode, decode_as, encode};
+use oxiblosc_streaming::{FrameReader, block_on};
+
+fn encoded(data: &[u8], encoding: Encoding) -> Vec<u8> {
+    let mut encoder = encode(Vec::new(), encoding);
+    block_on(async {
+        encoder.write_all(data).await.unwrap();
+        encoder.close().await.unwrap();
+    });
+    encoder.into_inner()
+}
+
+#[test]
+fn what_goes_out_comes_in() {
+    for encoding in Encoding::ALL {
+        for len in lengths() {
+            let data = data(len);
+            let packed = encoded(&data, encoding);
+            let mut back = Vec::new();
+            block_on(decode_as(&packed[..], Some(encoding)).read_to_end(&mut back)).unwrap();
+            assert_eq!(back, data, "{encoding}, {len} bytes");
+            if encoding != Encoding::Brotli {
+                assert_eq!(Encoding::detect(&packed), Some(encoding));
+                let mut decoder = block_on(decode(&packed[..])).unwrap();
+                assert_eq!(decoder.encoding(), Some(encoding));
+                let mut back = Vec::new();
+                block_on(decoder.read_to_end(&mut back)).unwrap();
+                assert_eq!(back, data);
+
+                // Several of them, one behind the other, as `cat a.gz b.gz` makes.
+                let twice = [&packed[..], &packed].concat();
+                let mut back = Vec::new();
+                block_on(async { decode(&twice[..]).await.unwrap().read_to_end(&mut back).await }).unwrap();
+                assert_eq!(back, [&data[..], &data].concat(), "{encoding}, {len} bytes twice");
+            }
+        }
+    }
+}
+
+#[test]
+fn other_streams_pass() {
+    for len in [0, 1, 3, 4, 5, 10_000] {
+        let data = data(len);
+        let mut decoder = block_on(decode(&data[..])).unwrap();
+        assert_eq!(decoder.encoding(), None);
+        let mut back = Vec::new();
+        block_on(decoder.read_to_end(&mut back)).unwrap();
+        assert_eq!(back, data);
+    }
+}
+
+#[test]
+fn a_stream_that_is_cut_is_an_error() {
+    for encoding in Encoding::ALL {
+        let packed = encoded(&data(20_000), encoding);
+        let mut decoder = decode_as(&packed[..packed.len() / 2], Some(encoding));
+        assert!(block_on(decoder.read_to_end(&mut Vec::new())).is_err(), "{encoding}");
+    }
+}
+
+#[test]
+fn through_a_frame_into_a_slow_writer() {
+    let data = data(9 * CHUNK + 5);
+    for encoding in Encoding::ALL {
+        let packed = encoded(&data, Encoding::Zstd);
+        let writer = Flaky::new(b"", Mood { pending: 3, most: 100, ..Mood::GOOD }, 4);
+        block_on(async {
+            let mut sink = options().in_memory().unwrap();
+            futures::io::copy(decode(&packed[..]).await.unwrap(), &mut sink).await.unwrap();
+            sink.close().await.unwrap();
+            let reader = FrameReader::open(sink.into_target().into_bytes()).await.unwrap();
+            let mut encoder = encode(writer.clone(), encoding);
+            futures::io::copy(reader.into_async_read(), &mut encoder).await.unwrap();
+            encoder.close().await.unwrap();
+        });
+        let mut back = Vec::new();
+        block_on(decode_as(&writer.bytes()[..], Some(encoding)).read_to_end(&mut back)).unwrap();
+        assert_eq!(back, data);
+    }
+}
