@@ -24,8 +24,7 @@ fn lz4() {
 
 #[test]
 fn lz4hc() {
-    // The search for matches is not as deep as that of LZ4 HC.
-    every_setting("lz4hc", 0.15);
+    every_setting("lz4hc", 0.01);
 }
 
 #[test]
@@ -38,8 +37,8 @@ fn zstd() {
     every_setting("zstd", 0.02);
 }
 
-/// All arrays, pipelines and levels for one codec. The sum of the sizes of our chunks may differ from that of
-/// C-Blosc2's by the part `tolerance`.
+/// All arrays, pipelines and levels for one codec. Our chunks may be larger than C-Blosc2's by the part `tolerance`, in
+/// the sum for every array.
 fn every_setting(codec_name: &str, tolerance: f64) {
     let Some(mut worker) = Worker::start() else { return };
     let (_, codec) = CODECS.into_iter().find(|(name, _)| *name == codec_name).expect("one of the five");
@@ -59,10 +58,10 @@ fn every_setting(codec_name: &str, tolerance: f64) {
             }
         }
         println!("{codec_name:7} {name:9} {sum}");
+        assert!(sum.excess() <= tolerance, "{codec_name} {name}: {sum}, more than {:.0} %", tolerance * 100.0);
         all += sum;
     }
     println!("{codec_name:7} {:9} {all}", "all");
-    assert!(all.excess().abs() <= tolerance, "{codec_name}: {all}, more than {:.0} %", tolerance * 100.0);
 }
 
 /// Bytes of chunks made here and by C-Blosc2.

@@ -118,16 +118,21 @@ pub(super) unsafe fn common<'a>(input: impl Input<'a>, earlier: usize, at: usize
 /// `most <= earlier <= at <= input.bytes().len()`.
 #[inline(always)]
 pub(super) unsafe fn common_before<'a>(input: impl Input<'a>, earlier: usize, at: usize, most: usize) -> usize {
-    if earlier >= 8 {
+    let mut done = 0;
+    // One branch for the usual case instead of one per byte.
+    while earlier - done >= 8 && done < most {
         // SAFETY: both have eight bytes before them.
-        let difference = unsafe { input.load8(at - 8) ^ input.load8(earlier - 8) };
-        // One branch for the usual case instead of one per byte.
+        let difference = unsafe { input.load8(at - done - 8) ^ input.load8(earlier - done - 8) };
         if difference != 0 {
-            return most.min(difference.to_le().leading_zeros() as usize / 8);
+            return most.min(done + difference.to_le().leading_zeros() as usize / 8);
         }
+        done += 8;
     }
     let bytes = input.bytes();
-    (0..most).take_while(|i| bytes[at - 1 - i] == bytes[earlier - 1 - i]).count()
+    while done < most && bytes[at - 1 - done] == bytes[earlier - 1 - done] {
+        done += 1;
+    }
+    done.min(most)
 }
 
 #[cfg(test)]

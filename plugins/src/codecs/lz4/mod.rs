@@ -5,12 +5,17 @@
 
 mod decode;
 mod encode;
+mod hc;
+mod high;
+mod matches;
+mod mid;
 mod sequence;
 
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::{CodecId, register_codec};
 
 use self::encode::FastEncoder;
+use self::high::HighEncoder;
 
 register_codec!(CodecId::LZ4, "lz4", CodecTraits::PLAIN.split_up_to(9).with_dict(), || Box::new(Lz4::default()));
 register_codec!(CodecId::LZ4HC, "lz4hc", CodecTraits::PLAIN.high_ratio().with_dict(), || Box::new(Lz4Hc::default()));
@@ -52,7 +57,7 @@ impl Codec for Lz4 {
 /// The codec `lz4hc`, which looks longer for matches and is read like `lz4`.
 #[derive(Default)]
 pub struct Lz4Hc {
-    encoder: Option<FastEncoder>,
+    encoder: Option<HighEncoder>,
 }
 
 impl Clone for Lz4Hc {
@@ -63,8 +68,8 @@ impl Clone for Lz4Hc {
 }
 
 impl Codec for Lz4Hc {
-    fn compress(&mut self, _: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
-        Ok(self.encoder.get_or_insert_with(FastEncoder::new).compress(src, dst, 1))
+    fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
+        Ok(self.encoder.get_or_insert_default().compress(src, ctx.dict.unwrap_or_default(), dst, ctx.level))
     }
 
     fn decompress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
@@ -97,7 +102,8 @@ mod tests {
     fn round_trips() {
         testing::round_trips::<Lz4>(&[0, 1, 5, 9], None);
         testing::round_trips::<Lz4>(&[5], Some(b"the cat sat on the mat"));
-        testing::round_trips::<Lz4Hc>(&[1, 5, 9], None);
+        testing::round_trips::<Lz4Hc>(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], None);
+        testing::round_trips::<Lz4Hc>(&[1, 5, 9], Some(b"the cat sat on the mat"));
     }
 
     #[test]

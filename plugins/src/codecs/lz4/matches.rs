@@ -1,0 +1,365 @@
+//! Finding matches for the codec `lz4hc`.
+//!
+//! Two tables answer where the four bytes at a position were seen before, the latest place first. [`Rows`] keeps the last
+//! few places for each hash side by side, so that one vector comparison finds them; [`Chains`] links all places with
+//! the same hash, however many there are.
+
+use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MAX_DISTANCE, MIN_MATCH};
+use crate::codecs::input::{Input, common, common_before};
+
+/// Inside matches from this length on, only every [`SPARSE_STEP`]th position is entered: the others are found by
+/// looking backwards from these.
+const SPARSE_FROM: usize = 32;
+
+/// See [`SPARSE_FROM`].
+const SPARSE_STEP: usize = 3;
+
+/// A table of places by the four bytes that are found there.
+pub(super) trait Table: Clone {
+    /// Forgets everything and prepares for an input of `len` bytes.
+    fn begin(&mut self, len: usize);
+
+    /// Enters position `at`, where `word` (little-endian) is found. Positions are entered in ascending order.
+    fn enter(&mut self, word: u32, at: usize);
+
+    /// The distances from `at` to the places where `word` may be found, the nearest first. They are 1..=`MAX_DISTANCE`
+    /// and at most `at`; what is there must be compared.
+    fn distances(&self, word: u32, at: usize) -> impl Iterator<Item = usize>;
+}
+
+fn multiply(word: u32) -> u32 {
+    word.wrapping_mul(2_654_435_761)
+}
+
+/// The logarithm of a table that suits an input: at most `most`.
+fn table_log(len: usize, most: u32) -> u32 {
+    (len.max(1).ilog2() + 1).clamp(8, most)
+}
+
+/// Logarithm of the number of chains.
+const HEADS_LOG: u32 = 16;
+
+/// The positions with the same hash, linked from each to the one before.
+#[derive(Clone)]
+pub(super) struct Chains {
+    /// For each hash the last position entered, plus 1.
+    heads: Box<[u32; 1 << HEADS_LOG]>,
+    /// For each position (its low 16 bits) how far before it the one before in its chain is; 0 at the end of a chain and
+    /// where that is out of reach.
+    back: Box<[u16; 1 << 16]>,
+    shift: u32,
+}
+
+impl Default for Chains {
+    fn default() -> Self {
+        Self { heads: Box::new([0; _]), back: Box::new([0; _]), shift: 32 - HEADS_LOG }
+    }
+}
+
+impl Chains {
+    fn head(&self, word: u32) -> usize {
+        // The mask changes nothing, as the shift is at least 32 - HEADS_LOG, but shows that the index is inside.
+        (multiply(word) >> self.shift) as usize & ((1 << HEADS_LOG) - 1)
+    }
+}
+
+impl Table for Chains {
+    fn begin(&mut self, len: usize) {
+        let log = table_log(len, HEADS_LOG);
+        self.shift = 32 - log;
+        // Links need no clearing: a chain is followed from a head of this input through positions of this input.
+        self.heads[..1 << log].fill(0);
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, word: u32, at: usize) {
+        let head = self.head(word);
+        let before = std::mem::replace(&mut self.heads[head], at as u32 + 1) as usize;
+        let distance = at + 1 - before;
+        self.back[at & 0xFFFF] = if before == 0 || distance > MAX_DISTANCE { 0 } else { distance as u16 };
+    }
+
+    #[inline(always)]
+    fn distances(&self, word: u32, at: usize) -> impl Iterator<Item = usize> {
+        let last = self.heads[self.head(word)] as usize;
+        let distance = if last == 0 { usize::MAX } else { at + 1 - last };
+        Links { back: &self.back, candidate: last.wrapping_sub(1), distance }
+    }
+}
+
+/// The positions of a chain.
+struct Links<'t> {
+    back: &'t [u16; 1 << 16],
+    /// The next position.
+    candidate: usize,
+    /// How far back it is.
+    distance: usize,
+}
+
+impl Iterator for Links<'_> {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        let found = self.distance;
+        if found > MAX_DISTANCE {
+            return None;
+        }
+        // The link of a position within reach is its own: the one that shares its place is not entered yet.
+        let step = usize::from(self.back[self.candidate & 0xFFFF]);
+        self.candidate = self.candidate.wrapping_sub(step);
+        self.distance = if step == 0 { usize::MAX } else { found + step };
+        Some(found)
+    }
+}
+
+/// Places in a row.
+const ROW: usize = 16;
+
+/// Logarithm of the number of rows: together they have room for twice the positions within reach, as some rows are fuller
+/// than others.
+const ROWS_LOG: u32 = 13;
+
+/// The last [`ROW`] positions for each hash.
+#[derive(Clone)]
+pub(super) struct Rows {
+    rows: Box<[Row; 1 << ROWS_LOG]>,
+    shift: u32,
+}
+
+/// The last positions for one hash: one line of a usual cache.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+struct Row {
+    /// More bits of the hash for each place.
+    tags: [u8; ROW],
+    /// The low 16 bits of the positions. (What was never entered is a position like any other: it is compared.)
+    places: [u16; ROW],
+    /// Modulo [`ROW`]: which place is the next to be overwritten, and thus the oldest.
+    oldest: u8,
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        let rows = vec![Row::default(); 1 << ROWS_LOG].into_boxed_slice();
+        Self { rows: rows.try_into().unwrap_or_else(|_| unreachable!("as many as there are")), shift: 32 - ROWS_LOG }
+    }
+}
+
+impl Rows {
+    /// The row for `word`, and its tag.
+    #[inline(always)]
+    fn row(&self, word: u32) -> (usize, u8) {
+        let hash = multiply(word);
+        let row = (hash >> self.shift) as usize & ((1 << ROWS_LOG) - 1);
+        (row, (hash >> (self.shift - 8)) as u8)
+    }
+}
+
+impl Table for Rows {
+    fn begin(&mut self, len: usize) {
+        let log = table_log(len, ROWS_LOG + 4) - 4;
+        self.shift = 32 - log;
+        self.rows[..1 << log].fill(Row::default());
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, word: u32, at: usize) {
+        let (row, tag) = self.row(word);
+        let row = &mut self.rows[row];
+        let place = usize::from(row.oldest) % ROW;
+        row.oldest = row.oldest.wrapping_add(1);
+        row.tags[place] = tag;
+        row.places[place] = at as u16;
+    }
+
+    #[inline(always)]
+    fn distances(&self, word: u32, at: usize) -> impl Iterator<Item = usize> {
+        let (row, tag) = self.row(word);
+        let row = &self.rows[row];
+        let oldest = usize::from(row.oldest) % ROW;
+        // The place before the oldest is the latest; rotated, it is the highest bit.
+        let found = equal(&row.tags, tag).rotate_right(oldest as u32);
+        Places { places: &row.places, found, oldest, at }
+    }
+}
+
+/// The places of a row that have the right tag.
+struct Places<'t> {
+    places: &'t [u16; ROW],
+    /// One bit each, the latest highest.
+    found: u16,
+    oldest: usize,
+    at: usize,
+}
+
+impl Iterator for Places<'_> {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        while self.found != 0 {
+            let bit = 15 - self.found.leading_zeros() as usize;
+            self.found ^= 1 << bit;
+            let place = self.places[(bit + self.oldest) % ROW];
+            // A position that has gone out of reach looks like a later one. What is compared there is what counts.
+            let distance = usize::from((self.at as u16).wrapping_sub(place));
+            if distance != 0 && distance <= self.at {
+                return Some(distance);
+            }
+        }
+        None
+    }
+}
+
+/// Which of the tags are equal to `tag`, the first in the lowest bit.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn equal(tags: &[u8; ROW], tag: u8) -> u16 {
+    use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
+    // SAFETY: 16 bytes are readable at `tags`; SSE2 is part of x86-64.
+    unsafe {
+        let tags = _mm_loadu_si128(tags.as_ptr().cast());
+        _mm_movemask_epi8(_mm_cmpeq_epi8(tags, _mm_set1_epi8(tag as i8))) as u16
+    }
+}
+
+/// Which of the tags are equal to `tag`, the first in the lowest bit.
+#[cfg(not(target_arch = "x86_64"))]
+fn equal(tags: &[u8; ROW], tag: u8) -> u16 {
+    equal_scalar(tags, tag)
+}
+
+#[cfg(any(test, not(target_arch = "x86_64")))]
+fn equal_scalar(tags: &[u8; ROW], tag: u8) -> u16 {
+    tags.iter().rev().fold(0, |bits, &other| bits << 1 | u16::from(other == tag))
+}
+
+/// A match: `bytes[start..end]` equals the bytes `distance` before, and so does every part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Interval {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) distance: usize,
+}
+
+impl Interval {
+    fn is_inside(self, other: Self) -> bool {
+        self.start >= other.start && self.end <= other.end
+    }
+}
+
+/// Looks for matches in one input.
+pub(super) struct Finder<'t, I, T> {
+    input: I,
+    table: &'t mut T,
+    /// The first position that is not entered yet.
+    next: usize,
+    /// The last position where a match may start.
+    pub(super) limit: usize,
+    /// Where matches must end at the latest.
+    end: usize,
+    /// How many places are compared.
+    depth: usize,
+    /// A match that goes on for so many bytes ends the search.
+    enough: usize,
+}
+
+impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
+    /// `table` is empty; what is before `start` is entered. `None` when there is no room for a match.
+    pub(super) fn new(input: I, start: usize, table: &'t mut T, depth: usize, enough: usize) -> Option<Self> {
+        let len = input.bytes().len();
+        let limit = len.checked_sub(MATCH_LIMIT).filter(|&limit| start <= limit)?;
+        let finder = Self { input, table, next: start, limit, end: len - LAST_LITERALS, depth, enough };
+        for at in 0..start {
+            let word = finder.word(at);
+            finder.table.enter(word, at);
+        }
+        Some(finder)
+    }
+
+    /// The four bytes at `at`, the first one lowest.
+    #[inline(always)]
+    fn word(&self, at: usize) -> u32 {
+        debug_assert!(at <= self.limit);
+        // SAFETY: at <= limit, which is 12 bytes before the end.
+        u32::from_le(unsafe { self.input.load4(at) })
+    }
+
+    /// Enters all positions before `to`, or some if they lie in a long match.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, to: usize) {
+        let to = to.min(self.limit + 1);
+        while self.next < to {
+            let word = self.word(self.next);
+            self.table.enter(word, self.next);
+            self.next += if to - self.next > SPARSE_FROM { SPARSE_STEP } else { 1 };
+        }
+    }
+
+    /// Looks for matches that contain the four bytes at `at`, and may begin anywhere from `low` on. Appends to `found`
+    /// those that reach further than all nearer ones, and those that begin at least `BACK` (1..=4) before them. Returns
+    /// the furthest end, or `None` if there is no match.
+    #[inline(always)]
+    pub(super) fn search<const BACK: usize>(
+        &mut self,
+        at: usize,
+        low: usize,
+        found: &mut Vec<Interval>,
+    ) -> Option<usize> {
+        debug_assert!(low <= at && at <= self.limit);
+        self.enter(at);
+        let input = self.input;
+        let word = self.word(at);
+        let first = found.len();
+        let (mut start, mut end) = (at, at + MIN_MATCH - 1);
+        for distance in self.table.distances(word, at).take(self.depth) {
+            let candidate = at - distance;
+            // Most candidates differ in the bytes that would make their match longer than the best so far.
+            // SAFETY: end < self.end and start <= at <= limit, so four bytes can be read from `end - 3` and from
+            // `start - BACK` (which is not before the first byte even `distance` earlier, as the conditions before it
+            // check). `end - 3` is not before `at`, and `distance` at most `at`.
+            let longer = unsafe {
+                input.load4(end - 3) == input.load4(end - 3 - distance)
+                    || (start >= low + BACK
+                        && start >= distance + BACK
+                        && input.load4(start - BACK) == input.load4(start - BACK - distance))
+            };
+            // SAFETY: candidate < at <= limit.
+            if longer && unsafe { input.load4(candidate) == input.load4(at) } {
+                // SAFETY: at + 4 <= limit + 4 <= self.end, and the candidate is before.
+                let len = MIN_MATCH + unsafe { common(input, candidate + MIN_MATCH, at + MIN_MATCH, self.end) };
+                // SAFETY: no more than the candidate has before it, which is before `at`.
+                let before = unsafe { common_before(input, candidate, at, candidate.min(at - low)) };
+                let interval = Interval { start: at - before, end: at + len, distance };
+                if interval.end > end || interval.start < start {
+                    while found.len() > first && found[found.len() - 1].is_inside(interval) {
+                        found.pop();
+                    }
+                    found.push(interval);
+                    (start, end) = (start.min(interval.start), end.max(interval.end));
+                    if len >= self.enough || end == self.end {
+                        break;
+                    }
+                }
+            }
+        }
+        (found.len() > first).then_some(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codecs::testing::Random;
+
+    #[test]
+    fn equal_tags() {
+        let mut random = Random(5);
+        for _ in 0..1000 {
+            let tags = [(); ROW].map(|()| random.below(4) as u8);
+            let tag = random.below(4) as u8;
+            assert_eq!(equal(&tags, tag), equal_scalar(&tags, tag), "{tags:?} {tag}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The LZ4 block encoder of the codec `lz4hc` at its lowest levels: one greedy pass with two tables, one of where seven
+//! bytes were last seen and one for four. The long table finds the matches worth having, the short one the rest.
+
+use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MAX_DISTANCE, MIN_MATCH, Writer};
+use crate::codecs::input::{Input, common, common_before};
+
+/// Logarithm of the entries of a table.
+const TABLE_LOG: u32 = 14;
+
+/// After this many positions without a match the steps get longer by one (logarithm).
+const SKIP_LOG: u32 = 9;
+
+/// Where bytes were last seen: positions plus 1.
+#[derive(Clone)]
+pub(super) struct Tables {
+    long: Box<[u32; 1 << TABLE_LOG]>,
+    short: Box<[u32; 1 << TABLE_LOG]>,
+    log: u32,
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        Self { long: Box::new([0; _]), short: Box::new([0; _]), log: TABLE_LOG }
+    }
+}
+
+impl Tables {
+    /// Forgets everything and prepares for an input of `len` bytes.
+    pub(super) fn begin(&mut self, len: usize) {
+        self.log = (len.max(1).ilog2() + 1).clamp(8, TABLE_LOG);
+        self.long[..1 << self.log].fill(0);
+        self.short[..1 << self.log].fill(0);
+    }
+
+    /// Enters the positions of `input` before `end` that have eight bytes.
+    pub(super) fn enter<'a>(&mut self, input: impl Input<'a>, end: usize) {
+        for at in 0..end.min(input.bytes().len().saturating_sub(7)) {
+            // SAFETY: at + 8 <= length.
+            let word = u64::from_le(unsafe { input.load8(at) });
+            self.exchange_long(word, at);
+            self.exchange_short(word, at);
+        }
+    }
+
+    /// The position where the first seven bytes of `word` were last entered, plus 1, and `at` entered instead.
+    #[inline(always)]
+    fn exchange_long(&mut self, word: u64, at: usize) -> usize {
+        let slot = (word << 8).wrapping_mul(0xCF1B_BCDC_B7A5_6463) >> (64 - self.log);
+        std::mem::replace(&mut self.long[slot as usize & ((1 << TABLE_LOG) - 1)], at as u32 + 1) as usize
+    }
+
+    /// The same for the first four.
+    #[inline(always)]
+    fn exchange_short(&mut self, word: u64, at: usize) -> usize {
+        let slot = (word as u32).wrapping_mul(2_654_435_761) >> (32 - self.log);
+        std::mem::replace(&mut self.short[slot as usize & ((1 << TABLE_LOG) - 1)], at as u32 + 1) as usize
+    }
+}
+
+/// Compresses `input` from `start` on into `dst`, or returns `None` when the result does not fit. What is before
+/// `start` is the dictionary, and in the tables already.
+pub(super) fn compress<'a>(input: impl Input<'a>, start: usize, tables: &mut Tables, dst: &mut [u8]) -> Option<usize> {
+    let bytes = input.bytes();
+    let mut out = Writer::new(dst);
+    let mut anchor = start;
+    let Some(limit) = bytes.len().checked_sub(MATCH_LIMIT).filter(|&limit| start <= limit) else {
+        return out.last(&bytes[start..]);
+    };
+    let end = bytes.len() - LAST_LITERALS;
+    // SAFETY: positions that are looked at or entered are at most `limit`, which is 12 bytes before the end.
+    let load = |at: usize| u64::from_le(unsafe { input.load8(at) });
+    // The length of the match with the position that is entered as `candidate`; 0 if there is none.
+    let matched = |candidate: usize, at: usize| {
+        if candidate == 0 || at + 1 - candidate > MAX_DISTANCE {
+            return 0;
+        }
+        // SAFETY: `at` is at most `limit`, and at + 4 thus before `end`; the candidate is before `at`.
+        unsafe {
+            if input.load4(candidate - 1) != input.load4(at) {
+                return 0;
+            }
+            MIN_MATCH + common(input, candidate - 1 + MIN_MATCH, at + MIN_MATCH, end)
+        }
+    };
+    let mut at = start;
+    while at <= limit {
+        let word = load(at);
+        let (long, short) = (tables.exchange_long(word, at), tables.exchange_short(word, at));
+        let mut len = matched(long, at);
+        let mut candidate = long;
+        if len < MIN_MATCH {
+            len = matched(short, at);
+            candidate = short;
+            if len < MIN_MATCH {
+                at += 1 + ((at - anchor) >> SKIP_LOG);
+                continue;
+            }
+            // A short match may hide a long one at the next position.
+            if at < limit {
+                let next = tables.exchange_long(load(at + 1), at + 1);
+                let next_len = matched(next, at + 1);
+                if next_len > len {
+                    (at, len, candidate) = (at + 1, next_len, next);
+                }
+            }
+        }
+        let mut candidate = candidate - 1;
+        // SAFETY: no more than the candidate has before it, which is before `at`.
+        let before = unsafe { common_before(input, candidate, at, candidate.min(at - anchor)) };
+        (at, candidate, len) = (at - before, candidate - before, len + before);
+        out.sequence(bytes, anchor, at, at - candidate, len)?;
+        let next = at + len;
+        // A few positions inside the match: its second ones, and the last, from where the next match may go on.
+        for inside in [at + 1, at + 2, next - 5, next - 3, next - 2, next - 1] {
+            if inside > at && inside <= limit {
+                let word = load(inside);
+                tables.exchange_long(word, inside);
+                if inside + 3 >= next {
+                    tables.exchange_short(word, inside);
+                }
+            }
+        }
+        at = next;
+        anchor = next;
+    }
+    out.last(&bytes[anchor..])
+}
