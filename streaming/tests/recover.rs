@@ -285,6 +285,29 @@ fn noise_is_refused_without_panic() {
     }
 }
 
+#[test]
+fn killed_while_compacting() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("frame");
+    let data = pattern(3 << 20);
+    fs::write(&path, frame(&data, options().chunk_size(16 << 10))).unwrap();
+    let mut random = Random::new(5);
+    for _ in 0..6 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["writer_to_be_killed", "--exact"])
+            .env("OXIBLOSC_TEST_WRITE_TO", &path)
+            .env("OXIBLOSC_TEST_KIND", "compact")
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(20 + random.below(100)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let reader = blocking::FrameReader::open(&path).unwrap();
+        assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), &data[..]);
+    }
+}
+
 /// The pattern that the writer below writes.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len as u64).map(|i| ((i / 3) ^ (i >> 9)) as u8).collect()
@@ -304,6 +327,9 @@ fn writer_to_be_killed() {
             writer.write_all(&data).unwrap();
             writer.finish().unwrap();
         }
+        Ok("compact") => loop {
+            oxiblosc_streaming::edit::compact(path).unwrap();
+        },
         Ok("append") => {
             let mut editor = blocking::FrameEditor::open(path).unwrap();
             let from = editor.nbytes() as usize;

@@ -7,6 +7,7 @@ mod arrays;
 mod blosc1;
 mod case;
 mod chunk_lengths;
+mod commits;
 mod environment;
 mod frame_edits;
 mod frame_lengths;
