@@ -20,7 +20,7 @@ pub(crate) struct Output<'a, T> {
 
 impl<'a, T: Target> Output<'a, T> {
     pub(crate) fn new(params: &FrameParams, registry: &Registry, target: &'a mut T) -> Result<Self, EditError> {
-        let machine = Machine::new(params, registry, target.is_sparse())?;
+        let machine = Machine::new(params, registry, target)?;
         let head = machine.head();
         Ok(Self { machine, target, head })
     }

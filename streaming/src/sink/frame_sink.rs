@@ -9,7 +9,6 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use oxiblosc_core::Registry;
-use oxiblosc_core::frame::{Layout, SpecialPlacement};
 use oxiblosc_core::nd::ArrayMeta;
 
 use super::encoding::{InFlight, Workshop};
@@ -122,16 +121,7 @@ impl<T> FrameSink<T> {
         T: Target,
     {
         let chunk_size = options.resolved_chunk_size()?;
-        let mut params = options.frame_params(chunk_size)?;
-        // Who looks at the frame before it has an index must find every chunk where it belongs. (Layouts of the past have
-        // no place for the promise.)
-        if target.is_open_ended() && params.layout == Layout::Current {
-            if target.is_sparse() {
-                params.special = SpecialPlacement::Stored;
-            } else {
-                params.sequential = true;
-            }
-        }
+        let params = options.frame_params(chunk_size)?;
         let registry = match options.registry {
             Some(registry) => registry,
             None => Registry::linked()?.clone(),
@@ -140,7 +130,7 @@ impl<T> FrameSink<T> {
         let chunks = options.chunks_in_flight.unwrap_or(2 * pool.threads() + 1).max(1);
         let limits = FlightLimits { chunks, bytes: options.bytes_in_flight, chunk_size };
 
-        let mut writer = Machine::new(&params, &registry, target.is_sparse())?;
+        let mut writer = Machine::new(&params, &registry, &target)?;
         for (name, content) in &options.vlmetalayers {
             writer.set_vlmetalayer(name, content)?;
         }

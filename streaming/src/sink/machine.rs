@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use oxiblosc_core::Registry;
 use oxiblosc_core::frame::{
-    ChunkWrite, FrameParams, FrameWriteError, FrameWriter, Metalayers, Placement, SparseWriter, Target as Place,
+    ChunkWrite, FrameParams, FrameWriteError, FrameWriter, Layout, Metalayers, Placement, SparseWriter,
+    SpecialPlacement, Target as Place,
 };
 
 use super::Summary;
-use crate::target::Part;
+use crate::target::{Part, Target};
 
 /// Says what to emit for each chunk, whatever the kind of the frame.
 pub(crate) enum Machine {
@@ -22,11 +23,26 @@ pub(crate) enum Machine {
 }
 
 impl Machine {
-    pub(crate) fn new(params: &FrameParams, registry: &Registry, sparse: bool) -> Result<Self, FrameWriteError> {
-        Ok(match sparse {
-            false => Self::Contiguous(FrameWriter::new(params, registry)?),
+    /// A frame as `params` say, of the kind that `target` takes.
+    pub(crate) fn new(
+        params: &FrameParams,
+        registry: &Registry,
+        target: &(impl Target + ?Sized),
+    ) -> Result<Self, FrameWriteError> {
+        let mut params = params.clone();
+        // Who looks at the frame before it has an index must find every chunk where it belongs. (Layouts of the past have
+        // no place for the promise.)
+        if target.is_open_ended() && params.layout == Layout::Current {
+            if target.is_sparse() {
+                params.special = SpecialPlacement::Stored;
+            } else {
+                params.sequential = true;
+            }
+        }
+        Ok(match target.is_sparse() {
+            false => Self::Contiguous(FrameWriter::new(&params, registry)?),
             true => {
-                let writer = SparseWriter::new(params, registry)?;
+                let writer = SparseWriter::new(&params, registry)?;
                 Self::Sparse { writer, index_len: 0, chunk_bytes: 0 }
             }
         })
