@@ -24,7 +24,7 @@ pub(crate) fn run(args: &AppendArgs, registry: &Registry) -> Result<(), CliError
     let (path, _) = editable(&args.frame, "append to", registry)?;
     let editor = EditOptions::new().registry(registry).pool(&args.run.pool()).open(path);
     let editor = editor.map_err(CliError::data(args.frame.name()))?;
-    let mut input = Plain::open(&args.input, false, args.run.quiet)?;
+    let mut input = Plain::open(&args.input, false, &args.decoding, args.run.quiet)?;
     let array = ArrayMeta::find(editor.metalayers()).is_some();
     let done = if array { rows(args, editor, &mut input) } else { items(args, editor, &mut input) };
     input.bar.finish_and_clear();

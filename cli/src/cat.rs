@@ -1,6 +1,6 @@
 //! `oxiblosc cat`.
 
-use std::io::{self, IsTerminal, SeekFrom, Write};
+use std::io::{self, IsTerminal, SeekFrom};
 use std::ops::Range;
 
 use futures::io::{AsyncBufReadExt, AsyncSeekExt};
@@ -17,27 +17,30 @@ use crate::detect::Kind;
 use crate::error::CliError;
 use crate::flat::boxes;
 use crate::input::{Input, Reader, Watched};
+use crate::out::Out;
 use crate::progress;
 
 pub(crate) fn run(args: &CatArgs, registry: &Registry) -> Result<(), CliError> {
     let mut input = Input::open(&args.input)?;
     let pool = args.run.pool();
+    let mut out = Out::new(args.encode);
     if input.kind == Kind::Chunk {
-        return chunk(args, &input, &pool, registry);
+        chunk(args, &input, &pool, registry, &mut out)?;
+        return out.finish();
     }
     // Decoded bytes on a terminal are confusing enough without a bar among them.
     let bar = progress::bar(None, args.run.quiet || io::stdout().is_terminal());
     input.watch(&bar);
     let reader = input.frame(args.reading.options(&pool, registry, ChecksumPolicy::Ignore))?;
     let done = match ArrayMeta::find(reader.metalayers()) {
-        Some(_) => array(args, &input, reader),
-        None => frame(args, &input, reader),
+        Some(_) => array(args, &input, reader, &mut out),
+        None => frame(args, &input, reader, &mut out),
     };
     bar.finish_and_clear();
-    done.and_then(|()| flush())
+    done.and_then(|()| out.finish())
 }
 
-fn frame(args: &CatArgs, input: &Input, reader: Reader) -> Result<(), CliError> {
+fn frame(args: &CatArgs, input: &Input, reader: Reader, out: &mut Out) -> Result<(), CliError> {
     not_an_array(args, input)?;
     let typesize = reader.typesize() as u64;
     let bytes = match args.items {
@@ -59,25 +62,25 @@ fn frame(args: &CatArgs, input: &Input, reader: Reader) -> Result<(), CliError> 
         }
         // Lossless: no more than the buffer holds.
         let len = left.min(decoded.len() as u64) as usize;
-        write(&decoded[..len])?;
+        out.write(&decoded[..len])?;
         stream.consume_unpin(len);
         left -= len as u64;
     }
     Ok(())
 }
 
-fn array(args: &CatArgs, input: &Input, reader: Reader) -> Result<(), CliError> {
+fn array(args: &CatArgs, input: &Input, reader: Reader, out: &mut Out) -> Result<(), CliError> {
     let array = NdArray::new(reader).map_err(|e| input.failed(e))?;
     if let Some(items) = args.items {
         // Fits: the metalayer holds lengths whose product has been checked.
         let items = items.resolve(array.shape().iter().product());
-        return boxes(array.shape(), items).iter().try_for_each(|part| selection(&array, part, input));
+        return boxes(array.shape(), items).iter().try_for_each(|part| selection(&array, part, input, out));
     }
-    selection(&array, args.slice.as_ref().unwrap_or(&Selection::all()), input)
+    selection(&array, args.slice.as_ref().unwrap_or(&Selection::all()), input, out)
 }
 
 /// Writes what is selected, fetched and decoded a few bands of chunks ahead.
-fn selection(array: &NdArray<Watched>, selection: &Selection, input: &Input) -> Result<(), CliError> {
+fn selection(array: &NdArray<Watched>, selection: &Selection, input: &Input, out: &mut Out) -> Result<(), CliError> {
     let failed = |error| match error {
         // An index that the array does not have, or more axes than it has.
         ArrayError::Nd(error @ (NdError::OutOfBounds { .. } | NdError::Rank { .. } | NdError::ZeroStep { .. })) => {
@@ -87,12 +90,12 @@ fn selection(array: &NdArray<Watched>, selection: &Selection, input: &Input) -> 
     };
     let mut pieces = array.stream(selection).map_err(failed)?;
     while let Some(piece) = block_on(pieces.next()) {
-        write(&piece.map_err(failed)?)?;
+        out.write(&piece.map_err(failed)?)?;
     }
     Ok(())
 }
 
-fn chunk(args: &CatArgs, input: &Input, pool: &Pool, registry: &Registry) -> Result<(), CliError> {
+fn chunk(args: &CatArgs, input: &Input, pool: &Pool, registry: &Registry, out: &mut Out) -> Result<(), CliError> {
     not_an_array(args, input)?;
     let (header, data) = read_chunk(input, &args.reading, pool, registry)?;
     let typesize = u64::from(header.typesize);
@@ -101,8 +104,7 @@ fn chunk(args: &CatArgs, input: &Input, pool: &Pool, registry: &Registry) -> Res
         None => 0..data.len() as u64,
     };
     // Lossless: positions in `data`.
-    write(&data[bytes.start as usize..bytes.end as usize])?;
-    flush()
+    out.write(&data[bytes.start as usize..bytes.end as usize])
 }
 
 fn not_an_array(args: &CatArgs, input: &Input) -> Result<(), CliError> {
@@ -142,12 +144,4 @@ pub(crate) fn decode_chunk(
 
 fn bytes_of(items: Range<u64>, item_size: u64) -> Range<u64> {
     items.start * item_size..items.end * item_size
-}
-
-fn write(bytes: &[u8]) -> Result<(), CliError> {
-    io::stdout().lock().write_all(bytes).map_err(CliError::stdout)
-}
-
-fn flush() -> Result<(), CliError> {
-    io::stdout().lock().flush().map_err(CliError::stdout)
 }

@@ -14,7 +14,7 @@ pub(crate) fn run(args: &CompressArgs, registry: &Registry) -> Result<(), CliErr
     args.result.check()?;
     let base = EncodeParams { codec: CodecId::ZSTD, ..EncodeParams::default() };
     let params = args.encoding.params(base, registry)?;
-    let mut input = Plain::open(&args.input, args.raw, args.run.quiet)?;
+    let mut input = Plain::open(&args.input, args.raw, &args.decoding, args.run.quiet)?;
     let written = write(args, params, &mut input, registry);
     input.bar.finish_and_clear();
     written?.tell(&input.name, &args.output.output_name(), args.run.quiet);

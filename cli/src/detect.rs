@@ -1,10 +1,11 @@
 //! What kind of file the bytes are.
 
 use oxiblosc::core::chunk::{ChunkError, ChunkHeader};
+use oxiblosc::core::frame::Head;
 use thiserror::Error;
 
-/// Bytes from the start of a file that [`Kind::of`] wants to see; fewer when the file is shorter.
-pub(crate) const HEAD_LEN: u64 = 64;
+/// Bytes from the start of a file that tell what it is; fewer when the file is shorter.
+pub(crate) const HEAD_LEN: u64 = Head::FIXED_LEN as u64;
 
 /// What kind of file the bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

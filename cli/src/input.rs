@@ -10,8 +10,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use indicatif::ProgressBar;
+use oxiblosc::core::Limits;
 use oxiblosc::core::chunk::ChunkHeader;
-use oxiblosc::core::frame::FrameError;
+use oxiblosc::core::frame::{FrameError, FrameHeader, FrameType, Head};
 use oxiblosc::streaming::source::{FileSource, RangeSource};
 use oxiblosc::streaming::{FrameReader, IoMode, ReadError, ReadOptions, block_on};
 use tempfile::SpooledTempFile;
@@ -60,8 +61,24 @@ impl Input {
             ReadError::Frame(FrameError::FrameType { found: 1, expected: 0 }) => {
                 CliError::data(&self.name)("this is the index of a sparse frame: give the directory that it is in")
             }
+            _ if self.unfinished().is_some() => CliError::data(&self.name)(
+                "this is an open-ended frame, without totals in its header: `oxiblosc seal` writes them, or `oxiblosc \
+                 recover` makes a copy that has them",
+            ),
             error => self.failed(error),
         })
+    }
+
+    /// The head of the frame, if it is an open-ended one: without totals.
+    pub(crate) fn unfinished(&self) -> Option<Head> {
+        let header = FrameHeader::parse_unfinished(&self.head).ok()?;
+        let len = u64::from(header.header_len);
+        if header.frame_len > 0 || header.frame_type != FrameType::Contiguous || len > self.len {
+            return None;
+        }
+        let limits = Limits::default();
+        let bytes = block_on(self.source.read_range(0..len.min(limits.header_bytes as u64))).ok()?;
+        Head::parse(&bytes, &limits).ok().filter(Head::is_unfinished)
     }
 
     /// All bytes of a chunk, or as many of them as there are; nothing of what may follow it.
@@ -88,7 +105,7 @@ impl Input {
 }
 
 /// The one place that knows what inputs there are.
-fn open(source: &Source) -> io::Result<Arc<dyn RangeSource>> {
+pub(crate) fn open(source: &Source) -> io::Result<Arc<dyn RangeSource>> {
     match source {
         Source::Standard => spool(io::stdin().lock()),
         Source::Path(path) => open_path(path),

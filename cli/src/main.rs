@@ -13,11 +13,13 @@ mod flat;
 mod info;
 mod input;
 mod npy;
+mod out;
 mod output;
 mod plain;
 mod plugins;
 mod progress;
 mod recompress;
+mod recover;
 mod select;
 mod tune;
 mod units;
@@ -56,6 +58,8 @@ fn run(command: &Command) -> Result<(), CliError> {
         Command::Append(args) => append::run(args, registry),
         Command::Recompress(args) => recompress::run(args, registry),
         Command::Compact(args) => compact::run(args, registry),
+        Command::Recover(args) => recover::run(args),
+        Command::Seal(args) => recover::seal(args),
         Command::Plugins(args) => plugins::run(args, registry),
         Command::Tune(args) => tune::run(args, registry),
     }

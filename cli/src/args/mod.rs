@@ -1,6 +1,7 @@
 //! The command line.
 
 mod array;
+mod decoding;
 mod encoding;
 mod items;
 mod layer;
@@ -14,8 +15,10 @@ use oxiblosc::core::Registry;
 use oxiblosc::core::filter::BitshuffleRule;
 use oxiblosc::core::nd::Selection;
 use oxiblosc::streaming::{ChecksumPolicy, Pool, ReadOptions};
+use oxiblosc::transport::Encoding;
 
 pub(crate) use array::{Rows, Shape};
+pub(crate) use decoding::DecodingArgs;
 pub(crate) use encoding::EncodingArgs;
 pub(crate) use items::ItemRange;
 pub(crate) use output::{Format, Layout, OutputArgs, Vouchers};
@@ -46,6 +49,10 @@ pub(crate) enum Command {
     Recompress(RecompressArgs),
     /// Rewrite a frame without the holes that appending and editing have left
     Compact(CompactArgs),
+    /// Copy what is left of a frame that was cut short, damaged, or whose writer was killed
+    Recover(RecoverArgs),
+    /// Make an open-ended frame a plain one, in place: write the totals into its header
+    Seal(SealArgs),
     /// List the filters and codecs that this program knows
     Plugins(PluginsArgs),
     /// Try codecs, filters and levels on a sample of the data, and recommend some
@@ -62,9 +69,11 @@ pub(crate) struct CompressArgs {
     pub(crate) encoding: EncodingArgs,
     #[command(flatten)]
     pub(crate) result: OutputArgs,
-    /// Compress a .npy file as the bytes it consists of
+    /// Take the bytes as they are: decode nothing, and make no array of a .npy file
     #[arg(long)]
     pub(crate) raw: bool,
+    #[command(flatten)]
+    pub(crate) decoding: DecodingArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }
@@ -95,6 +104,9 @@ pub(crate) struct CatArgs {
     /// Part of an array, as NumPy writes it: 3, 2:10, ::-1, [4,1,1] and `...`, with commas between the axes
     #[arg(long, value_name = "A:B:S,C:D,..", allow_hyphen_values = true, conflicts_with = "items")]
     pub(crate) slice: Option<Selection>,
+    /// Compress what is written as a stream: gzip, zstd, brotli or lz4
+    #[arg(long, value_name = "ENCODING")]
+    pub(crate) encode: Option<Encoding>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
     #[command(flatten)]
@@ -125,6 +137,8 @@ pub(crate) struct AppendArgs {
     /// Items to append, or rows along the first axis of an array: a file, .npy or plain bytes, or `-` for standard input
     pub(crate) input: Source,
     #[command(flatten)]
+    pub(crate) decoding: DecodingArgs,
+    #[command(flatten)]
     pub(crate) run: RunArgs,
 }
 
@@ -133,6 +147,26 @@ pub(crate) struct CompactArgs {
     /// Frame to rewrite, a file or the directory of a sparse frame; it is replaced in one step
     pub(crate) frame: Source,
     /// Say nothing
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecoverArgs {
+    /// Frame to save, a file or the directory of a sparse frame, or `-` for standard input
+    pub(crate) input: Source,
+    /// File or directory to write, or `-` for standard output
+    pub(crate) output: Source,
+    /// Do not say what was saved and what was lost
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SealArgs {
+    /// Open-ended frame, a file
+    pub(crate) frame: Source,
+    /// Do not say what was there
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -154,6 +188,8 @@ pub(crate) struct TuneArgs {
     /// Also draw ratio against speed into this SVG file
     #[arg(long, value_name = "OUT.svg")]
     pub(crate) plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) decoding: DecodingArgs,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -11,7 +11,8 @@ use crate::error::CliError;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Result")]
 pub(crate) struct OutputArgs {
-    /// Whether a frame is one file, or a directory with a file for each chunk
+    /// Whether a frame is one file, a directory with a file for each chunk, or a file that can be read, and saved, while it
+    /// is written
     #[arg(long, value_enum, value_name = "LAYOUT", default_value_t = Layout::Contiguous)]
     pub(crate) layout: Layout,
     /// What kind of file to write
@@ -51,6 +52,9 @@ pub(crate) enum Layout {
     Contiguous,
     /// A directory with one file for each chunk
     Sparse,
+    /// One file that has its name from the start; if it is not finished, `recover` and `seal` find every chunk that is
+    /// there. In standard output the header remains without totals: `seal` the file that it ends in
+    Open,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -109,8 +113,8 @@ impl OutputArgs {
         if self.format != Format::Frame && self.vouchers(Vouchers::default()) != Vouchers::default() {
             return refuse("--checksum and --fingerprint: only frames of today can have them, leave out --format");
         }
-        if self.format != Format::Frame && self.layout == Layout::Sparse {
-            return refuse("--layout sparse: only frames of today can be sparse, leave out --format");
+        if self.format != Format::Frame && self.layout != Layout::Contiguous {
+            return refuse("--layout: only frames of today can be sparse or open-ended, leave out --format");
         }
         if self.format != Format::Frame && self.shapes_an_array() {
             return refuse("--dtype, --shape, --chunks and --blocks: an array is a frame of today, leave out --format");

@@ -2,7 +2,7 @@
 
 use oxiblosc::core::Registry;
 use oxiblosc::core::chunk::{ChunkDecoder, ChunkHeader, SpecialKind};
-use oxiblosc::core::frame::{BitshuffleAge, Checksums, ChunkEntry, Frame, FrameType, Layout, MetaValue};
+use oxiblosc::core::frame::{BitshuffleAge, Checksums, ChunkEntry, Frame, FrameType, Layout, MetaValue, Metalayers};
 use oxiblosc::core::id::FilterId;
 use oxiblosc::core::nd::{ArrayMeta, item_size};
 
@@ -51,17 +51,17 @@ pub(super) async fn info(reader: &Reader, registry: &Registry) -> Info {
             FrameType::Contiguous => "contiguous",
         }),
         version: header.version,
-        nbytes: array.as_ref().and_then(|array| array_bytes(array, frame)).unwrap_or(header.nbytes),
-        cbytes: header.cbytes,
+        nbytes: array.as_ref().and_then(|array| array_bytes(array, frame)).or(Some(header.nbytes)),
+        cbytes: Some(header.cbytes),
         typesize: header.typesize.into(),
         chunksize: header.chunk_size.fixed().map(|size| size as u64),
         blocksize,
-        nchunks: reader.nchunks(),
+        nchunks: Some(reader.nchunks()),
         codec: Named::codec(header.codec, header.codec_meta, registry),
         level: Some(header.level),
         filters: Named::filters(slots, registry),
         dict: header.use_dict || first.as_ref().is_some_and(ChunkHeader::has_dict),
-        meta: metalayers(reader),
+        meta: metalayers(reader.metalayers()),
         vlmeta: vlmetalayers(reader).await,
         usermeta: user_metadata(frame, registry),
         fingerprint: Some(frame.fingerprint()).filter(|fingerprint| fingerprint.kind > 0),
@@ -123,9 +123,8 @@ fn specials(frame: &Frame) -> Option<String> {
     (!found.is_empty()).then(|| format!("chunks that are in the index alone: {}", found.join(", ")))
 }
 
-fn metalayers(reader: &Reader) -> Layers {
-    let layers = reader.metalayers().iter();
-    layers.map(|(name, content)| (name.into_owned(), Ok(MetaValue::read(content)))).collect()
+pub(super) fn metalayers(layers: &Metalayers) -> Layers {
+    layers.iter().map(|(name, content)| (name.into_owned(), Ok(MetaValue::read(content)))).collect()
 }
 
 async fn vlmetalayers(reader: &Reader) -> Layers {

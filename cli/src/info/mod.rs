@@ -3,6 +3,7 @@
 mod chunk;
 mod frame;
 mod show;
+mod unfinished;
 
 use std::io::{self, Write};
 
@@ -20,11 +21,14 @@ use crate::input::Input;
 pub(crate) fn run(args: &InfoArgs, registry: &Registry) -> Result<(), CliError> {
     let input = Input::open(&args.input)?;
     let info = match input.kind {
-        Kind::Frame => {
-            // Nothing is decoded but the index and the metalayers; that needs no threads.
-            let reader = input.frame(ReadOptions::new().pool(&Pool::inline()).registry(registry))?;
-            block_on(frame::info(&reader, registry))
-        }
+        Kind::Frame => match input.unfinished() {
+            Some(head) => unfinished::info(&head, registry),
+            None => {
+                // Nothing is decoded but the index and the metalayers; that needs no threads.
+                let reader = input.frame(ReadOptions::new().pool(&Pool::inline()).registry(registry))?;
+                block_on(frame::info(&reader, registry))
+            }
+        },
         Kind::Chunk => chunk::info(&input.chunk()?, registry).map_err(|e| input.failed(e))?,
     };
     let mut out = io::stdout().lock();
@@ -39,13 +43,13 @@ struct Info {
     /// Whether a frame is one file or a directory.
     layout: Option<&'static str>,
     version: u8,
-    /// Decoded bytes; of an array, those of its items.
-    nbytes: u64,
-    cbytes: u64,
+    /// Decoded bytes; of an array, those of its items. Not known of an open-ended frame, as the next ones.
+    nbytes: Option<u64>,
+    cbytes: Option<u64>,
     typesize: u64,
     chunksize: Option<u64>,
     blocksize: Option<u64>,
-    nchunks: u64,
+    nchunks: Option<u64>,
     codec: Named,
     level: Option<u8>,
     filters: Vec<Named>,
@@ -58,6 +62,7 @@ struct Info {
     fingerprint: Option<Fingerprint>,
     /// What the checksums of the chunks are worth.
     checksums: ChecksumState,
+    /// Whether the header has its totals.
     sealed: bool,
     /// Shapes and dtype of an n-dimensional array.
     array: Option<ArrayMeta>,

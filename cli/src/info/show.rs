@@ -14,7 +14,7 @@ const MOST_SHOWN: usize = 400;
 
 impl Info {
     fn ratio(&self) -> Option<f64> {
-        ratio(self.nbytes, self.cbytes)
+        ratio(self.nbytes?, self.cbytes?)
     }
 
     pub(super) fn to_json(&self) -> Value {
@@ -114,19 +114,23 @@ impl fmt::Display for Info {
             line("blockshape", format!("{:?}", geometry.block_shape))?;
             line("dtype", dtype.as_deref().map_or_else(|| "not recorded".into(), plain))?;
         }
-        line("nbytes", size(self.nbytes))?;
-        line("cbytes", size(self.cbytes))?;
+        if let (Some(nbytes), Some(cbytes)) = (self.nbytes, self.cbytes) {
+            line("nbytes", size(nbytes))?;
+            line("cbytes", size(cbytes))?;
+        }
         if let Some(ratio) = self.ratio() {
             line("ratio", format!("{ratio:.2}"))?;
         }
         // The first chunk of a frame settles its chunk size.
-        let unknown = if self.nchunks == 0 { "not settled yet" } else { "variable" };
+        let unknown = if self.nchunks == Some(0) { "not settled yet" } else { "variable" };
         line("typesize", self.typesize.to_string())?;
         line("chunksize", self.chunksize.map_or_else(|| unknown.into(), size))?;
         if let Some(blocksize) = self.blocksize {
             line("blocksize", size(blocksize))?;
         }
-        line("nchunks", self.nchunks.to_string())?;
+        if let Some(nchunks) = self.nchunks {
+            line("nchunks", nchunks.to_string())?;
+        }
         if let Some(form) = &self.chunk {
             line("body", format!("{}{}", form.body, if form.split { ", split" } else { "" }))?;
         }
@@ -151,6 +155,9 @@ impl fmt::Display for Info {
         }
         if let Some(state) = checksums(&self.checksums) {
             line("checksums", state.into())?;
+        }
+        if !self.sealed {
+            line("sealed", "no".into())?;
         }
         self.notes.iter().try_for_each(|note| line("note", plain(note)))
     }

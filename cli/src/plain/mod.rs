@@ -1,5 +1,6 @@
 //! Input that is to be compressed.
 
+mod decoded;
 mod fortran;
 
 use std::fs::File;
@@ -10,10 +11,11 @@ use bytes::Bytes;
 use indicatif::ProgressBar;
 use tempfile::SpooledTempFile;
 
-use crate::args::Source;
+use crate::args::{DecodingArgs, Source};
 use crate::error::CliError;
 use crate::npy::{self, NpyHeader};
 use crate::progress::{self, Counted};
+use decoded::Decoded;
 use fortran::Transposed;
 
 /// Bytes of an array in Fortran order that are kept in memory when the input is a stream; what is longer goes to a
@@ -22,6 +24,14 @@ const SPOOL_MEMORY: usize = 16 << 20;
 
 /// Memory that is taken before it is known whether there are as many bytes.
 const MOST_RESERVED: u64 = 16 << 20;
+
+/// The first bytes of a reader, enough to know a .npy file or a compressed stream by, and a reader that has them still.
+fn peek(mut reader: Box<dyn Read>) -> io::Result<(Vec<u8>, Box<dyn Read>)> {
+    let mut head = Vec::new();
+    reader.by_ref().take(npy::MAGIC.len() as u64).read_to_end(&mut head)?;
+    let reader = io::Cursor::new(head.clone()).chain(reader);
+    Ok((head, Box::new(reader)))
+}
 
 /// Uncompressed input: the bytes of a file or stream, or the items of a .npy file in C order.
 pub(crate) struct Plain {
@@ -38,10 +48,11 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// Opens a file or standard input. Unless it is to be taken `raw`, a .npy file is known by its first bytes.
-    pub(crate) fn open(source: &Source, raw: bool, quiet: bool) -> Result<Self, CliError> {
+    /// Opens a file or standard input, and decodes it if it is compressed as a stream. Unless it is to be taken `raw`, a
+    /// .npy file is known by its first bytes.
+    pub(crate) fn open(source: &Source, raw: bool, decoding: &DecodingArgs, quiet: bool) -> Result<Self, CliError> {
         let name = source.name();
-        let (reader, file, bar): (Box<dyn Read>, _, _) = match source {
+        let (reader, mut file, bar): (Box<dyn Read>, _, _) = match source {
             Source::Standard => (Box::new(io::stdin().lock()), None, progress::bar(None, quiet)),
             Source::Path(path) => {
                 let file = File::open(path).map_err(CliError::io(&name))?;
@@ -54,11 +65,14 @@ impl Plain {
                 (Box::new(file), again, progress::bar(len, quiet))
             }
         };
-        let mut reader = Counted::new(BufReader::new(reader), bar.clone());
-        let mut head = Vec::new();
-        reader.by_ref().take(npy::MAGIC.len() as u64).read_to_end(&mut head).map_err(CliError::io(&name))?;
+        let reader = Box::new(Counted::new(BufReader::new(reader), bar.clone()));
+        let (mut head, mut reader) = peek(reader).map_err(CliError::io(&name))?;
+        if let Some(encoding) = decoding.encoding(raw, source, &head) {
+            (head, reader) = peek(Box::new(Decoded::new(reader, encoding))).map_err(CliError::io(&name))?;
+            // Its bytes are no longer those of the file.
+            file = None;
+        }
         let is_array = head == npy::MAGIC && !raw;
-        let reader: Box<dyn Read> = Box::new(io::Cursor::new(head).chain(reader));
         let mut plain = Self { name, reader, npy: None, array: None, taken: 0, bar };
         if is_array {
             let header = NpyHeader::read(&mut plain.reader).map_err(CliError::data(&plain.name))?;

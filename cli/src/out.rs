@@ -1,0 +1,41 @@
+//! Decoded bytes on their way to standard output.
+
+use std::io::{self, Stdout, Write};
+
+use futures::io::{AllowStdIo, AsyncWriteExt};
+use oxiblosc::streaming::block_on;
+use oxiblosc::transport::{Encoder, Encoding, encode};
+
+use crate::error::CliError;
+
+/// Standard output, or an encoder in front of it.
+pub(crate) enum Out {
+    Plain(Stdout),
+    Encoded(Box<Encoder<AllowStdIo<Stdout>>>),
+}
+
+impl Out {
+    pub(crate) fn new(encoding: Option<Encoding>) -> Self {
+        match encoding {
+            None => Self::Plain(io::stdout()),
+            Some(encoding) => Self::Encoded(Box::new(encode(AllowStdIo::new(io::stdout()), encoding))),
+        }
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), CliError> {
+        match self {
+            Self::Plain(stdout) => stdout.write_all(bytes),
+            Self::Encoded(encoder) => block_on(encoder.write_all(bytes)),
+        }
+        .map_err(CliError::stdout)
+    }
+
+    /// Writes what is left, and the end of the encoding: what has not been finished shows that something is missing.
+    pub(crate) fn finish(self) -> Result<(), CliError> {
+        match self {
+            Self::Plain(mut stdout) => stdout.flush(),
+            Self::Encoded(mut encoder) => block_on(encoder.close()),
+        }
+        .map_err(CliError::stdout)
+    }
+}

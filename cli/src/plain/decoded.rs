@@ -1,0 +1,28 @@
+//! Input in gzip, Zstandard, Brotli or LZ4.
+
+use std::io::{self, Read};
+
+use futures::io::{AllowStdIo, AsyncReadExt};
+use oxiblosc::streaming::block_on;
+use oxiblosc::transport::{Decoder, Encoding, decode_as};
+
+/// A reader of what another one has in an encoding.
+pub(super) struct Decoded<R> {
+    decoder: Decoder<AllowStdIo<R>>,
+    encoding: Encoding,
+}
+
+impl<R: Read> Decoded<R> {
+    pub(super) fn new(reader: R, encoding: Encoding) -> Self {
+        Self { decoder: decode_as(AllowStdIo::new(reader), Some(encoding)), encoding }
+    }
+}
+
+impl<R: Read> Read for Decoded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        block_on(self.decoder.read(buffer)).map_err(|error| match error.kind() {
+            io::ErrorKind::Interrupted => error,
+            kind => io::Error::new(kind, format!("decoding {}: {error}", self.encoding)),
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! `oxiblosc recover` and `oxiblosc seal`: frames whose writer died, or whose end is missing.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+
+use oxiblosc::recover::{self, Found, RecoverError, Recovered};
+use oxiblosc::streaming::block_on;
+use oxiblosc::streaming::source::RangeSource;
+
+use crate::args::{Layout, RecoverArgs, SealArgs, Source};
+use crate::error::CliError;
+use crate::{input, output};
+
+/// Chunks that are named one by one; of more, only how many.
+const NAMED: usize = 8;
+
+pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
+    let name = args.input.name();
+    let recovered = match (&args.input, &args.output) {
+        (Source::Path(input), Source::Path(output)) => {
+            if fs::canonicalize(input).is_ok_and(|input| fs::canonicalize(output).is_ok_and(|output| input == output)) {
+                let message = format!("{name}: what is left of a frame cannot replace it, name another output");
+                return Err(CliError::Usage(message));
+            }
+            recover::recover(input, output)
+        }
+        _ => {
+            let source = input::open(&args.input).map_err(CliError::io(&name))?;
+            let layout = if source.is_sparse() { Layout::Sparse } else { Layout::Contiguous };
+            let mut target = output::target(&args.output, layout)?;
+            block_on(recover::recover_into(source, &mut target))
+        }
+    };
+    let recovered = recovered.map_err(failed(&name))?;
+    if !args.quiet {
+        let mut text = match recovered.found {
+            Found::Whole => String::new(),
+            Found::Open => "open-ended and complete: ".into(),
+            Found::Unfinished => "its writer was interrupted: ".into(),
+            _ => "its end is missing: ".into(),
+        };
+        text += &saved(&recovered);
+        // Standard output may be where the frame has gone.
+        let to_stdout = args.output == Source::Standard;
+        tell(&format!("{name}: {text}"), to_stdout)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn seal(args: &SealArgs) -> Result<(), CliError> {
+    let Source::Path(path) = &args.frame else {
+        return Err(CliError::Usage("cannot seal standard input: give a file".into()));
+    };
+    let name = args.frame.name();
+    let sealed = recover::seal_file(path).map_err(failed(&name))?;
+    if args.quiet {
+        return Ok(());
+    }
+    let state = if sealed.found == Found::Whole { "was sealed already" } else { "sealed" };
+    let mut text = format!("{name}: {state}, {}, {} bytes", chunks(sealed.chunks), sealed.nbytes);
+    if sealed.found == Found::Unfinished && sealed.unused_bytes > 0 {
+        let _ = write!(text, "; {} bytes behind the last complete chunk have been cut off", sealed.unused_bytes);
+    }
+    tell(&text, false)
+}
+
+fn failed(name: &str) -> impl FnOnce(RecoverError) -> CliError {
+    move |error| match error {
+        RecoverError::Io(error) => CliError::io(name)(error),
+        error => CliError::data(name)(error),
+    }
+}
+
+/// What has been saved, and what was lost.
+fn saved(recovered: &Recovered) -> String {
+    let mut text = format!("{} saved, {} bytes", chunks(recovered.chunks), recovered.nbytes);
+    match recovered.lost_nbytes {
+        Some(0) => text += ", nothing lost",
+        Some(lost) => {
+            let _ = write!(text, ", {lost} bytes lost");
+        }
+        None => text += "; nothing tells how many there were",
+    }
+    if !recovered.replaced.is_empty() {
+        let named: Vec<_> = recovered.replaced.iter().take(NAMED).map(u64::to_string).collect();
+        let _ = write!(text, "; zeros in place of {}: {}", chunks(recovered.replaced.len() as u64), named.join(", "));
+        let more = recovered.replaced.len().saturating_sub(NAMED);
+        if more > 0 {
+            let _ = write!(text, " and {more} more");
+        }
+    }
+    if recovered.unused_bytes > 0 {
+        let _ = write!(text, "; {} bytes of the file belong to none of them", recovered.unused_bytes);
+    }
+    if !recovered.in_order {
+        text += "; without the index it is not certain that they are in their old order";
+    }
+    text
+}
+
+fn chunks(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "chunk" } else { "chunks" })
+}
+
+fn tell(text: &str, on_stderr: bool) -> Result<(), CliError> {
+    if on_stderr {
+        eprintln!("{text}");
+        return Ok(());
+    }
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}").and_then(|()| out.flush()).map_err(CliError::stdout)
+}

@@ -1,0 +1,162 @@
+//! `--layout open`, `seal` and `recover`: nothing that was written is lost.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::tempdir;
+
+use crate::args;
+use crate::program::{array_bytes, array_path, command, info, run, run_with};
+
+const CHUNK: usize = 40_000;
+
+fn open_ended(data: &[u8]) -> Vec<u8> {
+    run_with(args!["compress", "-", "-", "--layout", "open", "--typesize", "4", "--chunk-size", "40000"], data).ok()
+}
+
+#[test]
+fn a_pipe_that_is_sealed_later() {
+    let dir = tempdir().expect("a directory");
+    let path = dir.path().join("frame");
+    for len in [0, 4, CHUNK - 4, CHUNK, CHUNK + 4, 3 * CHUNK + 400] {
+        let mut data = array_bytes("faces.npy", len);
+        // Zeros must not be in the index alone.
+        data.iter_mut().skip(CHUNK).take(CHUNK).for_each(|byte| *byte = 0);
+        fs::write(&path, open_ended(&data)).expect("a file");
+        let told = info(&path);
+        assert_eq!((&told["sealed"], &told["nbytes"]), (&json!(false), &Value::Null));
+        assert_eq!((&told["typesize"], &told["chunksize"]), (&json!(4), &json!(CHUNK)));
+        for command in ["verify", "append", "compact", "recompress"] {
+            let args = args![command, &path, "-"];
+            let args = &args[..if ["append", "recompress"].contains(&command) { 3 } else { 2 }];
+            assert!(run(args).bad_data().contains("seal"), "{command}");
+        }
+        let said = String::from_utf8(run(args!["seal", &path]).ok()).expect("text");
+        assert!(said.contains(&format!("sealed, {} chunk", len.div_ceil(CHUNK))), "{said}");
+        assert_eq!(info(&path)["sealed"], true);
+        assert!(run(args!["cat", &path]).ok() == data, "{len} bytes");
+        run(args!["verify", "--quiet", &path]).ok();
+        assert!(String::from_utf8_lossy(&run(args!["seal", &path]).ok()).contains("already"));
+        assert!(run(args!["seal", "--quiet", &path]).ok().is_empty());
+    }
+}
+
+#[test]
+fn files_are_whole_in_the_end() {
+    let dir = tempdir().expect("a directory");
+    let path = dir.path().join("frame");
+    run(args!["compress", array_path("fmri.npy"), &path, "--layout", "open", "--checksum", "xxh3"]).ok();
+    run(args!["verify", "--quiet", &path]).ok();
+    assert!(run(args!["cat", &path]).ok() == array_bytes("fmri.npy", 1_179_648));
+    let again = dir.path().join("again");
+    for options in [&[][..], &["--chunks", "1,24,96,128"]] {
+        let args = args!["recompress", &path, "-", "--layout", "open"];
+        fs::write(&again, run(args.into_iter().chain(options.iter().map(Into::into))).ok()).expect("a file");
+        assert_eq!(info(&again)["sealed"], false, "{options:?}");
+        run(args!["seal", &again, "--quiet"]).ok();
+        assert!(run(args!["cat", &again]).ok() == array_bytes("fmri.npy", 1_179_648));
+    }
+}
+
+/// A writer that is killed leaves a frame whose complete chunks can be saved, in place or in a copy.
+#[test]
+fn a_killed_writer() {
+    let dir = tempdir().expect("a directory");
+    let (path, copy) = (dir.path().join("frame"), dir.path().join("copy"));
+    let data = array_bytes("health.npy", 20 * CHUNK + 100);
+    let args = args!["compress", "-", &path, "--layout", "open", "--typesize", "4", "--chunk-size", "40000"];
+    let args = args.into_iter().chain(["--level", "0", "--threads", "1"].map(Into::into));
+    let mut child = command(args).stdin(Stdio::piped()).spawn().expect("the program was built");
+    let mut stdin = child.stdin.take().expect("stdin is piped");
+    stdin.write_all(&data).expect("the program reads");
+    stdin.flush().expect("the program reads");
+    let started = Instant::now();
+    while fs::metadata(&path).map_or(0, |file| file.len()) < 200_000 {
+        assert!(started.elapsed() < Duration::from_secs(60), "nothing is written");
+        sleep(Duration::from_millis(10));
+    }
+    child.kill().expect("it lives");
+    child.wait().expect("it ends");
+    assert_eq!(info(&path)["sealed"], false);
+
+    let said = String::from_utf8(run(args!["recover", &path, &copy]).ok()).expect("text");
+    assert!(said.contains("interrupted") && said.contains("chunks saved"), "{said}");
+    let saved = run(args!["cat", &copy]).ok();
+    assert!(!saved.is_empty() && saved.len() % CHUNK == 0 && data.starts_with(&saved), "{} bytes", saved.len());
+    run(args!["verify", "--quiet", &copy]).ok();
+    run(args!["seal", &path]).ok();
+    assert!(run(args!["cat", &path]).ok() == saved);
+    run(args!["append", &path, "-"]).ok();
+}
+
+#[test]
+fn what_is_left_of_damaged_frames() {
+    let dir = tempdir().expect("a directory");
+    let (path, copy) = (dir.path().join("frame"), dir.path().join("copy"));
+    let data = array_bytes("faces.npy", 5 * CHUNK);
+    let args = args!["compress", "-", &path, "--typesize", "8", "--chunk-size", "40000", "--checksum", "xxh3"];
+    run_with(args, &data).ok();
+    let whole = fs::read(&path).expect("a frame");
+
+    let said = String::from_utf8(run(args!["recover", &path, &copy]).ok()).expect("text");
+    assert!(said.contains("5 chunks saved, 200000 bytes, nothing lost"), "{said}");
+    assert!(run(args!["cat", &copy]).ok() == data);
+
+    // Cut: the chunks before are there. From a pipe into a pipe as well.
+    let cut = &whole[..whole.len() / 2];
+    fs::write(&path, cut).expect("a file");
+    let said = String::from_utf8(run(args!["recover", &path, &copy]).ok()).expect("text");
+    assert!(said.contains("its end is missing") && said.contains("bytes lost"), "{said}");
+    let saved = run(args!["cat", &copy]).ok();
+    assert!(!saved.is_empty() && saved.len() % CHUNK == 0 && data.starts_with(&saved));
+    let piped = run_with(args!["recover", "-", "-"], cut);
+    assert!(piped.stderr.contains("its end is missing"), "{}", piped.stderr);
+    assert!(run_with(args!["cat", "-"], &piped.stdout).ok() == saved);
+    assert!(run(args!["seal", &path]).bad_data().contains("recover"));
+
+    // A damaged chunk in the middle becomes zeros, and is named.
+    let mut bad = whole.clone();
+    let reader = oxiblosc::streaming::blocking::FrameReader::from_bytes(whole.clone()).expect("a frame");
+    let span = reader.frame().span(2).expect("an entry").expect("stored");
+    bad[span.start as usize + 32..span.end as usize].fill(0xA5);
+    fs::write(&path, &bad).expect("a file");
+    let said = String::from_utf8(run(args!["recover", &path, &copy]).ok()).expect("text");
+    assert!(said.contains("zeros in place of 1 chunk: 2"), "{said}");
+    let mut expected = data.clone();
+    expected[2 * CHUNK..3 * CHUNK].fill(0);
+    assert!(run(args!["cat", &copy]).ok() == expected);
+
+    // Nothing to save, and what cannot be.
+    fs::write(&path, &whole[..50]).expect("a file");
+    fs::remove_file(&copy).expect("a file");
+    run(args!["recover", &path, &copy]).bad_data();
+    run(args!["recover", dir.path().join("missing"), &copy]).bad_data();
+    assert!(!copy.exists());
+    fs::write(&path, &whole).expect("a file");
+    run(args!["recover", &path, &path]).bad_usage();
+    run(args!["seal", "-"]).bad_usage();
+    for format in ["chunk", "blosc1", "early"] {
+        run(args!["compress", "-", "-", "--layout", "open", "--format", format]).bad_usage();
+    }
+}
+
+#[test]
+fn sparse_frames() {
+    let dir = tempdir().expect("a directory");
+    let (path, copy) = (dir.path().join("frame"), dir.path().join("copy"));
+    let data = array_bytes("faces.npy", 5 * CHUNK);
+    run_with(args!["compress", "-", &path, "--chunk-size", "40000", "--layout", "sparse"], &data).ok();
+    fs::remove_file(path.join("00000003.chunk")).expect("a chunk file");
+    let said = String::from_utf8(run(args!["recover", &path, &copy]).ok()).expect("text");
+    assert!(said.contains("zeros in place of 1 chunk: 3"), "{said}");
+    let mut expected = data.clone();
+    expected[3 * CHUNK..4 * CHUNK].fill(0);
+    assert!(run(args!["cat", &copy]).ok() == expected);
+    assert!(Path::new(&copy).is_dir());
+    assert!(run(args!["seal", &path]).bad_data().contains("sparse"));
+}
