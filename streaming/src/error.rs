@@ -152,6 +152,16 @@ pub enum ReadError {
     /// The chunks are in files of their own, and the source is a single one.
     #[error("this is the index of a sparse frame: its chunks are in other files of the same directory")]
     Sparse,
+    /// The chunks of a frame that was decoded as it came are not those that its index names: what was decoded is not
+    /// what the frame holds.
+    #[error(
+        "chunk {chunk} is not where the frame has it: its chunks do not lie in order, although it promised so or was \
+         trusted to, and what was decoded is not what it holds"
+    )]
+    OutOfOrder {
+        /// The first chunk that differs.
+        chunk: u64,
+    },
     /// The frame ends before what was asked for.
     #[error("{what} {start}..{end} asked for, the frame has {len}")]
     OutOfRange {
@@ -184,7 +194,10 @@ impl From<ReadError> for io::Error {
             ReadError::Source(error) => return error,
             ReadError::ChunkFile { ref source, .. } => source.kind(),
             ReadError::OutOfRange { .. } => io::ErrorKind::InvalidInput,
-            ReadError::Frame(_) | ReadError::Decode { .. } | ReadError::Checksums { .. } => io::ErrorKind::InvalidData,
+            ReadError::Frame(_)
+            | ReadError::Decode { .. }
+            | ReadError::Checksums { .. }
+            | ReadError::OutOfOrder { .. } => io::ErrorKind::InvalidData,
             _ => io::ErrorKind::Other,
         };
         io::Error::new(kind, error)

@@ -9,14 +9,18 @@
 //! | say where it goes | [`target`] |
 //! | read a frame | [`ReadOptions`], [`FrameReader`] |
 //! | have several writers fill one frame or array | [`sparse`], [`SharedWriter`] |
+//! | read one from a pipe | [`FrameStream`] |
 //! | say where it comes from | [`source`] |
+//! | name either by a path or a URL | [`location`] |
 //! | change a frame, append to it, copy it | [`edit`] |
 //! | save what is left of a damaged frame, seal an open-ended one | [`recover`] |
 //! | read and write n-dimensional arrays | [`nd`] |
 //! | use the I/O traits of Tokio | `tokio` (feature `tokio`) |
 //! | take in and give out gzip, Zstandard, Brotli and LZ4 | `transport` (feature `compression`) |
 //! | do without async | [`blocking`] |
-#![forbid(unsafe_code)]
+// Only mapping a file takes an unsafe call, and its caller's promise.
+#![cfg_attr(not(feature = "mmap"), forbid(unsafe_code))]
+#![deny(unsafe_code)]
 
 pub mod blocking;
 pub mod compute;
@@ -24,6 +28,7 @@ mod disk;
 pub mod edit;
 mod error;
 mod integrity;
+pub mod location;
 pub mod nd;
 #[cfg(feature = "object_store")]
 pub mod object;
@@ -42,6 +47,6 @@ pub use compute::{Pool, block_on};
 pub use disk::IoMode;
 pub use error::{ReadError, WriteError};
 pub use integrity::{Finding, FingerprintCheck, VerifyReport};
-pub use reader::{ByteStream, ChecksumPolicy, ChunkStream, FrameReader, ReadOptions};
+pub use reader::{ByteStream, ChecksumPolicy, ChunkStream, FrameReader, FrameStream, ReadOptions};
 pub use sink::{FrameSink, Summary, WriteOptions};
 pub use sparse::SharedWriter;

@@ -18,7 +18,7 @@ use rmp::Marker;
 
 use super::error::Section;
 use super::fields::{i32_at, put, u8_at, u16_at, u32_at};
-use super::{FrameError, FrameWriteError};
+use super::{FrameError, FrameWriteError, Layout};
 
 /// Most metalayers that every reader accepts in either section.
 pub const MAX_METALAYERS: usize = 16;
@@ -104,6 +104,17 @@ impl Metalayers {
     pub fn remove(&mut self, name: &str) -> Option<Bytes> {
         let at = self.entries.iter().position(|(n, _)| **n == *name.as_bytes())?;
         Some(self.entries.remove(at).1)
+    }
+
+    /// The metalayers in `header`, a whole header of the given layout, for readers that have no more of the frame yet.
+    ///
+    /// # Errors
+    /// When the section is damaged.
+    pub fn of_header(header: &Bytes, layout: Layout) -> Result<Self, FrameError> {
+        match layout.min_header_len() {
+            min if min == header.len() => Ok(Self::new()),
+            min => Self::parse_header(header, min),
+        }
     }
 
     /// Parses the section that starts at `start` of `header`, which is the whole header.

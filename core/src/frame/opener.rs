@@ -159,11 +159,7 @@ impl FrameOpener {
         let (Some(header_bytes), Some(trailer), Some(index)) = (header_bytes, trailer, index) else {
             return Ok(None);
         };
-        let metalayers = if usize::try_from(header.header_len) == Ok(header.layout.min_header_len()) {
-            Metalayers::new()
-        } else {
-            Metalayers::parse_header(&header_bytes, header.layout.min_header_len())?
-        };
+        let metalayers = Metalayers::of_header(&header_bytes, header.layout)?;
         let (index, index_bytes) = index;
         let (trailer, checksums) = match trailer.bytes {
             Some(bytes) => {

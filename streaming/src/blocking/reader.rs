@@ -118,6 +118,14 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         block_on(self.as_async().items(range))
     }
 
+    /// Opens the frame again where it is, to see what others have committed since; whether it is another one.
+    ///
+    /// # Errors
+    /// As [`FrameReader::refresh`](crate::FrameReader::refresh).
+    pub fn refresh(&mut self) -> Result<bool, ReadError> {
+        block_on(self.inner.refresh())
+    }
+
     /// Reads all of the frame and compares it with everything that vouches for it.
     ///
     /// # Errors

@@ -194,5 +194,5 @@ impl<'a, S: RangeSource> Digest<'a, S> {
 
 /// Bytes of the file with the frame, or with the index of a sparse frame.
 async fn read<S: RangeSource>(shared: &Shared<S>, range: Range<u64>) -> Result<Bytes, ReadError> {
-    Ok(shared.source.read_range(shared.start + range.start..shared.start + range.end).await?)
+    Ok(shared.reads().read_range(shared.start + range.start..shared.start + range.end).await?)
 }

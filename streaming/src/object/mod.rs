@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a frame as one object | [`ObjectTarget`] |
 //! | a sparse frame, an object for each chunk | [`ObjectPrefix`] with [`PlaceTarget`](crate::target::PlaceTarget) |
+//! | something to read | [`ObjectSource`](crate::source::ObjectSource) |
 //! | a sparse frame or array that several processes fill | [`ObjectPrefix`] with [`SharedWriter`](crate::SharedWriter) |
 
 mod gather;
@@ -14,7 +15,8 @@ mod target;
 mod upload;
 
 pub use prefix::ObjectPrefix;
-pub(crate) use runtime::{Task, detach, spawn};
+pub(crate) use runtime::detach;
+pub use runtime::{Task, spawn};
 pub use store::UploadStore;
 pub(crate) use store::io_error;
 pub use target::ObjectTarget;

@@ -25,7 +25,10 @@ fn runtime() -> io::Result<&'static Runtime> {
 
 /// Runs `work` on the runtime of this crate; the result can be awaited on any executor. Dropping the task ends the
 /// work at its next await.
-pub(crate) fn spawn<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Task<T> {
+///
+/// For the futures of a store, which need Tokio, in programs that do not run on it. A task fails when the runtime cannot
+/// be started, and panics where it is awaited when the work does.
+pub fn spawn<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Task<T> {
     Task { handle: runtime().map(|runtime| runtime.spawn(work)).map_err(Some) }
 }
 
@@ -36,8 +39,9 @@ pub(crate) fn detach(work: impl Future<Output = ()> + Send + 'static) {
     }
 }
 
-/// Work on the runtime of this crate.
-pub(crate) struct Task<T> {
+/// Work on the runtime of this crate: see [`spawn`].
+#[must_use = "the work ends when the task is dropped"]
+pub struct Task<T> {
     handle: Result<JoinHandle<T>, Option<io::Error>>,
 }
 

@@ -15,6 +15,7 @@ use futures::stream::{FusedStream, FuturesOrdered, StreamExt};
 use oxiblosc_core::chunk::ChunkHeader;
 
 use super::decoding::DecodeJob;
+use super::options::FAR_AWAY;
 use super::shared::{ReadAhead, Shared};
 use crate::compute::Buffers;
 use crate::error::ReadError;
@@ -102,28 +103,38 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
         }
     }
 
+    fn is_far(&self) -> bool {
+        self.shared.reads().request_cost() > FAR_AWAY
+    }
+
     /// Asks for more chunks while there is room for them; whether it did.
     fn fetch(&mut self) -> bool {
-        if self.shared.source.is_immediate() && self.chunks_ahead >= self.in_work() {
+        if self.shared.reads().is_immediate() && self.chunks_ahead >= self.in_work() {
             return false;
         }
         let first = self.rest.start;
-        let mut stored = 0usize;
-        while self.rest.start < self.rest.end && stored < FETCH_BYTES {
-            let cost = self.cost(self.rest.start);
-            let room = self.chunks_ahead < self.window && self.bytes_ahead.saturating_add(cost) <= self.limits.bytes;
-            if self.chunks_ahead > 0 && !room {
+        let (mut next, mut chunks, mut bytes, mut stored) = (first, self.chunks_ahead, self.bytes_ahead, 0usize);
+        while next < self.rest.end && stored < FETCH_BYTES {
+            let cost = self.cost(next);
+            let room = chunks < self.window && bytes.saturating_add(cost) <= self.limits.bytes;
+            if chunks > 0 && !room {
                 break;
             }
-            self.chunks_ahead += 1;
-            self.bytes_ahead = self.bytes_ahead.saturating_add(cost);
-            stored = stored.saturating_add(self.stored(self.rest.start));
-            self.rest.start += 1;
+            chunks += 1;
+            bytes = bytes.saturating_add(cost);
+            stored = stored.saturating_add(self.stored(next));
+            next += 1;
         }
-        let group = first..self.rest.start;
-        if group.is_empty() {
+        let group = first..next;
+        // Room for one chunk is no reason to go far for it, as long as much more is ahead.
+        let small = stored < FETCH_BYTES / 2
+            && (chunks - self.chunks_ahead) < self.window / 4
+            && (bytes - self.bytes_ahead) < self.limits.bytes / 4;
+        let wait = small && self.chunks_ahead > 0 && next < self.rest.end && self.is_far();
+        if group.is_empty() || wait {
             return false;
         }
+        (self.rest.start, self.chunks_ahead, self.bytes_ahead) = (next, chunks, bytes);
         let shared = Arc::clone(&self.shared);
         self.fetching.push_back(Box::pin(async move { shared.fetch_chunks(group).await }));
         true

@@ -7,17 +7,14 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use oxiblosc_core::Registry;
 use oxiblosc_core::frame::{ChecksumState, Frame, FrameHeader, FrameOpener, Metalayers, OpenStep};
-use oxiblosc_core::nd::ArrayMeta;
 
-use super::decoding::Decoding;
-use super::shared::{ReadAhead, Shared};
+use super::cache::PartCache;
+use super::options::FAR_AWAY;
+use super::shared::Shared;
 use super::{ByteStream, ChecksumPolicy, ChunkStream, ReadOptions};
 use crate::error::ReadError;
 use crate::integrity::{self, VerifyReport};
-use crate::source::RangeSource;
-
-/// How much is asked for first: the header of nearly every frame, and all of a small one.
-const HEAD: u64 = 16 << 10;
+use crate::source::{HEAD, RangeSource};
 
 /// Reads a frame from any [`RangeSource`]: single chunks, ranges of items or bytes, or everything in order.
 ///
@@ -61,39 +58,63 @@ impl<S: RangeSource + 'static> FrameReader<S> {
     }
 
     pub(super) async fn with_options(source: S, options: ReadOptions) -> Result<Self, ReadError> {
-        let registry = match options.registry {
-            Some(registry) => registry,
-            None => Registry::linked()?.clone(),
-        };
-        let frame = open_frame(&source, options.start, &registry, options.limits).await?;
-        let checksums = frame.checksums();
-        match options.checksums {
-            ChecksumPolicy::Ignore => {}
-            ChecksumPolicy::Check if *checksums != ChecksumState::Damaged => {}
-            _ if checksums.valid().is_some() => {}
-            _ => return Err(ReadError::Checksums { state: checksums.clone() }),
-        }
-        let checked = options.checksums != ChecksumPolicy::Ignore && checksums.valid().is_some();
-        let pool = options.pool.unwrap_or_default();
-        let ahead = ReadAhead {
-            chunks: options.chunks_ahead.unwrap_or((2 * pool.threads() + 1).max(32)).max(1),
-            bytes: options.bytes_ahead.min(options.limits.in_flight_bytes),
-        };
-        // Only few filters and codecs look at the shape; when it makes no sense they say so, and the others still work.
-        let metalayers = frame.metalayers();
-        let array = metalayers.get(ArrayMeta::NAME).or_else(|| metalayers.get(ArrayMeta::LEGACY_NAME));
-        let geometry = array.and_then(|content| ArrayMeta::parse(content).ok()).map(|meta| Arc::new(meta.geometry));
-        let decoding = Decoding::new(registry, options.limits, pool, geometry, options.bitshuffle);
+        let registry = options.resolved_registry()?;
+        let (frame, head) = open_frame(&source, options.start, &registry, options.limits).await?;
+        let decoding = options.decoding(registry, frame.metalayers());
         let shared = Shared {
-            source,
+            checked: is_checked(&frame, options.checksums)?,
+            ahead: options.ahead(&decoding.pool, source.request_cost()),
+            source: Arc::new(source),
+            newer: None,
+            head,
             start: options.start,
             frame,
-            decoding: Arc::new(decoding),
-            ahead,
-            checked,
+            decoding,
+            checksums: options.checksums,
+            cache: PartCache::new(options.cache_bytes),
             starts: Mutex::new(None),
         };
         Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Opens the frame again where it is, to see what others have committed since; whether it is another one. Clones,
+    /// and streams and slices under way, go on with the frame as it was.
+    ///
+    /// A file is opened by its path again, and an object in its newest version. What others commit with copy-on-write,
+    /// as the editors of this library do, is seen as a whole or not at all. Whoever is refused (a frame that another
+    /// program is changing in place) may try again: the reader stays as it was.
+    ///
+    /// # Errors
+    /// As opening it.
+    pub async fn refresh(&mut self) -> Result<bool, ReadError> {
+        let old = &self.shared;
+        let newer = old.source.reopen().await?;
+        let source: &dyn RangeSource = match &newer {
+            Some(newer) => newer,
+            None => &*old.source,
+        };
+        let (registry, limits) = (&old.decoding.registry, old.decoding.limits);
+        let (frame, head) = open_frame(source, old.start, registry, limits).await?;
+        if frame == old.frame {
+            return Ok(false);
+        }
+        // An array may have grown.
+        let options = ReadOptions::new().pool(&old.decoding.pool).limits(limits);
+        let shared = Shared {
+            checked: is_checked(&frame, old.checksums)?,
+            decoding: options.decoding(registry.clone(), frame.metalayers()),
+            frame,
+            source: Arc::clone(&old.source),
+            newer,
+            head,
+            start: old.start,
+            ahead: old.ahead,
+            checksums: old.checksums,
+            cache: PartCache::new(old.cache.limit()),
+            starts: Mutex::new(None),
+        };
+        self.shared = Arc::new(shared);
+        Ok(true)
     }
 
     /// The decoded bytes of chunk `i`.
@@ -259,13 +280,24 @@ impl<S> FrameReader<S> {
     }
 }
 
+/// Whether chunks are to be compared with their checksums, if the frame may be read at all.
+pub(super) fn is_checked(frame: &Frame, policy: ChecksumPolicy) -> Result<bool, ReadError> {
+    let checksums = frame.checksums();
+    match policy {
+        ChecksumPolicy::Ignore => Ok(false),
+        _ if checksums.valid().is_some() => Ok(true),
+        ChecksumPolicy::Check if *checksums != ChecksumState::Damaged => Ok(false),
+        _ => Err(ReadError::Checksums { state: checksums.clone() }),
+    }
+}
+
 /// Asks for the head first, which says where index and trailer are: one round trip for small frames, two for others.
-async fn open_frame<S: RangeSource>(
+async fn open_frame<S: RangeSource + ?Sized>(
     source: &S,
     start: u64,
     registry: &Registry,
     limits: oxiblosc_core::Limits,
-) -> Result<Frame, ReadError> {
+) -> Result<(Frame, Bytes), ReadError> {
     let (len, head) = if start == 0 { source.open(HEAD).await? } else { (source.size().await?, Bytes::new()) };
     let Some(available) = len.checked_sub(start) else {
         return Err(ReadError::OutOfRange { what: "bytes", start, end: start, len });
@@ -274,10 +306,15 @@ async fn open_frame<S: RangeSource>(
         true => FrameOpener::sparse(available, registry, limits),
         false => FrameOpener::new(available, registry, limits),
     };
-    opener.feed(0, head);
+    opener.feed(0, head.clone());
     loop {
         match opener.step()? {
-            OpenStep::Done(frame) => return Ok(*frame),
+            OpenStep::Done(frame) => {
+                // Of no use beyond the frame, nor where asking again costs next to nothing.
+                let far = source.request_cost() > FAR_AWAY && !frame.is_sparse();
+                let len = head.len().min(usize::try_from(frame.frame_len()).unwrap_or(usize::MAX));
+                return Ok((*frame, if far { head.slice(..len) } else { Bytes::new() }));
+            }
             OpenStep::Read(ranges) => {
                 let absolute = ranges.iter().map(|r| start + r.start..start + r.end).collect();
                 for (range, bytes) in ranges.into_iter().zip(source.read_ranges(absolute).await?) {

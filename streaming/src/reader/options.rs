@@ -1,14 +1,25 @@
 //! How a frame is to be read.
 
+use std::sync::Arc;
+
+use futures::io::AsyncRead;
 use oxiblosc_core::filter::BitshuffleRule;
 #[cfg(doc)]
 use oxiblosc_core::frame::ChecksumState;
+use oxiblosc_core::frame::Metalayers;
+use oxiblosc_core::nd::ArrayMeta;
 use oxiblosc_core::{Limits, Registry};
 
-use super::FrameReader;
+use super::decoding::Decoding;
+use super::shared::ReadAhead;
+
+use super::{FrameReader, FrameStream};
 use crate::compute::Pool;
 use crate::error::ReadError;
 use crate::source::RangeSource;
+
+/// A request that costs more bytes than this goes across a network.
+pub(super) const FAR_AWAY: u64 = 256 << 10;
 
 /// How a frame is to be read; the blocking and the asynchronous readers take the same.
 ///
@@ -35,6 +46,9 @@ pub struct ReadOptions {
     pub(super) start: u64,
     pub(super) bitshuffle: Option<BitshuffleRule>,
     pub(super) checksums: ChecksumPolicy,
+    pub(super) cache_bytes: usize,
+    pub(super) trust_order: bool,
+    pub(super) spool_memory: usize,
 }
 
 /// What a reader does about the checksums of a frame.
@@ -58,6 +72,9 @@ impl ReadOptions {
     /// The bytes that a stream reads ahead when no other number is asked for: 96 MiB.
     pub const BYTES_AHEAD: usize = 96 << 20;
 
+    /// The bytes of a frame that a [`FrameStream`] keeps in memory when no other number is asked for: 16 MiB.
+    pub const SPOOL_MEMORY: usize = 16 << 20;
+
     /// Everything at its default.
     pub fn new() -> Self {
         Self {
@@ -69,6 +86,9 @@ impl ReadOptions {
             start: 0,
             bitshuffle: None,
             checksums: ChecksumPolicy::default(),
+            cache_bytes: 0,
+            trust_order: false,
+            spool_memory: Self::SPOOL_MEMORY,
         }
     }
 
@@ -91,7 +111,8 @@ impl ReadOptions {
         self
     }
 
-    /// How many chunks a stream reads ahead, at least one; 32 by default, or more when the pool has many threads.
+    /// How many chunks a stream reads ahead, at least one; 32 by default (256 for a source across a network),
+    /// or more when the pool has many threads.
     pub fn chunks_ahead(mut self, chunks: usize) -> Self {
         self.chunks_ahead = Some(chunks);
         self
@@ -121,6 +142,63 @@ impl ReadOptions {
     pub fn bitshuffle(mut self, rule: BitshuffleRule) -> Self {
         self.bitshuffle = Some(rule);
         self
+    }
+
+    /// How many bytes of chunks as stored the reader and its clones keep, so that what has been read of a chunk need not be
+    /// asked for again: block starts, single blocks, whole chunks. 0 by default; worth it for sources far away and
+    /// readers that come back to the same places. Chunks read by streams are not kept.
+    pub fn cache_bytes(mut self, bytes: usize) -> Self {
+        self.cache_bytes = bytes;
+        self
+    }
+
+    /// Has a [`FrameStream`] decode chunks as they come although the frame does not promise that they lie in order; what
+    /// the index says is compared at the end.
+    pub fn trust_order(mut self, trust: bool) -> Self {
+        self.trust_order = trust;
+        self
+    }
+
+    /// How many bytes a [`FrameStream`] keeps in memory of a frame that it must see the end of before it can begin; the
+    /// rest goes to a temporary file. [`ReadOptions::SPOOL_MEMORY`] by default.
+    pub fn spool_memory(mut self, bytes: usize) -> Self {
+        self.spool_memory = bytes;
+        self
+    }
+
+    /// Reads the frame in `reader` front to back, without seeking; see [`FrameStream`].
+    ///
+    /// # Errors
+    /// When `reader` fails or ends within the header, and when that is not one of a frame.
+    pub async fn stream<R: AsyncRead + Unpin + Send + 'static>(self, reader: R) -> Result<FrameStream, ReadError> {
+        FrameStream::with_options(reader, self).await
+    }
+
+    /// The registry to use.
+    pub(super) fn resolved_registry(&self) -> Result<Registry, ReadError> {
+        Ok(match &self.registry {
+            Some(registry) => registry.clone(),
+            None => Registry::linked()?.clone(),
+        })
+    }
+
+    /// What decodes the chunks of a frame with these metalayers.
+    pub(super) fn decoding(&self, registry: Registry, metalayers: &Metalayers) -> Arc<Decoding> {
+        // Only few filters and codecs look at the shape; when it makes no sense they say so, and the others still work.
+        let array = metalayers.get(ArrayMeta::NAME).or_else(|| metalayers.get(ArrayMeta::LEGACY_NAME));
+        let geometry = array.and_then(|content| ArrayMeta::parse(content).ok()).map(|meta| Arc::new(meta.geometry));
+        let pool = self.pool.clone().unwrap_or_default();
+        Arc::new(Decoding::new(registry, self.limits, pool, geometry, self.bitshuffle))
+    }
+
+    /// How much is read ahead of a source to which a request costs this many bytes.
+    pub(super) fn ahead(&self, pool: &Pool, request_cost: u64) -> ReadAhead {
+        // Whoever is far away must be asked early; memory is bounded by bytes.
+        let default = if request_cost > FAR_AWAY { 256 } else { 32 };
+        ReadAhead {
+            chunks: self.chunks_ahead.unwrap_or((2 * pool.threads() + 1).max(default)).max(1),
+            bytes: self.bytes_ahead.min(self.limits.in_flight_bytes),
+        }
     }
 
     /// Opens the frame in `source`, in at most two round trips when its header is of a usual size.

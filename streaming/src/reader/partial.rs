@@ -9,15 +9,15 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use oxiblosc_core::chunk::{BlockMap, ChunkHeader, MapProgress};
 use oxiblosc_core::frame::FrameError;
 
+use super::cache::Parts;
 use super::decoding::Encoded;
+use super::options::FAR_AWAY;
 use super::pieces::Piece;
 use super::shared::Shared;
 use crate::error::ReadError;
 use crate::source::RangeSource;
 use crate::sparse::address;
 
-/// A chunk that is shorter than this is read as a whole: its parts would cost more in requests than they save.
-const WHOLE_BELOW: u64 = 32 << 10;
 /// Block size to expect when the header of the frame does not say one: the number of block starts to ask for.
 const LIKELY_BLOCK: usize = 16 << 10;
 /// Encoded bytes that are asked for in one round.
@@ -49,7 +49,7 @@ enum Step {
     /// All bytes of the chunk.
     Chunk(Range<u64>),
     /// Bytes of these blocks.
-    Blocks { map: BlockMap, wanted: Vec<(usize, Range<u64>)> },
+    Blocks { map: BlockMap, known: Vec<(usize, Bytes)>, wanted: Vec<(usize, Range<u64>)> },
     /// Nothing more.
     Ready(Encoded),
 }
@@ -114,14 +114,28 @@ impl<S: RangeSource> Shared<S> {
         let Some(span) = self.stored_span(part.chunk)? else {
             return Ok(Step::Ready(Encoded::Chunk(self.special(part.chunk)?)));
         };
+        let known = match self.cache.get(part.chunk) {
+            Some(Parts::Chunk(chunk)) => return Ok(Step::Ready(Encoded::Chunk(chunk))),
+            Some(Parts::Blocks(map, blocks)) => Some((map, blocks)),
+            None => None,
+        };
         let wanted: usize = part.ranges.iter().map(Range::len).sum();
-        // Reading half of a chunk takes as many requests again as reading all of it.
-        if self.checked || span.end - span.start < WHOLE_BELOW || wanted > part.chunk_len / 2 {
+        let (stored, cost) = (span.end - span.start, self.reads().request_cost().max(1));
+        // Single blocks take a request for where they are, and far away one for each run of them. They are worth it when
+        // each of those takes the place of enough bytes; half of a chunk never is.
+        let runs_pay = cost <= FAR_AWAY || part.ranges.len() as u64 <= (stored / cost).max(1);
+        if self.checked || stored < cost || wanted > part.chunk_len / 2 || !runs_pay {
             return Ok(Step::Chunk(span));
         }
-        let block_size = match self.frame.header().block_size as usize {
-            0 => LIKELY_BLOCK,
-            block_size => block_size,
+        if let Some((map, blocks)) = known {
+            return self.blocks_step(part, map, span.start, |block, _| blocks.get(&block).cloned());
+        }
+        let items = self.decoding.geometry.as_ref().and_then(|geometry| geometry.block_items());
+        let array_block = items.and_then(|items| usize::try_from(items).ok()?.checked_mul(self.frame.typesize()));
+        let block_size = match (self.frame.header().block_size as usize, array_block) {
+            (0, Some(block_size)) if block_size > 0 => block_size,
+            (0, _) => LIKELY_BLOCK,
+            (block_size, _) => block_size,
         };
         let prefix = ChunkHeader::EXTENDED_LEN + 4 * part.chunk_len.div_ceil(block_size);
         Ok(Step::Prefix(span.start..span.end.min(span.start.saturating_add(prefix as u64))))
@@ -141,14 +155,21 @@ impl<S: RangeSource> Shared<S> {
             Step::Chunk(span) => {
                 let bytes = bytes()?;
                 match self.exact(chunk, &bytes, &span)? {
-                    len if len <= bytes.len() => Step::Ready(Encoded::Chunk(self.check(chunk, bytes.slice(..len))?)),
+                    len if len <= bytes.len() => {
+                        let bytes = self.check(chunk, bytes.slice(..len))?;
+                        self.cache.put(chunk, Parts::Chunk(bytes.clone()));
+                        Step::Ready(Encoded::Chunk(bytes))
+                    }
                     len => Step::Chunk(span.start..span.start + len as u64),
                 }
             }
             Step::Prefix(span) => {
                 let prefix = bytes()?;
                 match BlockMap::parse(&prefix).map_err(|e| self.decode_error(chunk, e))? {
-                    MapProgress::Ready(map) => self.blocks_step(part, map, span.start, &prefix)?,
+                    MapProgress::Ready(map) => {
+                        let in_prefix = |_, span: Range<usize>| (span.end <= prefix.len()).then(|| prefix.slice(span));
+                        self.blocks_step(part, map, span.start, in_prefix)?
+                    }
                     MapProgress::NeedPrefix(len) => {
                         // A chunk that ends before its block starts do would have us read past the section.
                         if prefix.len() >= ChunkHeader::EXTENDED_LEN {
@@ -161,7 +182,7 @@ impl<S: RangeSource> Shared<S> {
                     }
                 }
             }
-            Step::Blocks { map, wanted } => {
+            Step::Blocks { map, mut known, wanted } => {
                 let cbytes = map.header().cbytes as u64;
                 let blocks = wanted.into_iter().map(|(block, range)| match bytes()? {
                     bytes if bytes.len() as u64 == range.end - range.start => Ok((block, bytes)),
@@ -171,14 +192,22 @@ impl<S: RangeSource> Shared<S> {
                         Err(FrameError::ChunkFile { chunk, expected: cbytes, found }.into())
                     }
                 });
-                let blocks = blocks.collect::<Result<_, ReadError>>()?;
-                Step::Ready(Encoded::Blocks { map, blocks })
+                let blocks = blocks.collect::<Result<Vec<_>, ReadError>>()?;
+                known.extend(blocks);
+                known.sort_unstable_by_key(|&(block, _)| block);
+                self.ready(chunk, map, known)
             }
         })
     }
 
-    /// Which blocks of a chunk at `start` of the frame are needed, unless they are in the `prefix` that is here.
-    fn blocks_step(&self, part: &Wanted<'_>, map: BlockMap, start: u64, prefix: &Bytes) -> Result<Step, ReadError> {
+    /// Which blocks of a chunk at `start` of the frame are needed, beside those that are `known`.
+    fn blocks_step(
+        &self,
+        part: &Wanted<'_>,
+        map: BlockMap,
+        start: u64,
+        known: impl Fn(usize, Range<usize>) -> Option<Bytes>,
+    ) -> Result<Step, ReadError> {
         let chunk = part.chunk;
         self.frame.check_chunk(chunk, map.header())?;
         let cbytes = map.header().cbytes;
@@ -191,14 +220,28 @@ impl<S: RangeSource> Shared<S> {
         }
         blocks.dedup();
         let first = blocks.first().is_some_and(|&first| first > 0) && blocks.iter().any(|&b| map.needs_reference(b));
-        let spans = first.then_some(0).into_iter().chain(blocks).map(|block| (block, map.span(block)));
-        let spans: Vec<(usize, Range<usize>)> = spans.filter(|(_, span)| !span.is_empty()).collect();
-        if spans.iter().all(|(_, span)| span.end <= prefix.len()) {
-            let blocks = spans.into_iter().map(|(block, span)| (block, prefix.slice(span))).collect();
-            return Ok(Step::Ready(Encoded::Blocks { map, blocks }));
+        let (mut here, mut wanted) = (Vec::new(), Vec::new());
+        for block in first.then_some(0).into_iter().chain(blocks) {
+            let span = map.span(block);
+            match known(block, span.clone()) {
+                _ if span.is_empty() => {}
+                Some(bytes) => here.push((block, bytes)),
+                None => wanted.push((block, start + span.start as u64..start + span.end as u64)),
+            }
         }
-        let wanted = spans.into_iter().map(|(block, s)| (block, start + s.start as u64..start + s.end as u64));
-        Ok(Step::Blocks { map, wanted: wanted.collect() })
+        Ok(match wanted.is_empty() {
+            true => self.ready(chunk, map, here),
+            false => Step::Blocks { map, known: here, wanted },
+        })
+    }
+
+    fn ready(&self, chunk: u64, map: BlockMap, blocks: Vec<(usize, Bytes)>) -> Step {
+        if self.cache.limit() > 0 {
+            // Copies, so that what was read around the blocks is not kept.
+            let copies = blocks.iter().map(|(block, bytes)| (*block, Bytes::copy_from_slice(bytes)));
+            self.cache.put(chunk, Parts::Blocks(map.clone(), copies.collect()));
+        }
+        Step::Ready(Encoded::Blocks { map, blocks })
     }
 }
 

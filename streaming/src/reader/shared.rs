@@ -8,6 +8,8 @@ use bytes::Bytes;
 use oxiblosc_core::chunk::{ChunkError, ChunkHeader};
 use oxiblosc_core::frame::{ChunkEntry, Frame, FrameError};
 
+use super::ChecksumPolicy;
+use super::cache::PartCache;
 use super::decoding::Decoding;
 use super::pieces::Starts;
 use crate::compute::JobPanicked;
@@ -21,7 +23,11 @@ const HEADERS_AT_ONCE: u64 = 4096;
 const FILE_OVERHEAD: u64 = 4 << 10;
 
 pub(crate) struct Shared<S> {
-    pub(crate) source: S,
+    pub(crate) source: Arc<S>,
+    /// Where the frame is read from since it was refreshed, unless the source itself sees the newest bytes.
+    pub(crate) newer: Option<Arc<dyn RangeSource>>,
+    /// The first bytes of the frame, read to open it: often the first chunk begins in them.
+    pub(crate) head: Bytes,
     /// Where in the source the frame begins.
     pub(crate) start: u64,
     pub(crate) frame: Frame,
@@ -29,6 +35,9 @@ pub(crate) struct Shared<S> {
     pub(crate) ahead: ReadAhead,
     /// Whether chunks are compared with their checksums.
     pub(crate) checked: bool,
+    pub(crate) checksums: ChecksumPolicy,
+    /// What has been read of chunks before.
+    pub(crate) cache: PartCache,
     /// Where chunks of varying length begin, once that has been asked for.
     pub(crate) starts: Mutex<Option<Arc<[u64]>>>,
 }
@@ -55,6 +64,14 @@ impl<S: RangeSource + 'static> Shared<S> {
 }
 
 impl<S: RangeSource> Shared<S> {
+    /// Where bytes are read from.
+    pub(crate) fn reads(&self) -> &dyn RangeSource {
+        match &self.newer {
+            Some(newer) => newer,
+            None => &*self.source,
+        }
+    }
+
     /// The bytes of each range, which are relative to the frame or addresses of chunk files: one round. A chunk file
     /// may be too short, which shows in the length of what is returned.
     pub(crate) async fn fetch(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>, ReadError> {
@@ -69,10 +86,30 @@ impl<S: RangeSource> Shared<S> {
         if self.frame.is_sparse() {
             return Ok(self.fetch_files(&ranges).await);
         }
+        if ranges.iter().any(|range| range.end <= self.head.len() as u64) {
+            return self.fetch_beside_head(ranges).await;
+        }
+        self.fetch_ranges(ranges).await
+    }
+
+    /// Ranges some of which need not be asked for.
+    async fn fetch_beside_head(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Result<Bytes, ReadError>>, ReadError> {
+        let (here, far): (Vec<_>, Vec<_>) = ranges.iter().cloned().partition(|r| r.end <= self.head.len() as u64);
+        debug_assert!(!here.is_empty());
+        let mut far = if far.is_empty() { Vec::new() } else { self.fetch_ranges(far).await? }.into_iter();
+        let found = ranges.into_iter().filter_map(|range| match range.end <= self.head.len() as u64 {
+            // Lossless: it lies within a buffer.
+            true => Some(Ok(self.head.slice(range.start as usize..range.end as usize))),
+            false => far.next(),
+        });
+        Ok(found.collect())
+    }
+
+    async fn fetch_ranges(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Result<Bytes, ReadError>>, ReadError> {
         let wanted: Vec<usize> = ranges.iter().map(|r| (r.end - r.start) as usize).collect();
         // No overflow: ranges lie within the frame, and the frame within the source.
         let ranges = ranges.into_iter().map(|r| self.start + r.start..self.start + r.end).collect();
-        let found = self.source.read_ranges(ranges).await?;
+        let found = self.reads().read_ranges(ranges).await?;
         if !found.iter().map(Bytes::len).eq(wanted) {
             let message = "the source returned other lengths than asked for";
             return Err(ReadError::Source(std::io::Error::other(message)));
@@ -82,7 +119,7 @@ impl<S: RangeSource> Shared<S> {
 
     async fn fetch_files(&self, ranges: &[Range<u64>]) -> Vec<Result<Bytes, ReadError>> {
         let files: Vec<_> = ranges.iter().map(address::in_file).collect();
-        let found = self.source.read_chunk_files(files.clone()).await;
+        let found = self.reads().read_chunk_files(files.clone()).await;
         let mut found = found.into_iter();
         let result = |(id, range): (u32, Range<u64>)| {
             let failed = |source| {
@@ -153,7 +190,7 @@ impl<S: RangeSource> Shared<S> {
     /// Where a chunk lies, relative to the frame or as addresses of its file; `None` when it is in the index alone.
     pub(crate) fn stored_span(&self, chunk: u64) -> Result<Option<Range<u64>>, ReadError> {
         match self.frame.entry(chunk)? {
-            ChunkEntry::File { .. } if !self.source.is_sparse() => Err(ReadError::Sparse),
+            ChunkEntry::File { .. } if !self.reads().is_sparse() => Err(ReadError::Sparse),
             ChunkEntry::File { id } => {
                 let len = self.frame.chunk_len(chunk).map(|len| len as u64 + len as u64 / 8 + FILE_OVERHEAD);
                 Ok(Some(address::of_file(id, len.unwrap_or(u64::MAX))))

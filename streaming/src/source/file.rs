@@ -31,6 +31,8 @@ pub struct FileSource {
     /// Where the chunk files of a sparse frame are.
     directory: Option<Arc<Path>>,
     buffers: Buffers,
+    /// What was opened.
+    path: Option<Arc<Path>>,
 }
 
 impl FileSource {
@@ -55,12 +57,14 @@ impl FileSource {
             true => io::Error::new(e.kind(), format!("{}: {e}", index.display())),
             false => e,
         })?;
-        Ok(Self { directory: is_sparse.then(|| path.into()), ..Self::new(file, mode) })
+        let directory = is_sparse.then(|| path.into());
+        Ok(Self { directory, path: Some(path.into()), ..Self::new(file, mode) })
     }
 
     /// Reads a file that is open already. Its cursor is neither used nor (on Unix) moved.
     pub fn new(file: File, mode: IoMode) -> Self {
-        Self { file: Arc::new(PositionedFile::new(file)), mode, directory: None, buffers: Buffers::new(KEPT) }
+        let buffers = Buffers::new(KEPT);
+        Self { file: Arc::new(PositionedFile::new(file)), mode, directory: None, path: None, buffers }
     }
 }
 
@@ -94,6 +98,15 @@ impl RangeSource for FileSource {
 
     fn is_immediate(&self) -> bool {
         self.mode == IoMode::Inline
+    }
+
+    /// By its path again: a commit may have put another file there.
+    fn reopen(&self) -> BoxFuture<'_, io::Result<Option<Arc<dyn RangeSource>>>> {
+        let (path, mode) = (self.path.clone(), self.mode);
+        Box::pin(self.mode.run(move || {
+            let reopened = path.map(|path| Self::open_now(&path, mode)).transpose()?;
+            Ok(reopened.map(|source| Arc::new(source) as _))
+        }))
     }
 
     fn is_sparse(&self) -> bool {

@@ -1,8 +1,20 @@
 //! Where a frame is read from.
+//!
+//! | source | what it reads |
+//! |---|---|
+//! | [`FileSource`] | a file at positions, or the directory of a sparse frame |
+//! | `Bytes`, `Vec<u8>` | memory |
+//! | `MmapSource` (feature `mmap`) | a file mapped into memory |
+//! | [`SeekSource`] | any `Read + Seek`, for blocking programs |
+//! | `ObjectSource` (feature `object_store`) | an object in S3, GCS, Azure or behind HTTP, or the prefix of a sparse frame |
 
 mod coalesce;
 mod file;
 mod memory;
+#[cfg(feature = "mmap")]
+mod mmap;
+#[cfg(feature = "object_store")]
+mod object;
 mod seek;
 
 use std::io;
@@ -14,7 +26,14 @@ use futures::future::BoxFuture;
 
 pub use coalesce::Coalesced;
 pub use file::FileSource;
+#[cfg(feature = "mmap")]
+pub use mmap::MmapSource;
+#[cfg(feature = "object_store")]
+pub use object::ObjectSource;
 pub use seek::SeekSource;
+
+/// How much readers ask for first: the header of nearly every frame, and all of a small one.
+pub(crate) const HEAD: u64 = 8 << 10;
 
 /// A place that a frame is read from: of known length, any number of ranges at once.
 ///
@@ -55,6 +74,18 @@ pub trait RangeSource: Send + Sync {
         false
     }
 
+    /// How many bytes may be read too many for one request less: what a round trip costs, in bytes. Readers ask for single
+    /// blocks of a chunk only where that saves more than this for each request it takes.
+    fn request_cost(&self) -> u64 {
+        32 << 10
+    }
+
+    /// What is in this place now, for a reader that follows a frame which others commit to: a source that sees the newest
+    /// bytes, while this one goes on seeing what it did. `None` when this one sees them itself.
+    fn reopen(&self) -> BoxFuture<'_, io::Result<Option<Arc<dyn RangeSource>>>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
     /// Whether this is a sparse frame: the bytes of [`size`](RangeSource::size), [`open`](RangeSource::open) and
     /// [`read_ranges`](RangeSource::read_ranges) are then those of its index file.
     fn is_sparse(&self) -> bool {
@@ -86,6 +117,14 @@ macro_rules! forward {
 
             fn is_immediate(&self) -> bool {
                 (**self).is_immediate()
+            }
+
+            fn request_cost(&self) -> u64 {
+                (**self).request_cost()
+            }
+
+            fn reopen(&self) -> BoxFuture<'_, io::Result<Option<Arc<dyn RangeSource>>>> {
+                (**self).reopen()
             }
 
             fn is_sparse(&self) -> bool {

@@ -1,0 +1,160 @@
+//! S3 servers as processes, on ports of their own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use object_store::ObjectStore;
+use object_store::aws::AmazonS3Builder;
+use tempfile::TempDir;
+
+use crate::environment;
+
+pub(crate) const ACCESS_KEY: &str = "AKIDTEST";
+pub(crate) const SECRET_KEY: &str = "not-much-of-a-secret";
+pub(crate) const BUCKET: &str = "bucket";
+
+/// A running server with one empty bucket.
+pub(crate) struct Server {
+    child: Child,
+    port: u16,
+    _directory: TempDir,
+}
+
+impl Server {
+    /// s3s-fs.
+    pub(crate) fn s3s() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        std::fs::create_dir(directory.path().join(BUCKET)).expect("a bucket");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_s3-server"));
+        command.arg(directory.path()).args([ACCESS_KEY, SECRET_KEY]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the server starts");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("stdout is piped");
+        BufReader::new(stdout).read_line(&mut line).expect("the server says its port");
+        Self { child, port: line.trim().parse().expect("a port"), _directory: directory }
+    }
+
+    /// The server of moto, which is written in Python; `None` without Python.
+    pub(crate) fn moto() -> Option<Self> {
+        let python = match environment::python() {
+            Ok(python) => python,
+            Err(reason) => {
+                println!("skipped, no Python environment: {reason}");
+                return None;
+            }
+        };
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port").port();
+        let mut command = Command::new(python);
+        command.args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()]);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let server = Self {
+            child: child.expect("the interpreter starts"),
+            port,
+            _directory: tempfile::tempdir().expect("a temporary directory"),
+        };
+        let begin = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "the server does not answer");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        server.python("import sys, s3fs\ns3fs.S3FileSystem().mkdir(sys.argv[1])", &server.endpoint(), &[BUCKET])?;
+        Some(server)
+    }
+
+    pub(crate) fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The bucket as a store.
+    pub(crate) fn store(&self) -> Arc<dyn ObjectStore> {
+        store(&self.endpoint())
+    }
+
+    /// Runs a Python script that uses the server by way of `endpoint`, and returns what it prints; `None` without
+    /// Python.
+    #[track_caller]
+    pub(crate) fn python(&self, script: &str, endpoint: &str, args: &[&str]) -> Option<String> {
+        let python = environment::python().ok()?;
+        let mut command = Command::new(python);
+        command.args(["-c", script]).args(args).envs(variables(endpoint));
+        let output = command.stdin(Stdio::null()).output().expect("the interpreter starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Some(String::from_utf8(output.stdout).expect("scripts print text"))
+    }
+
+    /// Starts a Python script that uses the server by way of `endpoint` and is talked to line by line; `None` without
+    /// Python.
+    pub(crate) fn converse(&self, script: &str, endpoint: &str, args: &[&str]) -> Option<Conversation> {
+        let python = environment::python().ok()?;
+        let mut command = Command::new(python);
+        command.args(["-c", script]).args(args).envs(variables(endpoint));
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the interpreter starts");
+        let lines = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        Some(Conversation { child, lines })
+    }
+}
+
+/// A script that waits for a line after each one it prints.
+pub(crate) struct Conversation {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+}
+
+impl Conversation {
+    /// The next line that the script prints.
+    pub(crate) fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).expect("the script lives");
+        assert!(!line.is_empty(), "the script has died");
+        line.trim().to_owned()
+    }
+
+    /// Has the script go on.
+    pub(crate) fn go_on(&mut self) {
+        let stdin = self.child.stdin.as_mut().expect("stdin is piped");
+        stdin.write_all(b"\n").and_then(|()| stdin.flush()).expect("the script lives");
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        self.child.stdin = None;
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What programs need in their environment to use the server at `endpoint`.
+pub(crate) fn variables(endpoint: &str) -> [(&'static str, &str); 4] {
+    [
+        ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
+        ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ENDPOINT_URL", endpoint),
+    ]
+}
+
+/// The bucket as a store, through `endpoint`.
+pub(crate) fn store(endpoint: &str) -> Arc<dyn ObjectStore> {
+    let builder = AmazonS3Builder::new()
+        .with_endpoint(endpoint)
+        .with_allow_http(true)
+        .with_bucket_name(BUCKET)
+        .with_region("us-east-1")
+        .with_access_key_id(ACCESS_KEY)
+        .with_secret_access_key(SECRET_KEY);
+    Arc::new(builder.build().expect("a store"))
+}

@@ -1,0 +1,318 @@
+//! Reading a frame front to back, from something that cannot seek.
+
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::Stream;
+use futures::io::{AsyncRead, AsyncReadExt};
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use oxiblosc_core::chunk::{ChunkContext, ChunkHeader};
+use oxiblosc_core::frame::{
+    ChunkEntry, Frame, FrameError, FrameHeader, FrameOpener, FrameType, Layout, Metalayers, OpenStep, Sequential,
+    chunk_checksum,
+};
+
+use super::frame_reader::is_checked;
+use super::spool::spool;
+use super::{ChecksumPolicy, ReadOptions};
+use crate::error::ReadError;
+
+/// The decoded chunks of a frame that arrives front to back: from a pipe, a socket, a decompressor.
+///
+/// Only the index, which comes last, says in which order the chunks belong, which are still alive, and where chunks of
+/// zeros go that are stored nowhere else. A frame that [promises](Sequential) an index without surprises is decoded as
+/// it comes, with a few chunks in memory ([`ReadOptions::bytes_ahead`]); so is any other if
+/// [`ReadOptions::trust_order`] says so. At the end what was decoded is compared with the index, and the last item is an
+/// error if it was not what the frame holds. All other frames are kept, as they are stored, in memory and in a temporary
+/// file ([`ReadOptions::spool_memory`]), until their index has come.
+///
+/// No byte behind the frame is read from the reader. Checksums are compared if [`ReadOptions::checksums`] says so: of a
+/// frame decoded as it comes at the end, when all chunks have been handed out. After an error the stream ends.
+///
+/// With [`TryStreamExt::into_async_read`] it becomes the decoded bytes as an [`AsyncRead`].
+///
+/// ```
+/// use futures::{TryStreamExt, AsyncWriteExt};
+/// use oxiblosc_streaming::{FrameStream, WriteOptions, block_on};
+/// # use oxiblosc_plugins as _;
+///
+/// block_on(async {
+///     let mut sink = WriteOptions::default().sequential(true).in_memory()?;
+///     sink.write_all(b"down the pipe").await?;
+///     sink.close().await?;
+///     let pipe = futures::io::Cursor::new(sink.into_target().into_bytes());
+///
+///     let stream = FrameStream::open(pipe).await?;
+///     assert!(stream.is_immediate());
+///     let chunks: Vec<_> = stream.try_collect().await?;
+///     assert_eq!(chunks.concat(), b"down the pipe");
+///     Ok::<(), Box<dyn std::error::Error>>(())
+/// })
+/// # .unwrap();
+/// ```
+pub struct FrameStream {
+    header: FrameHeader,
+    metalayers: Metalayers,
+    immediate: bool,
+    chunks: BoxStream<'static, Result<Bytes, ReadError>>,
+    frame: Arc<OnceLock<Frame>>,
+}
+
+impl FrameStream {
+    /// Reads the header of the frame that `reader` begins with, with the default [`ReadOptions`].
+    ///
+    /// # Errors
+    /// When `reader` fails or ends within the header, and when that is not one of a frame.
+    pub async fn open<R: AsyncRead + Unpin + Send + 'static>(reader: R) -> Result<Self, ReadError> {
+        ReadOptions::new().stream(reader).await
+    }
+
+    pub(super) async fn with_options<R>(mut reader: R, options: ReadOptions) -> Result<Self, ReadError>
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+    {
+        let registry = options.resolved_registry()?;
+        // The shortest layout first: nothing behind a short frame may be taken.
+        let mut head = Vec::new();
+        read_more(&mut reader, &mut head, Layout::Early.min_header_len() as u64).await?;
+        if matches!(head.first(), Some(0x9D | 0x9E)) {
+            // Later ones are longer, and are told apart by later bytes.
+            read_more(&mut reader, &mut head, Layout::Beta.min_header_len() as u64).await?;
+        }
+        let layout = Layout::detect(&head)?;
+        read_more(&mut reader, &mut head, layout.min_header_len() as u64).await?;
+        let header = FrameHeader::parse(&head)?;
+        if header.frame_type == FrameType::Sparse {
+            return Err(ReadError::Sparse);
+        }
+        let max = options.limits.header_bytes as u64;
+        if u64::from(header.header_len) > max {
+            let min = layout.min_header_len() as u64;
+            return Err(FrameError::HeaderLen { found: header.header_len.into(), min, max }.into());
+        }
+        read_more(&mut reader, &mut head, header.header_len.into()).await?;
+        let head = Bytes::from(head);
+        let metalayers = Metalayers::of_header(&head, layout)?;
+        let promised = Sequential::find(&metalayers).is_some_and(|promise| promise.holds(&header));
+        // How the chunks of older frames are to be decoded their trailer says.
+        let immediate = layout == Layout::Current && (promised || options.trust_order);
+        let frame = Arc::new(OnceLock::new());
+        let chunks = if immediate {
+            let decoding = options.decoding(registry, &metalayers);
+            let chunk_size = header.chunk_size.fixed().unwrap_or(ReadOptions::BYTES_AHEAD / 8).max(1);
+            let ahead = options.ahead(&decoding.pool, 0);
+            let at_once = ahead.chunks.min(ahead.bytes / chunk_size.saturating_mul(2)).max(1);
+            let forward = Forward::new(reader, head, header.clone(), options, Arc::clone(&frame));
+            let (typesize, workshop) = (header.typesize as usize, decoding);
+            let decode = move |item: Result<(u64, Bytes, u64), ReadError>| {
+                // Begins here and now; only the result is waited for in order.
+                let job = item.map(|(chunk, bytes, offset)| {
+                    let mut ctx = ChunkContext::numbered(chunk);
+                    ctx.item_size = Some(typesize);
+                    (chunk, offset, workshop.decode(bytes, ctx, &workshop.buffers))
+                });
+                async move {
+                    let (chunk, offset, job) = job?;
+                    match job.await {
+                        Ok(decoded) => {
+                            decoded.map_err(|source| ReadError::Decode { chunk, offset: Some(offset), source })
+                        }
+                        Err(panic) => Err(ReadError::Panicked { chunk, panic }),
+                    }
+                }
+            };
+            stream::unfold(Some(forward), Forward::step).map(decode).buffered(at_once).boxed()
+        } else {
+            let kept = Arc::clone(&frame);
+            let frame_len = header.frame_len;
+            let open = async move {
+                let source = spool(reader, head, frame_len, options.spool_memory).await?;
+                let reader = options.open(source).await?;
+                // Nobody else sets it.
+                let _ = kept.set(reader.frame().clone());
+                Ok::<_, ReadError>(reader.chunks())
+            };
+            stream::once(open).try_flatten().boxed()
+        };
+        Ok(Self { header, metalayers, immediate, chunks: until_failure(chunks), frame })
+    }
+
+    /// The fixed part of the header: sizes, codec, filters.
+    pub fn header(&self) -> &FrameHeader {
+        &self.header
+    }
+
+    /// The metalayers of the header.
+    pub fn metalayers(&self) -> &Metalayers {
+        &self.metalayers
+    }
+
+    /// Whether chunks are decoded as they come; else the whole frame is kept first.
+    pub fn is_immediate(&self) -> bool {
+        self.immediate
+    }
+
+    /// Everything about the frame but its chunks, once its end has been seen.
+    pub fn frame(&self) -> Option<&Frame> {
+        self.frame.get()
+    }
+}
+
+fn until_failure(chunks: BoxStream<'static, Result<Bytes, ReadError>>) -> BoxStream<'static, Result<Bytes, ReadError>> {
+    let end = |chunks: Option<BoxStream<'static, Result<Bytes, ReadError>>>| async move {
+        let mut chunks = chunks?;
+        let item = chunks.next().await?;
+        let rest = item.is_ok().then_some(chunks);
+        Some((item, rest))
+    };
+    stream::unfold(Some(chunks), end).fuse().boxed()
+}
+
+impl Stream for FrameStream {
+    type Item = Result<Bytes, ReadError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.chunks.poll_next_unpin(cx)
+    }
+}
+
+impl fmt::Debug for FrameStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameStream")
+            .field("header", &self.header)
+            .field("immediate", &self.immediate)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A frame whose chunks are taken as they come.
+struct Forward<R> {
+    reader: R,
+    head: Bytes,
+    header: FrameHeader,
+    options: ReadOptions,
+    /// Offset of the next byte of `reader` in the frame.
+    at: u64,
+    /// Decoded bytes so far.
+    nbytes: u64,
+    /// Where each chunk was, and its checksum if that is to be compared.
+    seen: Vec<(u64, u64)>,
+    frame: Arc<OnceLock<Frame>>,
+}
+
+impl<R: AsyncRead + Unpin> Forward<R> {
+    fn new(reader: R, head: Bytes, header: FrameHeader, options: ReadOptions, frame: Arc<OnceLock<Frame>>) -> Self {
+        let at = head.len() as u64;
+        Self { reader, head, header, options, at, nbytes: 0, seen: Vec::new(), frame }
+    }
+
+    /// The next chunk, its number and its offset; after the last one nothing, or what is wrong with the frame.
+    async fn step(this: Option<Self>) -> Option<(Result<(u64, Bytes, u64), ReadError>, Option<Self>)> {
+        let mut this = this?;
+        match this.next().await {
+            Ok(Some(chunk)) => Some((Ok(chunk), Some(this))),
+            Ok(None) => None,
+            Err(e) => Some((Err(e), None)),
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<(u64, Bytes, u64)>, ReadError> {
+        let (number, offset) = (self.seen.len() as u64, self.at);
+        let end = u64::from(self.header.header_len).saturating_add(self.header.cbytes);
+        if offset >= end || self.header.nbytes == 0 {
+            self.finish(end).await?;
+            return Ok(None);
+        }
+        if number >= self.options.limits.chunks {
+            return Err(FrameError::TooManyChunks { found: number + 1, limit: self.options.limits.chunks }.into());
+        }
+        let room = end - offset;
+        let mut bytes = Vec::new();
+        read_more(&mut self.reader, &mut bytes, room.min(ChunkHeader::EXTENDED_LEN as u64)).await?;
+        let chunk = ChunkHeader::parse(&bytes);
+        let chunk = chunk.map_err(|source| ReadError::Decode { chunk: number, offset: Some(offset), source })?;
+        let (cbytes, min) = (chunk.cbytes as u64, bytes.len() as u64);
+        if cbytes > room {
+            return Err(FrameError::ChunkBounds { chunk: number, offset, found: cbytes, room }.into());
+        }
+        if cbytes < min {
+            return Err(FrameError::ChunkTooSmall { chunk: number, offset, found: cbytes, min }.into());
+        }
+        if let Some(full) = self.header.chunk_size.fixed() {
+            let expected = self.header.nbytes.saturating_sub(self.nbytes).min(full as u64);
+            let found = chunk.nbytes as u64;
+            if found != expected {
+                return Err(FrameError::ChunkLen { chunk: number, expected, found }.into());
+            }
+        }
+        read_more(&mut self.reader, &mut bytes, cbytes).await?;
+        let sum = if self.options.checksums == ChecksumPolicy::Ignore { 0 } else { chunk_checksum(&bytes) };
+        self.seen.push((offset, sum));
+        self.nbytes += chunk.nbytes as u64;
+        self.at += cbytes;
+        Ok(Some((number, bytes.into(), offset)))
+    }
+
+    /// Reads the end of the frame and compares.
+    async fn finish(&mut self, end: u64) -> Result<(), ReadError> {
+        let frame_len = self.header.frame_len;
+        let found = frame_len.saturating_sub(self.at);
+        // Index and trailer have limits of their own, but only once they are here.
+        let limits = self.options.limits;
+        let limit = (limits.trailer_bytes as u64).saturating_add(limits.chunks.saturating_mul(9));
+        if found > limit {
+            return Err(ReadError::Limit { what: "the end of the frame", needed: found, limit });
+        }
+        let mut tail = Vec::new();
+        read_more(&mut self.reader, &mut tail, found).await?;
+        let mut opener = FrameOpener::new(frame_len, &self.options.resolved_registry()?, limits);
+        opener.feed(0, self.head.clone());
+        opener.feed(self.at, tail.into());
+        let frame = match opener.step()? {
+            OpenStep::Done(frame) => frame,
+            OpenStep::Read(ranges) => {
+                let Some(missing) = ranges.into_iter().next() else { return Err(out_of_order(0)) };
+                return Err(FrameError::MissingBytes { start: missing.start, end: missing.end }.into());
+            }
+            step => return Err(ReadError::Source(io::Error::other(format!("cannot do {step:?}")))),
+        };
+        debug_assert!(self.at >= end || self.header.nbytes == 0);
+        for i in 0..frame.nchunks().max(self.seen.len() as u64) {
+            let seen = self.seen.get(i as usize).map(|(offset, _)| *offset);
+            let indexed = if i < frame.nchunks() { Some(frame.entry(i)?) } else { None };
+            if seen.map(|offset| ChunkEntry::Stored { offset }) != indexed {
+                return Err(out_of_order(i));
+            }
+        }
+        if self.nbytes != frame.nbytes() {
+            return Err(FrameError::TotalLen { expected: frame.nbytes(), found: self.nbytes }.into());
+        }
+        if is_checked(&frame, self.options.checksums)? {
+            for (i, (_, sum)) in self.seen.iter().enumerate() {
+                frame.check_chunk_sum(i as u64, *sum)?;
+            }
+        }
+        // Nobody else sets it.
+        let _ = self.frame.set(*frame);
+        Ok(())
+    }
+}
+
+fn out_of_order(chunk: u64) -> ReadError {
+    ReadError::OutOfOrder { chunk }
+}
+
+/// Fills `bytes` up to `len`. Memory is taken as bytes come, not as a length says.
+async fn read_more<R: AsyncRead + Unpin>(reader: &mut R, bytes: &mut Vec<u8>, len: u64) -> Result<(), ReadError> {
+    let missing = len.saturating_sub(bytes.len() as u64);
+    let found = reader.take(missing).read_to_end(bytes).await? as u64;
+    if found < missing {
+        let message = format!("the stream ended {} bytes too early", missing - found);
+        return Err(ReadError::Source(io::Error::new(io::ErrorKind::UnexpectedEof, message)));
+    }
+    Ok(())
+}

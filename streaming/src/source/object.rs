@@ -1,0 +1,262 @@
+//! Frames in object stores: S3, GCS, Azure, HTTP, and whatever else implements [`ObjectStore`].
+//!
+//! The stores of the `object_store` crate do their I/O on Tokio; everything they do here runs on the runtime of
+//! [`spawn`], so that they work under any executor, and under [`block_on`](crate::block_on).
+
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt};
+use oxiblosc_core::frame::{INDEX_FILE, chunk_file_name};
+
+use super::{Coalesced, HEAD, RangeSource, check};
+use crate::object::{io_error, spawn};
+
+/// Requests of one round under way at a time.
+const AT_ONCE: usize = 32;
+/// Ranges so close together are asked for as one.
+const GAP: u64 = 4 << 10;
+/// Ranges are not joined to more than this, so that a large one comes over several connections.
+const LONGEST: u64 = 8 << 20;
+/// What a request costs, in bytes: some ten milliseconds at some hundred megabytes a second.
+const REQUEST_COST: u64 = 1 << 20;
+
+/// The error of a store, which says what happened when it is a condition that failed.
+fn to_io_error(error: object_store::Error) -> io::Error {
+    match error {
+        object_store::Error::Precondition { .. } => replaced(error),
+        error => io_error(error),
+    }
+}
+
+fn replaced(why: impl fmt::Display) -> io::Error {
+    io::Error::other(format!("the object was replaced while it was read: {why}"))
+}
+
+/// An object with a contiguous frame, or the prefix of a sparse one.
+///
+/// The first request asks for the first bytes and learns the length with them. The ranges of a round are asked for at
+/// the same time, those that touch or nearly do with one request. Once an object has been opened, every request insists
+/// on the same version of it where the store has strong ETags: an object that is replaced meanwhile is an error, not a
+/// mixture. [`FrameReader::refresh`](crate::FrameReader::refresh) goes on with the new one.
+///
+/// Clones share the version they insist on.
+#[derive(Clone)]
+pub struct ObjectSource {
+    store: Arc<dyn ObjectStore>,
+    /// The object that the ranges are of: the frame, or the index of a sparse one.
+    path: Path,
+    /// Where the chunks of a sparse frame are.
+    prefix: Option<Path>,
+    version: Arc<Mutex<Option<Version>>>,
+    /// Length and first bytes, when they came with finding the object; for whoever opens it first.
+    found: Arc<Mutex<Option<(u64, Bytes)>>>,
+}
+
+#[derive(Debug, Clone)]
+struct Version {
+    size: u64,
+    etag: Option<String>,
+}
+
+impl ObjectSource {
+    /// The object at `path`.
+    pub fn new(store: Arc<dyn ObjectStore>, path: Path) -> Self {
+        Self { store, path, prefix: None, version: Arc::default(), found: Arc::default() }
+    }
+
+    /// The sparse frame whose objects are under `prefix`: `chunks.b2frame`, and one for each chunk.
+    pub fn sparse(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
+        Self { path: prefix.clone().join(INDEX_FILE), prefix: Some(prefix), ..Self::new(store, Path::default()) }
+    }
+
+    /// Whatever there is at `path`: an object, or else the prefix of a sparse frame. What the first request brings is
+    /// kept for opening it, so that a contiguous frame takes no more requests than without finding it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] when there is neither, and when the store fails.
+    pub async fn find(store: Arc<dyn ObjectStore>, path: Path) -> io::Result<Self> {
+        let object = Self::new(Arc::clone(&store), path.clone());
+        let not_found = match object.fetch_head(HEAD).await {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => e,
+            result => return result.map(|found| object.keep(found)),
+        };
+        let sparse = Self::sparse(store, path);
+        match sparse.fetch_head(HEAD).await {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Err(not_found),
+            result => result.map(|found| sparse.keep(found)),
+        }
+    }
+
+    fn keep(self, found: (u64, Bytes)) -> Self {
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        self
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<dyn ObjectStore> {
+        &self.store
+    }
+
+    /// The object with the frame, or with the index of a sparse one.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.version.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_version(&self, meta: &ObjectMeta) -> u64 {
+        // A weak one does not promise the same bytes, and servers compare no weak ones.
+        let etag = meta.e_tag.clone().filter(|etag| !etag.starts_with("W/"));
+        *self.version.lock().unwrap_or_else(PoisonError::into_inner) = Some(Version { size: meta.size, etag });
+        meta.size
+    }
+
+    /// Length and first bytes of the object as it is now.
+    async fn fetch_head(&self, head: u64) -> io::Result<(u64, Bytes)> {
+        let (store, path) = (Arc::clone(&self.store), self.path.clone());
+        let (meta, bytes) = spawn(async move {
+            let options = GetOptions { range: Some(GetRange::Bounded(0..head.max(1))), ..GetOptions::default() };
+            match store.get_opts(&path, options).await {
+                Ok(result) => {
+                    let meta = result.meta.clone();
+                    Ok((meta, result.bytes().await.map_err(to_io_error)?))
+                }
+                Err(e @ object_store::Error::NotFound { .. }) => Err(to_io_error(e)),
+                // An object without any bytes has no range.
+                Err(e) => match store.head(&path).await {
+                    Ok(meta) if meta.size == 0 => Ok((meta, Bytes::new())),
+                    _ => Err(to_io_error(e)),
+                },
+            }
+        })
+        .await??;
+        let bytes = bytes.slice(..bytes.len().min(usize::try_from(head).unwrap_or(usize::MAX)));
+        Ok((self.set_version(&meta), bytes))
+    }
+}
+
+/// Exactly the bytes of a range.
+async fn get(store: &dyn ObjectStore, path: &Path, range: Range<u64>, etag: Option<String>) -> io::Result<Bytes> {
+    let wanted = range.end - range.start;
+    let options = GetOptions { range: Some(GetRange::Bounded(range)), if_match: etag.clone(), ..GetOptions::default() };
+    let result: GetResult = store.get_opts(path, options).await.map_err(to_io_error)?;
+    // Not every server heeds the condition, but all say of which version the bytes are.
+    if etag.is_some() && result.meta.e_tag != etag {
+        return Err(replaced(format_args!("{path} has another ETag")));
+    }
+    let bytes = result.bytes().await.map_err(to_io_error)?;
+    if bytes.len() as u64 != wanted {
+        let message = format!("{path}: {wanted} bytes asked for, {} came", bytes.len());
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+    }
+    Ok(bytes)
+}
+
+impl RangeSource for ObjectSource {
+    fn size(&self) -> BoxFuture<'_, io::Result<u64>> {
+        Box::pin(async move {
+            let (store, path) = (Arc::clone(&self.store), self.path.clone());
+            let meta = spawn(async move { store.head(&path).await }).await?.map_err(to_io_error)?;
+            Ok(self.set_version(&meta))
+        })
+    }
+
+    fn open(&self, head: u64) -> BoxFuture<'_, io::Result<(u64, Bytes)>> {
+        Box::pin(async move {
+            let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).take();
+            match found {
+                Some((size, bytes)) if bytes.len() as u64 >= head.min(size) => {
+                    Ok((size, bytes.slice(..bytes.len().min(usize::try_from(head).unwrap_or(usize::MAX)))))
+                }
+                _ => self.fetch_head(head).await,
+            }
+        })
+    }
+
+    fn read_ranges(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, io::Result<Vec<Bytes>>> {
+        Box::pin(async move {
+            let version = match self.version() {
+                Some(version) => version,
+                None => Version { size: self.size().await?, etag: self.version().and_then(|v| v.etag) },
+            };
+            check(&ranges, version.size)?;
+            let coalesced = Coalesced::new(&ranges, GAP, LONGEST);
+            let get = |range: &Range<u64>| {
+                let (store, path, etag) = (Arc::clone(&self.store), self.path.clone(), version.etag.clone());
+                let range = range.clone();
+                async move { get(&store, &path, range, etag).await }
+            };
+            let gets: Vec<_> = coalesced.ranges().iter().map(get).collect();
+            let joined = spawn(stream::iter(gets).buffered(AT_ONCE).try_collect::<Vec<Bytes>>()).await??;
+            Ok(coalesced.split(joined))
+        })
+    }
+
+    fn request_cost(&self) -> u64 {
+        REQUEST_COST
+    }
+
+    fn reopen(&self) -> BoxFuture<'_, io::Result<Option<Arc<dyn RangeSource>>>> {
+        let newest = Self { version: Arc::default(), found: Arc::default(), ..self.clone() };
+        Box::pin(std::future::ready(Ok(Some(Arc::new(newest) as _))))
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.prefix.is_some()
+    }
+
+    fn read_chunk_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        Box::pin(async move {
+            let asked = ranges.len();
+            let get = |(id, range): (u32, Range<u64>)| {
+                let (store, prefix) = (Arc::clone(&self.store), self.prefix.clone());
+                async move {
+                    let Some(prefix) = prefix else {
+                        return Err(io::Error::new(io::ErrorKind::Unsupported, "a single object has no chunk files"));
+                    };
+                    chunk_file(&*store, &prefix, id, range).await
+                }
+            };
+            let gets: Vec<_> = ranges.into_iter().map(get).collect();
+            match spawn(stream::iter(gets).buffered(AT_ONCE).collect::<Vec<_>>()).await {
+                Ok(found) => found,
+                Err(e) => (0..asked).map(|_| Err(io::Error::new(e.kind(), e.to_string()))).collect(),
+            }
+        })
+    }
+}
+
+/// A range of a chunk object, or as much of it as the object has.
+async fn chunk_file(store: &dyn ObjectStore, prefix: &Path, id: u32, range: Range<u64>) -> io::Result<Bytes> {
+    if range.is_empty() {
+        return Ok(Bytes::new());
+    }
+    let name = chunk_file_name(id);
+    let named = |e: io::Error| io::Error::new(e.kind(), format!("chunk object {name}: {e}"));
+    let path = prefix.clone().join(name.as_str());
+    let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
+    match store.get_opts(&path, options).await {
+        Ok(result) => result.bytes().await.map_err(to_io_error).map_err(named),
+        Err(e @ object_store::Error::NotFound { .. }) => Err(named(to_io_error(e))),
+        // The range begins where the object has ended.
+        Err(e) => match store.head(&path).await {
+            Ok(meta) if meta.size <= range.start => Ok(Bytes::new()),
+            _ => Err(named(to_io_error(e))),
+        },
+    }
+}
+
+impl fmt::Debug for ObjectSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectSource").field("store", &self.store.to_string()).field("path", &self.path).finish()
+    }
+}
