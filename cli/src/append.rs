@@ -21,6 +21,10 @@ use crate::plain::Plain;
 const PIECE: usize = 4 << 20;
 
 pub(crate) fn run(args: &AppendArgs, registry: &Registry) -> Result<(), CliError> {
+    if args.frame.is(&args.input) {
+        // The input would grow as fast as it is read.
+        return Err(CliError::Usage(format!("cannot append {} to itself", args.frame.name())));
+    }
     let (path, _) = editable(&args.frame, "append to", registry)?;
     let editor = EditOptions::new().registry(registry).pool(&args.run.pool()).open(path);
     let editor = editor.map_err(CliError::data(args.frame.name()))?;

@@ -1,7 +1,6 @@
 //! `oxiblosc recover` and `oxiblosc seal`: frames whose writer died, or whose end is missing.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{self, Write as _};
 
 use oxiblosc::recover::{self, Found, RecoverError, Recovered};
@@ -19,7 +18,7 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
     let name = args.input.name();
     let recovered = match (&args.input, &args.output) {
         (Source::Path(input), Source::Path(output)) => {
-            if fs::canonicalize(input).is_ok_and(|input| fs::canonicalize(output).is_ok_and(|output| input == output)) {
+            if args.input.is(&args.output) {
                 let message = format!("{name}: what is left of a frame cannot replace it, name another output");
                 return Err(CliError::Usage(message));
             }

@@ -20,6 +20,14 @@ impl Source {
         self.name_or("standard output")
     }
 
+    /// Whether both are the same file or directory.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Path(a), Self::Path(b)) => a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b)),
+            _ => false,
+        }
+    }
+
     fn name_or(&self, stream: &str) -> String {
         match self {
             Self::Standard => stream.into(),

@@ -108,6 +108,17 @@ fn what_cannot_be_appended_to() {
 }
 
 #[test]
+fn nothing_is_appended_to_itself() {
+    let dir = tempdir().expect("a directory");
+    let frame = dir.path().join("frame");
+    run_with(args!["compress", "-", &frame], b"some bytes").ok();
+    let before = fs::read(&frame).expect("a frame");
+    let error = run(args!["append", &frame, &frame]).bad_usage();
+    assert!(error.contains("to itself"), "{error}");
+    assert_eq!(fs::read(&frame).expect("a frame"), before);
+}
+
+#[test]
 fn compact_removes_the_holes() {
     fn size(path: &Path) -> u64 {
         match fs::read_dir(path) {

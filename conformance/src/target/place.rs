@@ -15,7 +15,7 @@ use super::Faults;
 /// use oxiblosc_conformance::target::{Faults, Place, TargetCheck, TargetKind};
 /// use oxiblosc_streaming::source::RangeSource;
 /// use oxiblosc_streaming::target::{Part, Target};
-/// # use oxiblosc_plugins as _;
+/// # use oxiblosc as _;
 /// # use std::io;
 ///
 /// /// A target of one's own: bytes that others can see once they are complete.
@@ -29,7 +29,9 @@ use super::Faults;
 ///     }
 ///     fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
 ///         ready!(self.faults.poll(cx))?;
-///         self.bytes[..header.len()].copy_from_slice(header);
+///         // There is nothing to replace before the first header has been appended.
+///         let place = self.bytes.get_mut(..header.len()).ok_or(io::ErrorKind::InvalidInput)?;
+///         place.copy_from_slice(header);
 ///         *self.public.lock().unwrap() = Some(self.bytes.clone());
 ///         Poll::Ready(Ok(()))
 ///     }
