@@ -101,7 +101,7 @@ pub(crate) struct CatArgs {
     /// Only the items from A to before B, as in 10:20, :20 or -10: (those of an array counted in C order)
     #[arg(long, value_name = "A:B", allow_hyphen_values = true)]
     pub(crate) items: Option<ItemRange>,
-    /// Part of an array, as NumPy writes it: 3, 2:10, ::-1, [4,1,1] and `...`, with commas between the axes
+    /// Part of an array, as NumPy writes it: 3, 2:10, ::-1, `[4,1,1]` and `...`, with commas between the axes
     #[arg(long, value_name = "A:B:S,C:D,..", allow_hyphen_values = true, conflicts_with = "items")]
     pub(crate) slice: Option<Selection>,
     /// Compress what is written as a stream: gzip, zstd, brotli or lz4
