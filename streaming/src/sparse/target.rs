@@ -152,9 +152,19 @@ impl SparseTarget {
 
     fn write(&self, file: FileName, at: u64, bytes: Bytes) -> IoTask<io::Result<()>> {
         let (directory, durable) = (self.directory().to_owned(), self.durable);
-        self.mode.run(move || match at {
-            0 => write_file(&directory, file, &bytes, durable),
-            _ => append_to_file(&directory, file, at, &bytes, durable),
+        // The temporary directory must not be removed while something is written into it, which would leave part of it
+        // behind: whoever is last removes it.
+        let held = match &self.place {
+            Place::Temporary { temporary, .. } => Some(Arc::clone(temporary)),
+            _ => None,
+        };
+        self.mode.run(move || {
+            let result = match at {
+                0 => write_file(&directory, file, &bytes, durable),
+                _ => append_to_file(&directory, file, at, &bytes, durable),
+            };
+            drop(held);
+            result
         })
     }
 
