@@ -267,8 +267,13 @@ impl Target for SparseTarget {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_abort(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Place::Temporary { temporary, .. } = &self.place else { return Poll::Ready(Ok(())) };
+        // What is being written would be left behind.
+        if let Some(task) = self.writing.as_mut().and_then(|writing| writing.task.as_mut()) {
+            let _ = ready!(Pin::new(task).poll(cx));
+            self.writing = None;
+        }
         let directory = temporary.lock().unwrap_or_else(PoisonError::into_inner).take();
         Poll::Ready(directory.map_or(Ok(()), TempDir::close))
     }
