@@ -269,6 +269,42 @@ fn arrays_are_arrays_again() {
 }
 
 #[test]
+fn a_damaged_array_header_is_corrected_or_the_array_is_a_plain_frame() {
+    let items: Vec<u8> = (0..3 * 7 * 11u64).flat_map(u64::to_le_bytes).collect();
+    let options = ArrayOptions::new([3, 7, 11], "<u8").chunks([2, 4, 4]).blocks([2, 2, 3]);
+    let (target, _) = block_on(options.write(items.clone(), MemoryTarget::new())).unwrap();
+    let whole = target.into_bytes();
+    let array = block_on(NdArray::open(whole.clone())).unwrap();
+    let header_len = array.reader().header().header_len as usize;
+    let stored = array.reader().frame().nchunks() * 384;
+    let (mut corrected, mut plain) = (0, 0);
+    // Signature and header length aside, without which nothing tells that this is a frame.
+    for at in 15..header_len {
+        for flip in [0x01, 0x40, 0x80, 0xff] {
+            let mut damaged = whole.to_vec();
+            damaged[at] ^= flip;
+            let mut target = MemoryTarget::new();
+            let Ok(recovered) = block_on(recover_into(damaged, &mut target)) else { continue };
+            let context = format!("byte {at} ^ {flip:#x}: {recovered:?}");
+            let bytes = target.into_bytes();
+            let reader = block_on(FrameReader::open(bytes.clone())).expect(&context);
+            let is_array = reader.metalayers().get("b2nd").is_some();
+            if recovered.damaged_array.is_some() {
+                assert!(!is_array, "{context}");
+                assert_eq!(recovered.nbytes, stored, "{context}");
+                block_on(reader.bytes(0..stored)).expect(&context);
+                plain += 1;
+            } else if is_array {
+                let array = block_on(NdArray::open(bytes)).expect(&context);
+                let read = block_on(array.read(&"...".parse().unwrap())).expect(&context);
+                corrected += usize::from(at < 78 && read.bytes() == &items[..]);
+            }
+        }
+    }
+    assert!(corrected > 150 && plain > 100, "{corrected} corrected, {plain} plain frames");
+}
+
+#[test]
 fn noise_is_refused_without_panic() {
     let mut random = Random::new(9);
     let whole = frame(&data(3000), small());

@@ -6,6 +6,7 @@ use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, SpecialKind, SpecialValue
 use oxiblosc_core::frame::{ChunkSize, FrameParams, Sequential};
 use oxiblosc_core::nd::ArrayMeta;
 
+use super::agree::agree;
 use super::error::RecoverError;
 use super::found::{Found, Recovered};
 use super::scan::{Content, Item, Scan};
@@ -29,6 +30,8 @@ where
     let promised = scan.head.metalayers.get(Sequential::NAME).is_some();
     let mut params = params(&scan);
     params.sequential = promised && !target.is_sparse();
+    let lens: Vec<_> = scan.items.iter().map(|item| item.nbytes).collect();
+    let damaged_array = agree(&mut params, &lens);
     let mut output = Output::new(&params, registry, target)?;
     output.copy_encoded_vlmetalayers(&scan.vlmetalayers)?;
     let mut recovered = Tally::default();
@@ -60,6 +63,7 @@ where
         lost_nbytes: lost,
         unused_bytes: scan.unused,
         in_order: scan.in_order,
+        damaged_array,
         summary,
     })
 }
@@ -117,6 +121,9 @@ pub(super) fn settle(scan: &mut Scan, registry: &Registry) -> u64 {
     let item_size = scan.head.header.typesize as usize;
     let chunks_of = |meta: &ArrayMeta| meta.geometry.clone().tile(item_size).map(|tiling| tiling.chunk_count());
     let mut expected = chunks_of(&meta).unwrap_or(0);
+    if let Ok(tiling) = meta.geometry.clone().tile(item_size) {
+        drop_partial(scan, tiling.chunk_bytes() as u64);
+    }
     let found = scan.items.len() as u64;
     if expected == 0 && found > 0 && meta.geometry.shape.first() == Some(&0) {
         let rows = u64::from(meta.geometry.chunk_shape.first().copied().unwrap_or(1));
@@ -139,6 +146,18 @@ pub(super) fn settle(scan: &mut Scan, registry: &Registry) -> u64 {
         scan.items.push(Item { content: Content::Lost, nbytes: full });
     }
     damaged + expected.saturating_sub(found)
+}
+
+/// All chunks of an array are whole: what has another length is none, but an index that nothing announced.
+fn drop_partial(scan: &mut Scan, chunk_bytes: u64) {
+    let unused = &mut scan.unused;
+    scan.items.retain(|item| {
+        let whole = item.nbytes == chunk_bytes;
+        if let (false, Content::Stored { len, .. }) = (whole, item.content) {
+            *unused += len;
+        }
+        whole
+    });
 }
 
 /// An array that is longer than this many chunks is not filled up with zeros.

@@ -10,6 +10,7 @@ use oxiblosc_core::chunk::{ChunkHeader, EncodeParams, SpecialKind};
 use oxiblosc_core::frame::{Fingerprint, FrameParams, Head, Metalayers, chunk_file_id};
 use oxiblosc_core::{Limits, Registry};
 
+use super::agree::agree;
 use super::assemble::{Tally, settle, special};
 use super::error::RecoverError;
 use super::found::{Found, Recovered};
@@ -71,7 +72,9 @@ pub(super) async fn recover<T: Target>(directory: &Path, target: &mut T) -> Resu
         scan.items.push(Item { content, nbytes: header.nbytes as u64 });
     }
     let missing = settle(&mut scan, &registry);
-    let params = FrameParams { sequential: false, ..FrameParams { metalayers: metalayers_of(&scan), ..params } };
+    let mut params = FrameParams { sequential: false, ..FrameParams { metalayers: metalayers_of(&scan), ..params } };
+    let lens: Vec<_> = scan.items.iter().map(|item| item.nbytes).collect();
+    let damaged_array = agree(&mut params, &lens);
     let mut output = Output::new(&params, &registry, target)?;
     let mut tally = Tally::default();
     for (i, item) in scan.items.iter().enumerate() {
@@ -97,6 +100,7 @@ pub(super) async fn recover<T: Target>(directory: &Path, target: &mut T) -> Resu
         replaced: tally.replaced,
         unused_bytes: scan.unused,
         in_order: scan.in_order,
+        damaged_array,
         summary,
     })
 }

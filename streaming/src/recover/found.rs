@@ -1,5 +1,7 @@
 //! What was found, and what became of it.
 
+use oxiblosc_core::nd::NdError;
+
 use crate::sink::Summary;
 
 /// In which state a frame was found.
@@ -37,6 +39,9 @@ pub struct Recovered {
     /// Whether each saved chunk is known to have its old number. When the index is lost, chunks that were in it alone
     /// (zeros) or that had been moved by edits may have shifted the others.
     pub in_order: bool,
+    /// The frame was an array and is one no more: its metalayer was damaged, or contradicted the chunks, which are all the
+    /// more in the new frame, one after the other. This is what was wrong with it.
+    pub damaged_array: Option<NdError>,
     /// The new frame.
     pub summary: Summary,
 }

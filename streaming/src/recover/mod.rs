@@ -9,6 +9,7 @@
 //! What is there is believed if it holds: every chunk is decoded before it is taken (unless its codec or a filter of
 //! it is not known here).
 
+mod agree;
 mod assemble;
 mod error;
 mod files;
@@ -89,13 +90,13 @@ where
     let source = Arc::new(source);
     let opened = ReadOptions::new().registry(&registry).open(Arc::clone(&source)).await;
     match opened {
-        Ok(reader) => {
+        Ok(reader) if whole::agrees(reader.frame(), &source).await => {
             let size = source.size().await?;
             whole::recover(&reader, size, target).await
         }
         Err(crate::ReadError::Source(e)) => Err(e.into()),
         Err(error) if source.is_sparse() => Err(RecoverError::Index(Box::new(error))),
-        Err(_) => {
+        _ => {
             let scan = scan::scan(&*source, &registry).await?;
             assemble::write(scan, &*source, &registry, target).await
         }

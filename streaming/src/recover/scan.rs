@@ -113,10 +113,11 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(source: &S, registry: &Registr
     // How long the header is, it says itself, in a big-endian int32 at offset 11 in all layouts.
     let header_len = fixed.get(11..15).and_then(|len| len.first_chunk()).map_or(0, |len| u32::from_be_bytes(*len));
     let head_len = u64::from(header_len).min(limits.header_bytes as u64).max(fixed.len() as u64);
-    let head = Head::parse(&window.get(0..head_len).await?, &limits).map_err(RecoverError::Head)?;
+    let mut head = Head::parse(&window.get(0..head_len).await?, &limits).map_err(RecoverError::Head)?;
     if head.header.layout != Layout::Current {
         return Err(RecoverError::Layout { layout: head.header.layout });
     }
+    correct_chunk_size(&mut head, &mut window, registry).await?;
     let promise = Sequential::find(&head.metalayers);
     let promised = promise.is_some_and(|promise| promise.is_open(&head.header) || promise.holds(&head.header));
     let mut scan = Scan {
@@ -202,6 +203,27 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(source: &S, registry: &Registr
     Ok(scan)
 }
 
+/// No chunk is longer than the header says chunks are. If the first one is and holds, the header is wrong.
+async fn correct_chunk_size<S: RangeSource + ?Sized>(
+    head: &mut Head,
+    window: &mut Window<'_, S>,
+    registry: &Registry,
+) -> Result<(), RecoverError> {
+    let Some(size) = head.header.chunk_size.fixed() else { return Ok(()) };
+    let at = u64::from(head.header.header_len);
+    let bytes = window.get(at..at + ChunkHeader::EXTENDED_LEN as u64).await?;
+    let Ok(first) = ChunkHeader::parse(&bytes) else { return Ok(()) };
+    if first.nbytes <= size {
+        return Ok(());
+    }
+    let chunk = window.get(at..at + first.cbytes as u64).await?;
+    if Examiner::new(head, registry).holds(0, &first, &chunk) {
+        // Lossless: the format counts the bytes of a chunk in 31 bits.
+        head.header.chunk_size = ChunkSize::Fixed(first.nbytes as u32);
+    }
+    Ok(())
+}
+
 /// "trailer": an array of four elements.
 const TRAILER_FIRST: u8 = 0x94;
 
@@ -274,7 +296,8 @@ fn adopt(scan: &mut Scan, entries: &[ChunkEntry], seen: &BTreeMap<u64, Item>) {
         .collect();
     scan.items = items;
     let now: u64 = scan.items.iter().map(|item| item.stored_len()).sum();
-    scan.unused += used.saturating_sub(now);
+    // Chunks that seemed to be replaced may be in it after all.
+    scan.unused = scan.unused.saturating_add(used).saturating_sub(now);
     // The index tells.
     scan.in_order = true;
 }

@@ -68,6 +68,7 @@ pub fn seal<S: Store + Send + Sync>(store: &mut S) -> Result<Recovered, RecoverE
         lost_nbytes: (found == Found::Open).then_some(0),
         unused_bytes,
         in_order: scan.in_order,
+        damaged_array: None,
         summary,
     })
 }
@@ -84,6 +85,7 @@ fn already(frame: &Frame, size: u64) -> Recovered {
         lost_nbytes: Some(0),
         unused_bytes: size.saturating_sub(frame_len),
         in_order: true,
+        damaged_array: None,
         summary: Summary { chunks, nbytes, cbytes, frame_len, fingerprint: frame.fingerprint() },
     }
 }

@@ -1,8 +1,9 @@
 //! A frame that opens, with chunks that may be damaged.
 
 use oxiblosc_core::chunk::{ChunkHeader, SpecialKind};
-use oxiblosc_core::frame::{BitshuffleAge, FrameParams};
+use oxiblosc_core::frame::{BitshuffleAge, Frame, FrameParams, FrameType, Layout};
 
+use super::agree::agree;
 use super::assemble::{Tally, special};
 use super::error::RecoverError;
 use super::found::{Found, Recovered};
@@ -13,6 +14,22 @@ use crate::sink::WriteOptions;
 use crate::source::RangeSource;
 use crate::target::Target;
 
+/// Whether the first chunk is as long as the header says chunks are. If it is not, either may be damaged: looking for
+/// the chunks tells which. (That is for contiguous frames of today.)
+pub(super) async fn agrees<S: RangeSource>(frame: &Frame, source: &S) -> bool {
+    if frame.header().layout != Layout::Current
+        || frame.header().frame_type != FrameType::Contiguous
+        || frame.nchunks() == 0
+    {
+        return true;
+    }
+    let (Some(expected), Ok(Some(span))) = (frame.chunk_len(0), frame.span(0)) else { return true };
+    let Ok(bytes) = source.read_range(span.start..span.start + ChunkHeader::EXTENDED_LEN as u64).await else {
+        return true;
+    };
+    ChunkHeader::parse(&bytes).map_or(true, |header| header.nbytes == expected)
+}
+
 /// Copies the frame; chunks that do not decode become zeros.
 pub(super) async fn recover<S, T>(reader: &FrameReader<S>, size: u64, target: &mut T) -> Result<Recovered, RecoverError>
 where
@@ -22,6 +39,9 @@ where
     let frame = reader.frame();
     let unused_bytes = size.saturating_sub(frame.frame_len());
     let mut params = FrameParams::like(frame);
+    // Chunks of variable length are none of an array.
+    let lens: Vec<_> = (0..reader.nchunks()).map(|i| frame.chunk_len(i).unwrap_or(0) as u64).collect();
+    let damaged_array = agree(&mut params, &lens);
     let whole = |tally: Tally, summary| Recovered {
         found: Found::Whole,
         chunks: tally.chunks,
@@ -30,6 +50,7 @@ where
         replaced: tally.replaced,
         unused_bytes,
         in_order: true,
+        damaged_array,
         summary,
     };
     let mut tally = Tally::default();
@@ -64,7 +85,7 @@ where
                 };
                 let Some(len) = len.filter(|&len| len > 0) else { return Err(EditError::from(error).into()) };
                 tally.lose(i, len as u64);
-                output.push(special(SpecialKind::Zero, len as u64, frame.typesize())).await?;
+                output.push(special(SpecialKind::Zero, len as u64, params.encode.typesize)).await?;
             }
         }
     }

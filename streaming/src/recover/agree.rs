@@ -1,0 +1,48 @@
+//! Whether the header of a frame agrees with its chunks: it may be damaged like anything else.
+
+use oxiblosc_core::frame::FrameParams;
+use oxiblosc_core::nd::{ArrayMeta, FrameSizes, NdError};
+
+/// Corrects the sizes in `params` where the chunks, which have `lens` decoded bytes, show that they are damaged. The
+/// metalayer of an array that does not fit the chunks is taken out, so that what is left opens as a plain frame: why,
+/// is returned.
+pub(super) fn agree(params: &mut FrameParams, lens: &[u64]) -> Option<NdError> {
+    if params.chunk_size > 0 && !all_of(lens, params.chunk_size as u64) {
+        // Lossless: the length of a chunk.
+        params.chunk_size = lens.first().filter(|&&len| all_of(lens, len)).map_or(0, |&len| len as usize);
+    }
+    let error = match ArrayMeta::find(&params.metalayers)? {
+        Ok(meta) => fit(&meta, params, lens).err()?,
+        Err(error) => error,
+    };
+    for name in [ArrayMeta::NAME, ArrayMeta::LEGACY_NAME] {
+        params.metalayers.remove(name);
+    }
+    Some(error)
+}
+
+/// Whether all chunks have this length but for the last, which may have less.
+fn all_of(lens: &[u64], len: u64) -> bool {
+    lens.split_last().is_none_or(|(last, others)| *last <= len && others.iter().all(|other| *other == len))
+}
+
+/// Of two that disagree, the frame and the metalayer, the one is right that the chunks agree with.
+fn fit(meta: &ArrayMeta, params: &mut FrameParams, lens: &[u64]) -> Result<(), NdError> {
+    let sizes = FrameSizes {
+        typesize: params.encode.typesize as u64,
+        chunksize: params.chunk_size as u64,
+        blocksize: params.encode.block_size.unwrap_or(0) as u64,
+        nchunks: lens.len() as u64,
+    };
+    let Err(error) = meta.tiling(&sizes) else { return Ok(()) };
+    let Some(item_size) = meta.dtype_item_size() else { return Err(error) };
+    let tiling = meta.geometry.clone().tile(item_size)?;
+    let chunk_bytes = tiling.chunk_bytes();
+    if tiling.chunk_count() != lens.len() as u64 || lens.iter().any(|&len| len != chunk_bytes as u64) {
+        return Err(error);
+    }
+    params.encode.typesize = item_size;
+    params.encode.block_size = Some(tiling.block_bytes());
+    params.chunk_size = chunk_bytes;
+    Ok(())
+}
