@@ -2,7 +2,8 @@
 //!
 //! Source: chunk format document, codec 4; the wrapper is zlib's, neither gzip's nor bare deflate.
 
-use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use flate2::{Compress, Compression, FlushCompress, Status};
+use libdeflater::{DecompressionError, Decompressor};
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::{CodecId, register_codec};
 
@@ -15,7 +16,7 @@ register_codec!(CodecId::ZLIB, "zlib", CodecTraits::PLAIN.high_ratio(), || Box::
 #[derive(Default)]
 pub struct Zlib {
     deflate: Option<(u8, Compress)>,
-    inflate: Option<Decompress>,
+    inflate: Option<Decompressor>,
 }
 
 impl Clone for Zlib {
@@ -44,37 +45,18 @@ impl Codec for Zlib {
     }
 
     fn decompress(&mut self, _: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
-        let state = match &mut self.inflate {
-            Some(state) => {
-                state.reset(true);
-                state
-            }
-            slot => slot.insert(Decompress::new(true)),
-        };
         let expected = dst.len();
-        let mut status = inflate(state, src, dst)?;
-        if status != Status::StreamEnd && state.total_out() as usize == expected {
-            // The data is complete, but the end-of-block code and the checksum may not have been looked at. One byte
-            // of room lets inflate go on, and tells a stream that is too long from one that is cut short.
-            let rest = src.get(state.total_in() as usize..).unwrap_or_default();
-            status = inflate(state, rest, &mut [0])?;
-        }
-        let found = state.total_out() as usize;
-        if found != expected && (found > expected || status == Status::StreamEnd) {
-            return Err(CodecError::Length { expected, found });
-        }
-        match status {
-            // Bytes after the end of the stream are tolerated, as C-Blosc2 does.
-            Status::StreamEnd => Ok(found),
-            _ => Err(CodecError::Corrupt { offset: state.total_in() as usize, reason: "zlib stream ends too early" }),
+        // Bytes after the end of the stream are tolerated, as C-Blosc2 does.
+        match self.inflate.get_or_insert_with(Decompressor::new).zlib_decompress(src, dst) {
+            Ok(found) if found == expected => Ok(found),
+            Ok(found) => Err(CodecError::Length { expected, found }),
+            Err(DecompressionError::InsufficientSpace) => Err(CodecError::Length { expected, found: expected + 1 }),
+            // libdeflate reports no offset; the stream begins at 0.
+            Err(DecompressionError::BadData) => {
+                Err(CodecError::Corrupt { offset: 0, reason: "not a valid zlib stream, or cut short" })
+            }
         }
     }
-}
-
-fn inflate(state: &mut Decompress, src: &[u8], dst: &mut [u8]) -> Result<Status, CodecError> {
-    state
-        .decompress(src, dst, FlushDecompress::Finish)
-        .map_err(|_| CodecError::Corrupt { offset: state.total_in() as usize, reason: "not a valid zlib stream" })
 }
 
 #[cfg(test)]
@@ -90,5 +72,23 @@ mod tests {
     #[test]
     fn survives_damage() {
         testing::survives_damage::<Zlib>(None);
+    }
+
+    #[test]
+    fn what_follows_a_stream_is_tolerated() {
+        let (mut zlib, ctx) = (Zlib::default(), testing::context(5));
+        let src = b"the cat sat on the mat, the cat sat on the mat, the cat sat on the mat";
+        let mut packed = testing::compress(&mut zlib, &ctx, src).expect("the text repeats itself");
+        packed.extend_from_slice(b"junk");
+        assert_eq!(testing::decompress(&mut zlib, &ctx, &packed, src.len()).unwrap(), src);
+    }
+
+    #[test]
+    fn a_stream_that_is_too_long_is_told_from_a_damaged_one() {
+        let (mut zlib, ctx) = (Zlib::default(), testing::context(5));
+        let packed = testing::compress(&mut zlib, &ctx, &[7; 100]).expect("it is all the same");
+        let message = |len| Zlib::default().decompress(&ctx, &packed, &mut vec![0; len]).unwrap_err().to_string();
+        assert_eq!(message(99), "stream decodes to 100 bytes, expected 99");
+        assert_eq!(message(101), "stream decodes to 100 bytes, expected 101");
     }
 }

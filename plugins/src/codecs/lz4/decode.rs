@@ -29,8 +29,23 @@ struct Position {
 
 /// Decodes the LZ4 block `src` into all of `dst`. Matches may reach back into `dict`, which stands before `dst`.
 pub(super) fn decompress(src: &[u8], dst: &mut [u8], dict: &[u8]) -> Result<usize, CodecError> {
-    let position = hasty(src, dst);
-    careful(src, dst, dict, position)
+    let mut position = Position::default();
+    loop {
+        position = hasty(src, dst, position);
+        match careful(src, dst, dict, position)? {
+            Progress::Done => return Ok(dst.len()),
+            Progress::At(next) => position = next,
+        }
+    }
+}
+
+/// How far the careful decoder has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// To the end.
+    Done,
+    /// Past a match in the dictionary, which the hasty one leaves out.
+    At(Position),
 }
 
 fn corrupt(offset: usize, reason: &'static str) -> CodecError {
@@ -50,8 +65,9 @@ fn continued(src: &[u8], input: &mut usize, mut len: usize, limit: usize) -> Res
     }
 }
 
-/// Decodes from `at` to the end of the block, checking everything.
-fn careful(src: &[u8], dst: &mut [u8], dict: &[u8], at: Position) -> Result<usize, CodecError> {
+/// Decodes from `at` to the end of the block, or to that of the next match that begins in the dictionary, checking
+/// everything.
+fn careful(src: &[u8], dst: &mut [u8], dict: &[u8], at: Position) -> Result<Progress, CodecError> {
     let Position { mut input, mut output } = at;
     let expected = dst.len();
     loop {
@@ -90,7 +106,8 @@ fn careful(src: &[u8], dst: &mut [u8], dict: &[u8], at: Position) -> Result<usiz
         if len > expected - output {
             return Err(CodecError::Length { expected, found: output + len });
         }
-        if distance > output {
+        let in_dict = distance > output;
+        if in_dict {
             // The match begins in the dictionary and goes on, if it is that long, at the start of the output.
             let start = dict.len() - (distance - output);
             let from_dict = len.min(dict.len() - start);
@@ -102,8 +119,11 @@ fn careful(src: &[u8], dst: &mut [u8], dict: &[u8], at: Position) -> Result<usiz
             wild::repeat_exact(dst, output, distance, len);
         }
         output += len;
+        if in_dict {
+            return Ok(Progress::At(Position { input, output }));
+        }
     }
-    if output == expected { Ok(output) } else { Err(CodecError::Length { expected, found: output }) }
+    if output == expected { Ok(Progress::Done) } else { Err(CodecError::Length { expected, found: output }) }
 }
 
 /// Room that a sequence without continued lengths needs in the output: 14 literals, a match of 18 and the slack of
@@ -116,16 +136,16 @@ const SHORT_INPUT: usize = 1 + 16 + 2;
 /// From here on a call of `memcpy` pays: it aligns its stores.
 const LONG: usize = 256;
 
-/// Decodes sequences as long as both buffers have room for copies that overshoot, and returns where it stopped. The
+/// Decodes sequences from `at` on as long as both buffers have room for copies that overshoot, and returns where it stopped. The
 /// output before that position is what [`careful`] would have produced; the output after it is unspecified.
-fn hasty(src: &[u8], dst: &mut [u8]) -> Position {
+fn hasty(src: &[u8], dst: &mut [u8], at: Position) -> Position {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: AVX2 was just found.
-        return unsafe { hasty_avx2(src, dst) };
+        return unsafe { hasty_avx2(src, dst, at) };
     }
     // SAFETY: `Portable` needs no instructions of its own.
-    unsafe { hasty_on::<Portable>(src, dst) }
+    unsafe { hasty_on::<Portable>(src, dst, at) }
 }
 
 /// [`hasty`] with a byte permutation, and 32-byte moves where the compiler finds a use for them.
@@ -134,16 +154,16 @@ fn hasty(src: &[u8], dst: &mut [u8]) -> Position {
 /// The machine has AVX2, and thus SSSE3.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn hasty_avx2(src: &[u8], dst: &mut [u8]) -> Position {
+unsafe fn hasty_avx2(src: &[u8], dst: &mut [u8], at: Position) -> Position {
     // SAFETY: AVX2 implies SSSE3.
-    unsafe { hasty_on::<wild::Ssse3>(src, dst) }
+    unsafe { hasty_on::<wild::Ssse3>(src, dst, at) }
 }
 
 /// # Safety
 /// The machine is an `M`.
 #[inline(always)]
-unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
-    let mut done = Position::default();
+unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8], at: Position) -> Position {
+    let mut done = at;
     let (Some(input_end), Some(output_end)) = (src.len().checked_sub(SHORT_INPUT), dst.len().checked_sub(SHORT_OUTPUT))
     else {
         return done;
@@ -240,7 +260,11 @@ mod tests {
         let mut fast = vec![0xA5; len];
         let mut slow = vec![0x5A; len];
         let fast_result = decompress(src, &mut fast, dict).map_err(|e| e.to_string());
-        let slow_result = careful(src, &mut slow, dict, Position::default()).map_err(|e| e.to_string());
+        let mut progress = Ok(Progress::At(Position::default()));
+        while let Ok(Progress::At(position)) = progress {
+            progress = careful(src, &mut slow, dict, position);
+        }
+        let slow_result = progress.map(|_| len).map_err(|e| e.to_string());
         assert_eq!(fast_result, slow_result);
         if fast_result.is_ok() {
             assert_eq!(fast, slow);

@@ -15,29 +15,71 @@ const SKIP_LOG: u32 = 6;
 pub(super) struct FastEncoder {
     narrow: Box<Narrow>,
     wide: Box<Wide>,
+    dict: Dict,
 }
+
+/// A dictionary, and the tables that hold its positions.
+#[derive(Default)]
+struct Dict {
+    bytes: Vec<u8>,
+    narrow: Option<Box<Narrow>>,
+    wide: Option<Box<Wide>>,
+    /// The dictionary, and behind it the stream that is compressed.
+    joined: Vec<u8>,
+}
+
+/// All positions below this fit 16 bits.
+const NARROW: usize = 1 << 16;
 
 impl FastEncoder {
     pub(super) fn new() -> Self {
-        Self { narrow: Box::new(Narrow([0; _])), wide: Box::new(Wide([0; _])) }
+        Self { narrow: Box::new(Narrow([0; _])), wide: Box::new(Wide([0; _])), dict: Dict::default() }
     }
 
-    /// Compresses `src` into `dst`, or returns `None` when the result does not fit. The higher the acceleration, the
-    /// fewer positions are looked at.
-    pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8], acceleration: usize) -> Option<usize> {
-        self.compress_input(Trusted(src), dst, acceleration)
+    /// Compresses `src` into `dst`, or returns `None` when the result does not fit. Matches may reach back into `dict`,
+    /// which stands before `src`. The higher the acceleration, the fewer positions are looked at.
+    pub(super) fn compress(&mut self, src: &[u8], dict: &[u8], dst: &mut [u8], acceleration: usize) -> Option<usize> {
+        if dict.is_empty() {
+            return self.compress_input(Trusted(src), dst, acceleration);
+        }
+        let Self { narrow, wide, dict: kept } = self;
+        if kept.bytes != dict {
+            *kept = Dict { bytes: dict.to_vec(), joined: dict.to_vec(), ..Dict::default() };
+        }
+        kept.joined.truncate(dict.len());
+        kept.joined.extend_from_slice(src);
+        let input = Trusted(&kept.joined);
+        if kept.joined.len() <= NARROW {
+            let primed = kept.narrow.get_or_insert_with(|| primed(Trusted(dict), Narrow([0; _])));
+            narrow.0.copy_from_slice(&primed.0);
+            compress(&mut **narrow, input, dict.len(), dst, acceleration)
+        } else {
+            let primed = kept.wide.get_or_insert_with(|| primed(Trusted(dict), Wide([0; _])));
+            wide.0.copy_from_slice(&primed.0);
+            compress(&mut **wide, input, dict.len(), dst, acceleration)
+        }
     }
 
     fn compress_input<'a>(&mut self, src: impl Input<'a>, dst: &mut [u8], acceleration: usize) -> Option<usize> {
         // All positions of 64 KiB fit 16 bits, and the table has twice the entries then.
-        if src.bytes().len() <= 1 << 16 {
+        if src.bytes().len() <= NARROW {
             self.narrow.0.fill(0);
-            compress(&mut *self.narrow, src, dst, acceleration)
+            compress(&mut *self.narrow, src, 0, dst, acceleration)
         } else {
             self.wide.0.fill(0);
-            compress(&mut *self.wide, src, dst, acceleration)
+            compress(&mut *self.wide, src, 0, dst, acceleration)
         }
     }
+}
+
+/// The empty `table` with all positions of `dict` that have eight bytes.
+fn primed<'a, T: Table>(dict: impl Input<'a>, mut table: T) -> Box<T> {
+    for at in 0..dict.bytes().len().saturating_sub(7) {
+        // SAFETY: at + 8 <= length.
+        let word = u64::from_le(unsafe { dict.load8(at) });
+        table.exchange(T::slot(word), at);
+    }
+    Box::new(table)
 }
 
 /// A table of positions, by what is found there.
@@ -86,10 +128,16 @@ impl Table for Wide {
 }
 
 #[inline(always)]
-fn compress<'a, T: Table>(table: &mut T, src: impl Input<'a>, dst: &mut [u8], acceleration: usize) -> Option<usize> {
+fn compress<'a, T: Table>(
+    table: &mut T,
+    src: impl Input<'a>,
+    start: usize,
+    dst: &mut [u8],
+    acceleration: usize,
+) -> Option<usize> {
     let bytes = src.bytes();
     let mut out = Writer::new(dst);
-    let mut anchor = 0;
+    let mut anchor = start;
     // SAFETY (of every load below): positions that are hashed or compared are at most `limit + 1`, which is 11 bytes
     // before the end, and candidates are before them.
     if let Some(limit) = bytes.len().checked_sub(MATCH_LIMIT + 1) {
@@ -106,9 +154,10 @@ fn compress<'a, T: Table>(table: &mut T, src: impl Input<'a>, dst: &mut [u8], ac
             // SAFETY: see above.
             unsafe { src.load4(candidate) ^ src.load4(at) | far as u32 == 0 }
         };
+        // Without a dictionary there is nothing that the first position could match.
         table.exchange(hash(0), 0);
-        let mut p = 1;
-        let mut slot = hash(1.min(limit));
+        let mut p = start.max(1);
+        let mut slot = hash(p.min(limit + 1));
         'sequence: while p <= limit {
             let mut next = p;
             let mut step = 1;

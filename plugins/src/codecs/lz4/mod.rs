@@ -36,7 +36,8 @@ impl Clone for Lz4 {
 impl Codec for Lz4 {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
         let acceleration = 10usize.saturating_sub(ctx.level.into()).max(1);
-        Ok(self.encoder.get_or_insert_with(FastEncoder::new).compress(src, dst, acceleration))
+        let dict = ctx.dict.unwrap_or_default();
+        Ok(self.encoder.get_or_insert_with(FastEncoder::new).compress(src, dict, dst, acceleration))
     }
 
     fn decompress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
