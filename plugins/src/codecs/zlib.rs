@@ -3,19 +3,34 @@
 //! Source: chunk format document, codec 4; the wrapper is zlib's, neither gzip's nor bare deflate.
 
 use flate2::{Compress, Compression, FlushCompress, Status};
-use libdeflater::{DecompressionError, Decompressor};
+use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::{CodecId, register_codec};
 
 register_codec!(CodecId::ZLIB, "zlib", CodecTraits::PLAIN.high_ratio(), || Box::new(Zlib::default()));
 
+/// libdeflate's level for ours, where there is one at which it is faster than zlib and its streams are no larger (by more
+/// than half a percent, on a dozen kinds of data).
+const LIBDEFLATE_LEVEL: [Option<u8>; 10] = [None, None, None, None, Some(4), Some(5), Some(6), None, None, None];
+
+/// What gets smaller than one part in so many is left to zlib: libdeflate can make that a few percent larger.
+const MUCH: usize = 2;
+
+/// Bytes of the sample that tells.
+const SAMPLE: usize = 8192;
+
+/// How the sample is compressed.
+const SAMPLE_LEVEL: u8 = 1;
+
 /// The codec `zlib`. The level is deflate's own, 1..=9.
 ///
-/// An instance keeps its deflate and inflate states and resets them between streams: setting one up costs more than
-/// coding a short stream.
+/// Streams are written by zlib-rs or, where that is faster and the result no larger, by libdeflate, and read by
+/// libdeflate. An instance keeps their states from stream to stream: setting one up costs more than coding a short stream.
 #[derive(Default)]
 pub struct Zlib {
     deflate: Option<(u8, Compress)>,
+    libdeflate: Option<(u8, Compressor)>,
+    sampler: Option<(u8, Compressor)>,
     inflate: Option<Decompressor>,
 }
 
@@ -26,22 +41,52 @@ impl Clone for Zlib {
     }
 }
 
-impl Codec for Zlib {
-    fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
-        let level = ctx.level.min(9);
-        let state = match &mut self.deflate {
-            Some((of, state)) if *of == level => {
-                state.reset();
-                state
-            }
-            slot => &mut slot.insert((level, Compress::new(Compression::new(level.into()), true))).1,
-        };
+impl Zlib {
+    /// Whether a sample from the middle of `src` gets much smaller: see [`MUCH`].
+    fn shrinks_much(&mut self, src: &[u8]) -> bool {
+        let start = (src.len() - src.len().min(SAMPLE)) / 2;
+        let sample = &src[start..][..src.len().min(SAMPLE)];
+        let mut room = [0; SAMPLE / MUCH];
+        let room = &mut room[..sample.len() / MUCH];
+        kept(&mut self.sampler, SAMPLE_LEVEL, compressor).zlib_compress(sample, room).is_ok()
+    }
+
+    fn compress_by_zlib(&mut self, level: u8, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
+        let state = kept(&mut self.deflate, level, |level| Compress::new(Compression::new(level.into()), true));
+        state.reset();
         match state.compress(src, dst, FlushCompress::Finish) {
             Ok(Status::StreamEnd) => Ok(Some(state.total_out() as usize)),
             // The output is full before the stream ends.
             Ok(Status::Ok | Status::BufError) => Ok(None),
             Err(e) => Err(CodecError::Library { library: "zlib", message: e.to_string() }),
         }
+    }
+}
+
+/// The state for `level`, made anew when the one that is kept is for another.
+fn kept<T>(slot: &mut Option<(u8, T)>, level: u8, make: impl FnOnce(u8) -> T) -> &mut T {
+    let state = match slot.take() {
+        Some((of, state)) if of == level => state,
+        _ => make(level),
+    };
+    &mut slot.insert((level, state)).1
+}
+
+fn compressor(level: u8) -> Compressor {
+    let level = CompressionLvl::new(level.into()).expect("libdeflate has the levels 0 to 12");
+    Compressor::new(level)
+}
+
+impl Codec for Zlib {
+    fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
+        let level = ctx.level.min(9);
+        if let Some(inner) = LIBDEFLATE_LEVEL[usize::from(level)]
+            && !self.shrinks_much(src)
+        {
+            // Its only error is that the result does not fit.
+            return Ok(kept(&mut self.libdeflate, inner, compressor).zlib_compress(src, dst).ok());
+        }
+        self.compress_by_zlib(level, src, dst)
     }
 
     fn decompress(&mut self, _: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
