@@ -119,6 +119,8 @@ struct Generated {
     contiguous: bool,
     /// Whether this side is told how many rows there will be.
     streamed: bool,
+    /// Whether it promises that its chunks can be read front to back: chunks of zeros are then stored, too.
+    sequential: bool,
 }
 
 impl Generated {
@@ -141,15 +143,17 @@ impl Generated {
         let mut model = Model { dtype, item_size, shape, bytes: Vec::new() };
         model.bytes = model.items(&mut random, items);
         let streamed = !model.shape.is_empty() && !model.shape[1..].contains(&0) && random.one_in(2);
-        Self { seed, case, model, chunks, blocks, contiguous: !random.one_in(4), streamed }
+        let contiguous = !random.one_in(4);
+        let sequential = contiguous && random.one_in(3);
+        Self { seed, case, model, chunks, blocks, contiguous, streamed, sequential }
     }
 
     fn told(&self) -> String {
-        let Self { seed, case, model, chunks, blocks, contiguous, streamed } = self;
+        let Self { seed, case, model, chunks, blocks, contiguous, streamed, sequential } = self;
         let Model { dtype, shape, .. } = model;
         format!(
             "OXIBLOSC_INTEROP_SEED={seed} OXIBLOSC_INTEROP_CASES=1: {shape:?} in {chunks:?} in {blocks:?} of {dtype}, \
-             {case:?}, contiguous: {contiguous}, streamed: {streamed}"
+             {case:?}, contiguous: {contiguous}, streamed: {streamed}, sequential: {sequential}"
         )
     }
 
@@ -184,7 +188,7 @@ impl Generated {
             true => ArrayOptions::rows(&shape[1..], self.model.dtype),
             false => ArrayOptions::new(shape.clone(), self.model.dtype),
         };
-        let frame = WriteOptions::new(self.case.params()).pool(&Pool::inline());
+        let frame = WriteOptions::new(self.case.params()).pool(&Pool::inline()).sequential(self.sequential);
         let options = options.chunks(self.chunks.clone()).blocks(self.blocks.clone()).frame(frame);
         let written = if self.contiguous {
             blocking::NdWriter::create(path, options).and_then(|mut writer| {

@@ -60,6 +60,8 @@ pub(super) struct ChunkRules {
     /// Whether the chunks have blocks of variable length, once that is known.
     pub(super) vl_blocks: Option<bool>,
     typesize: u32,
+    /// Decoded bytes of a block; 0 when the frame does not tell.
+    block_size: u32,
     special: SpecialPlacement,
     layout: Layout,
 }
@@ -70,6 +72,7 @@ impl ChunkRules {
             chunk_size: header.chunk_size,
             vl_blocks: None,
             typesize: header.typesize,
+            block_size: header.block_size,
             special,
             layout: header.layout,
         }
@@ -170,7 +173,11 @@ impl ChunkRules {
     }
 
     fn repeated(&self, number: u64, kind: SpecialKind, nbytes: usize, item: usize) -> Result<Form, FrameWriteError> {
-        special_body(kind, nbytes, item).map(Form::Bytes).ok_or(FrameWriteError::Special { chunk: number, nbytes })
+        // C-Blosc2 reads slices of arrays by blocks, and takes only chunks that have as many as the others.
+        let block_size = if self.block_size == 0 { nbytes } else { self.block_size as usize };
+        special_body(kind, nbytes, item, block_size)
+            .map(Form::Bytes)
+            .ok_or(FrameWriteError::Special { chunk: number, nbytes })
     }
 
     /// The length that a chunk must have to stand before others, if that is settled.

@@ -47,18 +47,19 @@ pub(super) fn stored_chunk(data: &[u8], typesize: usize) -> Vec<u8> {
     out
 }
 
-/// A chunk with a body that decodes to `nbytes` bytes of the given special value in items of `typesize` bytes. `None`
-/// when the length does not allow it.
+/// A chunk with a body that decodes to `nbytes` bytes of the given special value in items of `typesize` bytes, in blocks
+/// of about `block_size` bytes. `None` when the length does not allow it.
 ///
 /// Special chunks with a repeated value are the one kind that C-Blosc2 can read lazily from a frame, and only if they
 /// hold whole items of the type size of the frame. Zeros that do not are ordinary chunks of zero streams.
-pub(super) fn special_body(kind: SpecialKind, nbytes: usize, typesize: usize) -> Option<Vec<u8>> {
-    let repeated = |value: &[u8]| crate::chunk::special_chunk(SpecialValue::Value(value), nbytes, value.len(), nbytes);
+pub(super) fn special_body(kind: SpecialKind, nbytes: usize, typesize: usize, block_size: usize) -> Option<Vec<u8>> {
+    let repeated =
+        |value: &[u8]| crate::chunk::special_chunk(SpecialValue::Value(value), nbytes, value.len(), block_size);
     let whole = nbytes.is_multiple_of(typesize);
     match (kind, typesize) {
         _ if nbytes == 0 => None,
         (SpecialKind::Zero | SpecialKind::Uninit, _) if whole => repeated(&vec![0; typesize]).ok(),
-        (SpecialKind::Zero | SpecialKind::Uninit, _) => Some(zero_streams(nbytes, typesize)),
+        (SpecialKind::Zero | SpecialKind::Uninit, _) => Some(zero_streams(nbytes, typesize, block_size)),
         (SpecialKind::Nan, 4) => repeated(&f32::NAN.to_bits().to_le_bytes()).ok(),
         (SpecialKind::Nan, 8) => repeated(&f64::NAN.to_bits().to_le_bytes()).ok(),
         (SpecialKind::Nan | SpecialKind::Value, _) => None,
@@ -66,8 +67,8 @@ pub(super) fn special_body(kind: SpecialKind, nbytes: usize, typesize: usize) ->
 }
 
 /// A chunk whose blocks are one stream of zeros each: "csize 0: all bytes of the stream are zero".
-fn zero_streams(nbytes: usize, typesize: usize) -> Vec<u8> {
-    let most = nbytes.min(MAX_BLOCK);
+fn zero_streams(nbytes: usize, typesize: usize, block_size: usize) -> Vec<u8> {
+    let most = nbytes.min(MAX_BLOCK).min(block_size);
     let blocksize = if most > typesize { most / typesize * typesize } else { most };
     let blocks = nbytes.div_ceil(blocksize);
     let streams_at = ChunkHeader::EXTENDED_LEN + WORD * blocks;
