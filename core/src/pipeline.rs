@@ -3,6 +3,8 @@
 //! Source: chunk format document, field `filters`: slots are applied in increasing order on the way in, in decreasing
 //! order on the way out; a slot with id 0 is skipped.
 
+use std::fmt;
+
 use thiserror::Error;
 
 use crate::filter::{BlockContext, Filter, FilterError, FilterTraits};
@@ -59,6 +61,20 @@ impl FilterSlots {
     /// Whether `id` is in any slot.
     pub fn contains(&self, id: FilterId) -> bool {
         self.active().any(|(_, slot)| slot.id == id)
+    }
+}
+
+impl fmt::Display for FilterSlots {
+    /// The ids in forward order, each with its byte of metadata unless that is zero: `1, 4=10`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (_, slot)) in self.active().enumerate() {
+            let separator = if i > 0 { ", " } else { "" };
+            match slot.meta {
+                0 => write!(f, "{separator}{}", slot.id.0)?,
+                meta => write!(f, "{separator}{}={meta}", slot.id.0)?,
+            }
+        }
+        if self.active().next().is_none() { f.write_str("none") } else { Ok(()) }
     }
 }
 

@@ -400,7 +400,7 @@ fn check_early(params: &EncodeParams) -> Result<(), ChunkError> {
     }
     if params.filters.active().any(|(_, slot)| slot.id > FilterId::TRUNC_PREC) {
         let expected = "filters 1 to 4 in an early chunk";
-        return Err(ChunkError::parameter("filters", format!("{:?}", params.filters), expected));
+        return Err(ChunkError::parameter("filters", params.filters, expected));
     }
     Ok(())
 }
@@ -421,7 +421,7 @@ fn check_blosc1(params: &EncodeParams) -> Result<(), ChunkError> {
     };
     if !valid {
         let expected = "nothing, shuffle or bit shuffle in a Blosc 1 chunk";
-        return Err(ChunkError::parameter("filters", format!("{:?}", params.filters), expected));
+        return Err(ChunkError::parameter("filters", params.filters, expected));
     }
     Ok(())
 }

@@ -4,11 +4,14 @@
 //! (`[('a', '<i4'), ('b', '<f8', (3,))]`), a dictionary of fields with their offsets when there is padding, or a pair
 //! of a dtype and the shape of a sub-array. All but the names are Python literals.
 
+use std::collections::BTreeSet;
+
 /// Deepest nesting of brackets that is followed; NumPy itself stops before.
 const MAX_DEPTH: usize = 32;
 
 /// Bytes of an item of a NumPy dtype, or `None` when it cannot be told: the text is not a dtype, has no size of its
-/// own (`|O`, `|V`), or describes an item that is empty or too large to exist.
+/// own (`|O`, `|V`), describes an item that is empty or too large to exist, or one that NumPy does not know (`<i3`, two
+/// fields of one name).
 ///
 /// ```
 /// use oxiblosc_core::nd::item_size;
@@ -49,11 +52,23 @@ fn named(name: &str) -> Option<usize> {
     let unit_is_dated = unit.is_empty() || unit.starts_with('[') && unit.ends_with(']');
     let count = || digits.parse::<usize>().ok();
     match kind {
-        'b' | 'i' | 'u' | 'f' | 'c' | 'S' | 'a' | 'V' if unit.is_empty() && !digits.is_empty() => count(),
+        'S' | 'a' | 'V' if unit.is_empty() && !digits.is_empty() => count(),
+        'b' | 'i' | 'u' | 'f' | 'c' if unit.is_empty() => count().filter(|size| number_sizes(kind).contains(size)),
         // UCS-4.
         'U' if unit.is_empty() => count()?.checked_mul(4),
         'M' | 'm' if unit_is_dated && (digits == "8" || digits.is_empty()) => Some(8),
         _ => scalar_type(name),
+    }
+}
+
+/// The sizes that numbers of a kind come in. The long double has 12 bytes on some machines and 16 on others.
+fn number_sizes(kind: char) -> &'static [usize] {
+    match kind {
+        'b' => &[1],
+        'i' | 'u' => &[1, 2, 4, 8],
+        'f' => &[2, 4, 8, 12, 16],
+        'c' => &[8, 16, 24, 32],
+        _ => &[],
     }
 }
 
@@ -87,7 +102,10 @@ impl Literal {
     fn item_size(&self) -> Option<usize> {
         match self {
             Self::Text(name) => named(name),
-            Self::List(fields) => fields.iter().try_fold(0, |sum, field| field.field_size()?.checked_add(sum)),
+            Self::List(fields) => {
+                differ(fields.iter().filter_map(Self::field_name))?;
+                fields.iter().try_fold(0, |sum, field| field.field_size()?.checked_add(sum))
+            }
             Self::Tuple(parts) => match &parts[..] {
                 // A record type: the scalar type, then what it holds.
                 [Self::Name, dtype] => dtype.item_size(),
@@ -103,6 +121,9 @@ impl Literal {
                     return usize::try_from(*size).ok();
                 }
                 let Self::List(formats) = get("formats")? else { return None };
+                if let Some(Self::List(names)) = get("names") {
+                    differ(names.iter().filter_map(Self::text))?;
+                }
                 let offsets = match get("offsets") {
                     Some(Self::List(offsets)) if offsets.len() == formats.len() => Some(offsets),
                     None => None,
@@ -121,6 +142,19 @@ impl Literal {
                 Some(end)
             }
             Self::Number(_) | Self::Name => None,
+        }
+    }
+
+    fn text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// The name of a field, which may have a title before it.
+    fn field_name(&self) -> Option<&str> {
+        let Self::Tuple(parts) = self else { return None };
+        match parts.first()? {
+            Self::Tuple(both) => both.last()?.text(),
+            name => name.text(),
         }
     }
 
@@ -145,6 +179,13 @@ impl Literal {
             _ => None,
         }
     }
+}
+
+/// Whether all names differ, but for the empty one, which is that of padding.
+fn differ<'a>(names: impl Iterator<Item = &'a str>) -> Option<()> {
+    let mut known = BTreeSet::new();
+    let mut names = names.filter(|name| !name.is_empty());
+    names.all(|name| known.insert(name)).then_some(())
 }
 
 /// Reads Python literals.
