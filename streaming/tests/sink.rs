@@ -435,6 +435,16 @@ fn links_are_followed_and_devices_are_not_replaced() {
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&real), mode(&ordinary));
 
+    // A link to nothing leads to where the frame is made.
+    let (nothing, link) = (directory.path().join("nothing"), directory.path().join("loose"));
+    symlink("nothing", &link).unwrap();
+    blocking::FrameWriter::create(&link, options()).unwrap().finish().unwrap();
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    assert_eq!(fs::read(&nothing).unwrap(), frame(&[], options()));
+    let circle = directory.path().join("circle");
+    symlink("circle", &circle).unwrap();
+    assert!(FileTarget::create(&circle).is_err());
+
     assert!(FileTarget::create("/dev/null").unwrap_err().to_string().contains("not a regular file"));
     assert!(FileTarget::create(directory.path()).is_err());
     assert!(FileTarget::create(directory.path().join("no/such/directory")).is_err());

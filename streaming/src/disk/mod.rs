@@ -1,10 +1,12 @@
 //! Files: reads and writes at positions, on this thread or on one that may block.
 
 mod append;
+mod links;
 mod mode;
 mod positioned;
 
 pub(crate) use append::AppendFile;
+pub(crate) use links::follow_links;
 pub use mode::IoMode;
 pub(crate) use mode::IoTask;
 pub(crate) use positioned::PositionedFile;

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use tempfile::TempDir;
 
 use super::directory::{FileName, is_replaceable, parent_of, remove_header, sync_directory, write_file, write_index};
-use crate::disk::{IoMode, IoTask};
+use crate::disk::{IoMode, IoTask, follow_links};
 use crate::target::{Part, Target};
 
 /// Writes a sparse frame: a directory with a file for each chunk, written as the chunks come, and the index file
@@ -76,7 +76,7 @@ impl SparseTarget {
     /// things in it than a sparse frame.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         // Without the slash at the end that C-Blosc2 allows.
-        let destination: PathBuf = path.as_ref().components().collect();
+        let destination = follow_links(&path.as_ref().components().collect::<PathBuf>())?;
         let name = destination.file_name().ok_or_else(|| {
             let message = format!("{} does not end in a name", path.as_ref().display());
             io::Error::new(io::ErrorKind::InvalidInput, message)

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use tempfile::TempPath;
 
 use super::{Part, Target};
-use crate::disk::{AppendFile, IoMode, IoTask};
+use crate::disk::{AppendFile, IoMode, IoTask, follow_links};
 
 /// Writes the frame to a file that appears under its name when it is complete.
 ///
@@ -39,7 +39,7 @@ enum Place {
 impl FileTarget {
     /// A target whose file replaces `path` when the frame is complete.
     ///
-    /// A symbolic link is followed: what it points to is replaced, not the link.
+    /// A symbolic link is followed: what it points to is replaced, or made, and not the link.
     ///
     /// # Errors
     /// When the temporary file cannot be created, and when `path` is something other than a regular file: a device
@@ -186,7 +186,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
             io::ErrorKind::InvalidInput,
             format!("{} is not a regular file and cannot be replaced by one", path.display()),
         )),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => follow_links(path),
         Err(e) => Err(e),
     }
 }
