@@ -7,7 +7,7 @@ use bytes::{Buf, Bytes};
 use oxiblosc::core::Registry;
 use oxiblosc::core::frame::Layout;
 use oxiblosc::core::nd::{ArrayMeta, Resize};
-use oxiblosc::streaming::edit::{EditOptions, FileStore, FrameEditor};
+use oxiblosc::streaming::edit::{EditOptions, FrameEditor};
 use oxiblosc::streaming::nd::{ArrayError, ArrayOptions, NdEditor};
 use oxiblosc::streaming::{Pool, ReadOptions};
 
@@ -16,6 +16,7 @@ use crate::detect::Kind;
 use crate::error::CliError;
 use crate::input::{Input, Reader};
 use crate::plain::Plain;
+use crate::revocable::Revocable;
 
 /// The input of a frame is taken in pieces of this size.
 const PIECE: usize = 4 << 20;
@@ -25,8 +26,9 @@ pub(crate) fn run(args: &AppendArgs, registry: &Registry) -> Result<(), CliError
         // The input would grow as fast as it is read.
         return Err(CliError::Usage(format!("cannot append {} to itself", args.frame.name())));
     }
-    let (path, _) = editable(&args.frame, "append to", registry)?;
-    let editor = EditOptions::new().registry(registry).pool(&args.run.pool()).open(path);
+    let (path, reader) = editable(&args.frame, "append to", registry)?;
+    let store = Revocable::open(path, reader.header().frame_len).map_err(CliError::io(args.frame.name()))?;
+    let editor = EditOptions::new().registry(registry).pool(&args.run.pool()).edit(store);
     let editor = editor.map_err(CliError::data(args.frame.name()))?;
     let mut input = Plain::open(&args.input, false, &args.decoding, args.run.quiet)?;
     let array = ArrayMeta::find(editor.metalayers()).is_some();
@@ -52,7 +54,7 @@ pub(crate) fn editable<'a>(frame: &'a Source, what: &str, registry: &Registry) -
     Ok((path, reader))
 }
 
-fn items(args: &AppendArgs, mut editor: FrameEditor<FileStore>, input: &mut Plain) -> Result<(), CliError> {
+fn items(args: &AppendArgs, mut editor: FrameEditor<Revocable>, input: &mut Plain) -> Result<(), CliError> {
     let failed = CliError::data(args.frame.name());
     let typesize = editor.typesize();
     if let Some(npy) = input.npy.as_ref().filter(|npy| npy.item_size != typesize) {
@@ -73,7 +75,7 @@ fn items(args: &AppendArgs, mut editor: FrameEditor<FileStore>, input: &mut Plai
     editor.commit().map_err(failed)
 }
 
-fn rows(args: &AppendArgs, editor: FrameEditor<FileStore>, input: &mut Plain) -> Result<(), CliError> {
+fn rows(args: &AppendArgs, editor: FrameEditor<Revocable>, input: &mut Plain) -> Result<(), CliError> {
     let failed = |error: ArrayError| CliError::data(args.frame.name())(error);
     let mut editor = NdEditor::new(editor).map_err(failed)?;
     // Refuses an array without axes, which has no rows.
@@ -105,7 +107,7 @@ fn too_large(input: &Plain) -> CliError {
 }
 
 /// The items of a .npy file must be those of the array, and its rows as well.
-fn check_npy(editor: &NdEditor<FileStore>, input: &Plain) -> Result<(), CliError> {
+fn check_npy(editor: &NdEditor<Revocable>, input: &Plain) -> Result<(), CliError> {
     let Some(npy) = &input.npy else { return Ok(()) };
     let differ = |what: &str, expected: String, found: String| {
         Err(CliError::data(&input.name)(format!("{what} {found}, but the array has {expected}")))

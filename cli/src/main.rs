@@ -10,8 +10,10 @@ mod content;
 mod detect;
 mod error;
 mod flat;
+mod guarded;
 mod info;
 mod input;
+mod interrupt;
 mod npy;
 mod out;
 mod output;
@@ -20,6 +22,7 @@ mod plugins;
 mod progress;
 mod recompress;
 mod recover;
+mod revocable;
 mod select;
 mod tune;
 mod units;
@@ -37,6 +40,8 @@ use error::CliError;
 fn main() -> ExitCode {
     // Bad usage ends here, with status 2.
     let cli = Cli::parse();
+    // Without it everything works but for what is left behind by a signal.
+    let _ = interrupt::watch();
     match run(&cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -6,38 +6,39 @@ use std::io;
 
 use futures::io::AllowStdIo;
 use oxiblosc::streaming::IoMode;
-use oxiblosc::streaming::target::{FileTarget, OpenTarget, SparseTarget, SpoolTarget, Target};
+use oxiblosc::streaming::target::{FileTarget, OpenTarget, SparseTarget, SpoolTarget};
 
 use crate::args::{Layout, Source};
 use crate::error::CliError;
+use crate::guarded::Guarded;
 
 /// A target for `destination`. A file or directory gets its name when all of it is written; a stream or a device, which
 /// cannot be replaced, gets its bytes then. Only what is open-ended is there from the start.
-pub(crate) fn target(destination: &Source, layout: Layout) -> Result<Box<dyn Target>, CliError> {
+pub(crate) fn target(destination: &Source, layout: Layout) -> Result<Guarded, CliError> {
     let path = match (destination, layout) {
         (Source::Path(path), _) => path,
         (Source::Standard, Layout::Contiguous) => {
-            return Ok(Box::new(SpoolTarget::new(AllowStdIo::new(io::stdout())).io_mode(IoMode::Inline)));
+            return Ok(Guarded::stream(SpoolTarget::new(AllowStdIo::new(io::stdout())).io_mode(IoMode::Inline)));
         }
-        (Source::Standard, Layout::Open) => return Ok(Box::new(OpenTarget::new(AllowStdIo::new(io::stdout())))),
+        (Source::Standard, Layout::Open) => return Ok(Guarded::stream(OpenTarget::new(AllowStdIo::new(io::stdout())))),
         (Source::Standard, Layout::Sparse) => {
             return Err(CliError::Usage("--layout sparse: standard output is no directory".into()));
         }
     };
     if layout == Layout::Sparse {
         let target = SparseTarget::create(path).map_err(failed(destination))?;
-        return Ok(Box::new(target.io_mode(IoMode::Inline)));
+        return Ok(Guarded::new(target.io_mode(IoMode::Inline)));
     }
     let stream = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
     let open = layout == Layout::Open;
-    let target: io::Result<Box<dyn Target>> = if stream {
+    let target = if stream {
         OpenOptions::new().write(true).open(path).map(AllowStdIo::new).map(|file| match open {
-            true => Box::new(OpenTarget::new(file)) as _,
-            false => Box::new(SpoolTarget::new(file).io_mode(IoMode::Inline)) as _,
+            true => Guarded::stream(OpenTarget::new(file)),
+            false => Guarded::stream(SpoolTarget::new(file).io_mode(IoMode::Inline)),
         })
     } else {
         let target = if open { FileTarget::in_place(path) } else { FileTarget::create(path) };
-        target.map(|target| Box::new(target.io_mode(IoMode::Inline)) as _)
+        target.map(|target| Guarded::new(target.io_mode(IoMode::Inline)))
     };
     target.map_err(failed(destination))
 }

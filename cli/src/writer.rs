@@ -13,13 +13,12 @@ use oxiblosc::streaming::{Pool, WriteError, WriteOptions, block_on, blocking};
 use crate::args::{EncodingArgs, OutputArgs, Source};
 use crate::content::{Content, array_options};
 use crate::error::CliError;
+use crate::guarded::Guarded;
 use crate::output;
 use crate::units::{ratio, show_bytes};
 
 /// The input is taken in pieces of this size, or of the chunk size if that is smaller.
 const PIECE: usize = 4 << 20;
-
-type AnyTarget = Box<dyn Target>;
 
 /// What is to be made of an input, and where it goes.
 pub(crate) struct Job<'a> {
@@ -44,8 +43,8 @@ pub(crate) struct Writer<'a> {
 }
 
 enum Kind {
-    Frame(blocking::FrameWriter<AnyTarget>),
-    Array(blocking::NdWriter<AnyTarget>),
+    Frame(blocking::FrameWriter<Guarded>),
+    Array(blocking::NdWriter<Guarded>),
     Chunk { encoder: ChunkEncoder, data: Vec<u8>, pool: Pool, item_size: usize },
 }
 
@@ -68,6 +67,7 @@ impl<'a> Writer<'a> {
     ) -> Result<Self, CliError> {
         let Job { encoding, result, pool, registry, input, destination } = *job;
         let usage = |error: &dyn std::error::Error| CliError::Usage(crate::error::one_line(error));
+        encoding.check_filters(&params, registry)?;
         let mut piece = PIECE;
         let kind = if result.format.is_chunk() {
             let encoder = ChunkEncoder::new(&params, registry).map_err(|e| usage(&e))?;

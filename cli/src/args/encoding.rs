@@ -2,7 +2,9 @@
 
 use clap::{Args, ValueEnum};
 use oxiblosc::core::Registry;
-use oxiblosc::core::chunk::{ChunkHeader, EncodeParams, SplitMode};
+use oxiblosc::core::chunk::{ChunkContext, ChunkEncoder, ChunkError, ChunkHeader, EncodeParams, SplitMode};
+use oxiblosc::core::filter::FilterError;
+use oxiblosc::core::pipeline::PipelineError;
 
 use crate::error::CliError;
 use crate::select::{CodecChoice, FilterChoice, resolve_filters};
@@ -42,6 +44,9 @@ pub(crate) struct EncodingArgs {
     dict: bool,
 }
 
+/// Bytes on which filters are tried: more than any of them leaves alone.
+const SAMPLE: usize = 4096;
+
 /// The largest type size that fits the header of a frame.
 const MAX_TYPESIZE: i64 = i32::MAX as i64;
 
@@ -77,6 +82,30 @@ impl EncodingArgs {
         params.split = self.split.map_or(params.split, Split::mode);
         params.use_dict |= self.dict;
         Ok(params)
+    }
+
+    /// Refuses filters that are asked for and cannot do what they are asked to, before anything is read: their metadata
+    /// may mean nothing to them, or items have another size than they take.
+    pub(crate) fn check_filters(&self, params: &EncodeParams, registry: &Registry) -> Result<(), CliError> {
+        if self.filters.is_empty() {
+            return Ok(());
+        }
+        let params = EncodeParams { block_size: None, ..params.clone() };
+        // Parameters that make no encoder are refused by whoever makes the real one.
+        let Ok(mut encoder) = ChunkEncoder::new(&params, registry) else { return Ok(()) };
+        // Not a repeated value, which needs no filters.
+        let sample: Vec<u8> =
+            (0..params.typesize.max(SAMPLE).next_multiple_of(params.typesize)).map(|i| i as u8).collect();
+        match encoder.encode(&sample, &ChunkContext::default()) {
+            Err(ChunkError::Pipeline { source: PipelineError::Filter { id, source, .. }, .. })
+                if matches!(source, FilterError::Meta { .. } | FilterError::TypeSize { .. }) =>
+            {
+                let name = registry.filter(id).map_or("", |entry| entry.info().name);
+                Err(CliError::Usage(format!("--filter {name}: {source}")))
+            }
+            // Others need an array, or data of some kind.
+            _ => Ok(()),
+        }
     }
 
     /// The chunk size asked for, in whole items.

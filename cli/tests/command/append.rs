@@ -45,8 +45,7 @@ fn part_of_an_item_is_not_appended() {
     let message = run(args!["append", &frame, array_path("faces.npy")]).bad_data();
     assert!(message.contains("8 bytes"), "{message}");
     assert_eq!(run(args!["cat", &frame]).ok(), [1; 40]);
-    // What lies behind the frame is not part of it.
-    assert!(fs::read(&frame).expect("a file").starts_with(&before));
+    assert_eq!(fs::read(&frame).expect("a file"), before, "nothing is left behind its end");
     run(args!["append", &frame, array_path("disparity.npy")]).ok();
     assert_eq!(info(&frame)["nbytes"], 40 + 1_482_000);
 }
@@ -74,6 +73,46 @@ fn rows_of_arrays() {
             assert!(message.contains("200 bytes"), "{message}");
             assert!(run(args!["cat", &frame]).ok() == all);
         }
+    }
+}
+
+/// Whatever goes wrong midway, the frame and the file or directory that it is in are as they were.
+#[test]
+fn a_failed_append_leaves_nothing_behind() {
+    let dir = tempdir().expect("a directory");
+    let data = array_bytes("faces.npy", 500_000);
+    let mut compressed = run_with(args!["compress", "-", "-", "--chunk-size", "100000"], &data).ok();
+    let file = dir.path().join("file");
+    fs::write(&file, &compressed).expect("a file");
+    compressed = run(args!["cat", &file, "--encode", "gzip"]).ok();
+    compressed.truncate(compressed.len() / 2);
+    for (layout, array) in [("contiguous", false), ("sparse", false), ("contiguous", true), ("sparse", true)] {
+        let frame = dir.path().join(format!("{layout}-{array}"));
+        let mut args = args!["compress", "-", &frame, "--layout", layout, "--chunk-size", "10000"].to_vec();
+        if array {
+            args.extend(args!["--dtype", "u1", "--shape", "-1,100", "--chunks", "50,100"]);
+        }
+        run_with(args, &data[..25_000]).ok();
+        // Something unused is behind the frame already, as after a crash.
+        if layout == "contiguous" {
+            let mut bytes = fs::read(&frame).expect("a frame");
+            bytes.extend([0; 1000]);
+            fs::write(&frame, bytes).expect("a frame");
+        }
+        let files = || match fs::read_dir(&frame) {
+            Ok(entries) => {
+                entries.map(|e| e.expect("a file")).map(|e| (e.path(), e.metadata().unwrap().len())).collect()
+            }
+            Err(_) => vec![(frame.clone(), fs::metadata(&frame).expect("a file").len())],
+        };
+        let before = files();
+        let message = run_with(args!["append", &frame, "-"], &compressed).bad_data();
+        assert!(message.contains("gzip"), "{message}");
+        assert_eq!(files(), before, "{layout} {array}");
+        assert_eq!(run(args!["cat", &frame]).ok(), data[..25_000]);
+        // What can be appended still can be.
+        run_with(args!["append", &frame, "-"], &data[25_000..]).ok();
+        assert!(run(args!["cat", &frame]).ok() == data, "{layout} {array}");
     }
 }
 
@@ -116,6 +155,9 @@ fn nothing_is_appended_to_itself() {
     let error = run(args!["append", &frame, &frame]).bad_usage();
     assert!(error.contains("to itself"), "{error}");
     assert_eq!(fs::read(&frame).expect("a frame"), before);
+    let other = dir.path().join("other");
+    fs::hard_link(&frame, &other).expect("a link");
+    run(args!["append", &frame, &other]).bad_usage();
 }
 
 #[test]

@@ -10,6 +10,8 @@ mod failures;
 mod info;
 mod integrity;
 mod interop;
+#[cfg(unix)]
+mod interrupts;
 mod open_ended;
 mod outputs;
 mod plugins;

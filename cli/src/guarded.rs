@@ -1,0 +1,103 @@
+//! A target that never leaves anything unfinished behind.
+
+use std::future::poll_fn;
+use std::io;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use oxiblosc::streaming::block_on;
+use oxiblosc::streaming::target::{Part, Target};
+
+use crate::interrupt::{Undoing, undo_by};
+
+/// A target that is given up when it is dropped or the program is interrupted before the commit. Unlike with other
+/// targets, dropping it waits until everything is gone: the program may be about to end.
+pub(crate) struct Guarded {
+    shared: Arc<Mutex<Shared>>,
+    /// Only to be dropped.
+    undoing: Option<Undoing>,
+}
+
+struct Shared {
+    target: Box<dyn Target + Send>,
+    /// Committed or given up.
+    settled: bool,
+}
+
+impl Guarded {
+    pub(crate) fn new(target: impl Target + Send + 'static) -> Self {
+        let mut this = Self::stream(target);
+        let undone = Arc::clone(&this.shared);
+        let undoing = undo_by(move || {
+            let mut shared = lock(&undone);
+            shared.give_up();
+            // Whoever was writing must not begin anew before the program has ended: the lock stays.
+            mem::forget(shared);
+        });
+        this.undoing = Some(undoing);
+        this
+    }
+
+    /// A target in which nothing is left that a signal could have removed, and which may wait for whoever reads it: the
+    /// signal does not.
+    pub(crate) fn stream(target: impl Target + Send + 'static) -> Self {
+        Self { shared: Arc::new(Mutex::new(Shared { target: Box::new(target), settled: false })), undoing: None }
+    }
+}
+
+impl Shared {
+    fn give_up(&mut self) {
+        if !mem::replace(&mut self.settled, true) {
+            // What went wrong before is what the user must know.
+            let _ = block_on(poll_fn(|cx| self.target.poll_abort(cx)));
+        }
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        lock(&self.shared).give_up();
+    }
+}
+
+impl Target for Guarded {
+    fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+        lock(&self.shared).target.poll_append(cx, part, bytes)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        lock(&self.shared).target.poll_flush(cx)
+    }
+
+    fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
+        let mut shared = lock(&self.shared);
+        let committed = shared.target.poll_commit(cx, header);
+        shared.settled |= matches!(committed, Poll::Ready(Ok(())));
+        committed
+    }
+
+    fn is_sparse(&self) -> bool {
+        lock(&self.shared).target.is_sparse()
+    }
+
+    fn is_open_ended(&self) -> bool {
+        lock(&self.shared).target.is_open_ended()
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        lock(&self.shared).target.poll_close(cx)
+    }
+
+    fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut shared = lock(&self.shared);
+        let aborted = shared.target.poll_abort(cx);
+        shared.settled |= matches!(aborted, Poll::Ready(Ok(())));
+        aborted
+    }
+}

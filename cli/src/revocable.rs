@@ -1,0 +1,121 @@
+//! A frame in a file or directory that is as it was unless a commit has begun.
+
+use std::io;
+use std::mem;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use oxiblosc::streaming::edit::{FileStore, Store};
+
+use crate::interrupt::{Undoing, undo_by};
+
+/// A frame that is to be changed. When it is dropped or the program is interrupted before a commit has begun, what was
+/// written behind the frame is removed. (It would do no harm, but take up room until the next `compact`.)
+pub(crate) struct Revocable {
+    shared: Arc<Mutex<Shared>>,
+    _undoing: Undoing,
+}
+
+struct Shared {
+    store: FileStore,
+    /// Length of the frame. What changes something before its end is the commit.
+    frame_len: u64,
+    /// Length of the file, where there may be something behind the frame already.
+    size: u64,
+    /// Chunk files that have been written.
+    files: Vec<u32>,
+    committing: bool,
+}
+
+impl Revocable {
+    /// The frame of `frame_len` bytes, or one in a directory with an index of so many.
+    pub(crate) fn open(path: &Path, frame_len: u64) -> io::Result<Self> {
+        let store = FileStore::open(path, true)?;
+        let size = store.size()?;
+        let shared = Shared { store, frame_len, size, files: Vec::new(), committing: false };
+        let shared = Arc::new(Mutex::new(shared));
+        let undone = Arc::clone(&shared);
+        let undoing = undo_by(move || {
+            let mut shared = lock(&undone);
+            shared.revoke();
+            // Whoever was writing must not go on before the program has ended: the lock stays.
+            mem::forget(shared);
+        });
+        Ok(Self { shared, _undoing: undoing })
+    }
+}
+
+impl Shared {
+    /// Removes what has been written, as far as that is possible. The frame is whole in any case.
+    fn revoke(&mut self) {
+        if mem::replace(&mut self.committing, true) {
+            return;
+        }
+        for id in mem::take(&mut self.files) {
+            let _ = self.store.remove_chunk_file(id);
+        }
+        if self.store.size().is_ok_and(|size| size > self.size) {
+            let _ = self.store.truncate(self.size);
+        }
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Revocable {
+    fn drop(&mut self) {
+        lock(&self.shared).revoke();
+    }
+}
+
+impl Store for Revocable {
+    fn size(&self) -> io::Result<u64> {
+        lock(&self.shared).store.size()
+    }
+
+    fn read_at(&self, range: Range<u64>) -> io::Result<Bytes> {
+        lock(&self.shared).store.read_at(range)
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut shared = lock(&self.shared);
+        shared.committing |= at < shared.frame_len;
+        shared.store.write_at(at, bytes)
+    }
+
+    fn truncate(&mut self, size: u64) -> io::Result<()> {
+        lock(&self.shared).store.truncate(size)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        lock(&self.shared).store.sync()
+    }
+
+    fn is_sparse(&self) -> bool {
+        lock(&self.shared).store.is_sparse()
+    }
+
+    fn read_chunk_file(&self, id: u32, range: Range<u64>) -> io::Result<Bytes> {
+        lock(&self.shared).store.read_chunk_file(id, range)
+    }
+
+    fn write_chunk_file(&mut self, id: u32, bytes: &[u8]) -> io::Result<()> {
+        let mut shared = lock(&self.shared);
+        shared.files.push(id);
+        shared.store.write_chunk_file(id, bytes)
+    }
+
+    fn replace_index(&mut self, index: &[u8]) -> io::Result<()> {
+        let mut shared = lock(&self.shared);
+        shared.committing = true;
+        shared.store.replace_index(index)
+    }
+
+    fn remove_chunk_file(&mut self, id: u32) -> io::Result<()> {
+        lock(&self.shared).store.remove_chunk_file(id)
+    }
+}
