@@ -11,7 +11,10 @@ use crate::writer::{Job, Writer, Written};
 
 pub(crate) fn run(args: &CompressArgs, registry: &Registry) -> Result<(), CliError> {
     // What the command line asks for comes first: bad usage must not depend on the input.
-    args.result.check()?;
+    args.result.check(&args.encoding)?;
+    if args.input.is(&args.output) {
+        return Err(CliError::Usage(format!("{}: input and output are the same file", args.input.name())));
+    }
     let base = EncodeParams { codec: CodecId::ZSTD, ..EncodeParams::default() };
     let params = args.encoding.params(base, registry)?;
     let mut input = Plain::open(&args.input, args.raw, &args.decoding, args.run.quiet)?;

@@ -10,7 +10,7 @@ use oxiblosc::streaming::edit::{self, EditError};
 use oxiblosc::streaming::nd::NdArray;
 use oxiblosc::streaming::{ChecksumPolicy, WriteError, WriteOptions, block_on};
 
-use crate::args::{Format, ReadingArgs, RecompressArgs, Shape, Vouchers};
+use crate::args::{Format, Layout, ReadingArgs, RecompressArgs, Shape, Vouchers};
 use crate::cat::read_chunk;
 use crate::chunk_headers::chunk_headers;
 use crate::content::{Content, write_options};
@@ -21,7 +21,11 @@ use crate::writer::{Job, Writer, Written, write_failed};
 use crate::{output, progress};
 
 pub(crate) fn run(args: &RecompressArgs, registry: &Registry) -> Result<(), CliError> {
-    args.result.check()?;
+    args.result.check(&args.encoding)?;
+    if args.result.layout == Layout::Open && args.input.is(&args.output) {
+        let message = format!("{}: an open-ended frame would replace it before it is read", args.input.name());
+        return Err(CliError::Usage(message));
+    }
     let mut input = Input::open(&args.input)?;
     let pool = args.run.pool();
     let name = input.name.clone();
@@ -116,6 +120,7 @@ impl Recompress<'_> {
         if result.format == Format::Early {
             params.format = ChunkFormat::Early;
         }
+        encoding.check_filters(&params, registry)?;
         let mut options = write_options(params.clone(), result, base.vouchers, pool)?.registry(registry);
         if let Some(size) = encoding.chunk_size_of(params.typesize) {
             options = options.chunk_size(size);

@@ -118,7 +118,10 @@ impl FromStr for Dtype {
         match item_size(&dtype) {
             Some(_) => Ok(Self(dtype)),
             None => {
-                Err("not a NumPy dtype of a known size, such as f4, >i8, |S5 or [('a', '<i4'), ('b', '<f8')]".into())
+                let known =
+                    "b1, i1 to i8, u1 to u8, f2 to f16, c8 to c32, M8 and m8 with a unit, S, U and V of any length";
+                let fields = "lists of fields of different names as in [('a', '<i4'), ('b', '<f8')]";
+                Err(format!("not a NumPy dtype of a known size; those are {known}, and {fields}"))
             }
         }
     }
@@ -163,7 +166,7 @@ mod tests {
         ] {
             assert_eq!(text.parse(), Ok(Dtype(expected.into())), "{text}");
         }
-        for bad in ["", "O", "|O", "float", "f", "[", "5", "V0", "\u{fc}4"] {
+        for bad in ["", "O", "|O", "float", "f", "[", "5", "V0", "\u{fc}4", "i3", "f5", "[('a', 'i4'), ('a', 'i4')]"] {
             assert!(bad.parse::<Dtype>().is_err(), "{bad}");
         }
     }

@@ -4,7 +4,18 @@ use std::fs;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use oxiblosc::core::frame::{Checksums, Sequential};
+use oxiblosc::core::nd::ArrayMeta;
+
 use crate::error::CliError;
+
+/// What must not be written by hand: whoever reads the frame believes these.
+const RESERVED: [(&str, &str); 4] = [
+    (ArrayMeta::NAME, "says that the frame is an array: use --dtype and --shape"),
+    (ArrayMeta::LEGACY_NAME, "says that the frame is an array: use --dtype and --shape"),
+    (Sequential::NAME, "says how the chunks lie: use --layout open"),
+    (Checksums::NAME, "holds the checksums: use --checksum"),
+];
 
 /// A metalayer by name, with the file that holds its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +35,10 @@ impl FromStr for Layer {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        let name = text.split_once('=').map(|(name, _)| name);
+        if let Some((name, meaning)) = RESERVED.into_iter().find(|(reserved, _)| name == Some(reserved)) {
+            return Err(format!("a metalayer called {name} {meaning}"));
+        }
         match text.split_once('=') {
             Some((name, path)) if !name.is_empty() && !path.is_empty() => {
                 Ok(Self { name: name.to_owned(), path: path.into() })

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxiblosc::core::Registry;
 use oxiblosc::core::filter::BitshuffleRule;
-use oxiblosc::core::nd::Selection;
+use oxiblosc::core::nd::{NdError, Selection};
 use oxiblosc::streaming::{ChecksumPolicy, Pool, ReadOptions};
 use oxiblosc::transport::Encoding;
 
@@ -101,8 +101,10 @@ pub(crate) struct CatArgs {
     /// Only the items from A to before B, as in 10:20, :20 or -10: (those of an array counted in C order)
     #[arg(long, value_name = "A:B", allow_hyphen_values = true)]
     pub(crate) items: Option<ItemRange>,
-    /// Part of an array, as NumPy writes it: 3, 2:10, ::-1, `[4,1,1]` and `...`, with commas between the axes
+    /// Part of an array: for each axis 3, 2:10, ::-1 or a list as in `[4,1,1]`, with commas between them, and `...` for
+    /// the axes not named. Several lists select orthogonally (like numpy.ix_): all combinations of their indices
     #[arg(long, value_name = "A:B:S,C:D,..", allow_hyphen_values = true, conflicts_with = "items")]
+    #[arg(value_parser = parse_slice)]
     pub(crate) slice: Option<Selection>,
     /// Compress what is written as a stream: gzip, zstd, brotli or lz4
     #[arg(long, value_name = "ENCODING")]
@@ -111,6 +113,14 @@ pub(crate) struct CatArgs {
     pub(crate) reading: ReadingArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
+}
+
+/// A selection that says something: nothing at all is more likely a variable of a script that is not set.
+fn parse_slice(text: &str) -> Result<Selection, String> {
+    if text.trim().is_empty() {
+        return Err("it is empty; `...` is the whole array".into());
+    }
+    text.parse().map_err(|e: NdError| e.to_string())
 }
 
 #[derive(Debug, Args)]

@@ -1,9 +1,12 @@
 //! What is written: the options that `compress` and `recompress` share.
 
+use std::collections::BTreeSet;
+
 use clap::{Args, ValueEnum};
 use oxiblosc::core::frame::FingerprintKind;
 
 use super::array::{Dtype, Lengths, Shape};
+use super::encoding::EncodingArgs;
 use super::layer::Layer;
 use crate::error::CliError;
 
@@ -102,8 +105,17 @@ impl Format {
 
 impl OutputArgs {
     /// Refuses options that do not go together, whatever the input is.
-    pub(crate) fn check(&self) -> Result<(), CliError> {
+    pub(crate) fn check(&self, encoding: &EncodingArgs) -> Result<(), CliError> {
         let refuse = |message: &str| Err(CliError::Usage(message.to_owned()));
+        for (option, layers) in [("--meta", &self.metalayers), ("--vlmeta", &self.vlmetalayers)] {
+            let mut names = BTreeSet::new();
+            if let Some(twice) = layers.iter().find(|layer| !names.insert(&layer.name)) {
+                return refuse(&format!("{option}: {} is there twice", twice.name));
+            }
+        }
+        if self.format.is_chunk() && encoding.chunk_size.is_some() {
+            return refuse("--chunk-size: a single chunk is as large as its input, write a frame");
+        }
         if self.format.is_chunk() && !(self.metalayers.is_empty() && self.vlmetalayers.is_empty()) {
             return refuse("--meta and --vlmeta: a single chunk has no metalayers, write a frame");
         }

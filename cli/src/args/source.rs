@@ -1,6 +1,6 @@
 //! What the command line names as input or output.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A file, a directory, or one of the standard streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,10 +20,10 @@ impl Source {
         self.name_or("standard output")
     }
 
-    /// Whether both are the same file or directory.
+    /// Whether both are the same file or directory, by whatever names.
     pub(crate) fn is(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Path(a), Self::Path(b)) => a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b)),
+            (Self::Path(a), Self::Path(b)) => is_same(a, b),
             _ => false,
         }
     }
@@ -34,6 +34,19 @@ impl Source {
             Self::Path(path) => path.display().to_string(),
         }
     }
+}
+
+#[cfg(unix)]
+fn is_same(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    let id = |path: &Path| path.metadata().ok().filter(|m| m.is_file() || m.is_dir()).map(|m| (m.dev(), m.ino()));
+    id(a).is_some_and(|a| id(b) == Some(a))
+}
+
+#[cfg(not(unix))]
+fn is_same(a: &Path, b: &Path) -> bool {
+    a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
 impl From<std::ffi::OsString> for Source {

@@ -50,7 +50,22 @@ fn bad_usage() {
         &args!["--format", "early", "--dtype", "f4"],
         &args!["--shape", "2,3"],
         &args!["--chunks", "2,3"],
+        &args!["--meta", "b2nd=/dev/null"],
+        &args!["--meta", "caterva=/dev/null"],
+        &args!["--meta", "oxiblosc=/dev/null"],
+        &args!["--vlmeta", "b2nd=/dev/null"],
+        &args!["--vlmeta", "oxiblosc_checksums=/dev/null"],
+        &args!["--meta", "a=/dev/null", "--meta", "a=/dev/zero"],
+        &args!["--vlmeta", "a=/dev/null", "--vlmeta", "a=/dev/null"],
+        &args!["--format", "chunk", "--chunk-size", "1M"],
+        &args!["--format", "blosc1", "--chunk-size", "1M"],
+        &args!["--filter", "trunc_prec=99", "--typesize", "4"],
+        &args!["--filter", "trunc_prec=10", "--typesize", "2"],
+        &args!["--filter", "int_trunc=99", "--dtype", "i4"],
         &args!["--dtype", "O"],
+        &args!["--dtype", "i3"],
+        &args!["--dtype", "f5"],
+        &args!["--dtype", "[('a', 'i4'), ('a', 'i4')]"],
         &args!["--dtype", "f4", "--shape", "2,-1"],
         &args!["--dtype", "f4", "--shape", "2,3", "--chunks", "2"],
         &args!["--dtype", "f4", "--shape", "2,3", "--chunks", "0,3"],
@@ -63,15 +78,29 @@ fn bad_usage() {
     }
     let seven = ["--filter", "shuffle"].repeat(7);
     run(args!["compress", "-", "-"].into_iter().chain(seven.into_iter().map(Into::into))).bad_usage();
-    for items in ["3", "5:3", "a:b"] {
+    for items in ["", "3", "5:3", "a:b"] {
         run(args!["cat", "-", "--items", items]).bad_usage();
     }
-    for slice in ["a", "1:2:3:4", "[1", "...,..."] {
+    for slice in ["", " ", "a", "1:2:3:4", "[1", "...,..."] {
         run(args!["cat", "-", "--slice", slice]).bad_usage();
     }
     run(args!["cat", "-", "--slice", "1", "--items", "1:2"]).bad_usage();
     run(args!["append", "-", "-"]).bad_usage();
     run(args!["compact", "-"]).bad_usage();
+}
+
+/// Messages are for people.
+#[test]
+fn refusals_say_why() {
+    let refused = |options: &[&str]| run(["compress", "-", "-"].iter().chain(options)).bad_usage();
+    assert!(refused(&["--meta", "b2nd=/dev/null"]).contains("--dtype and --shape"));
+    let message = run(args!["recompress", "-", "-", "--meta", "caterva=/dev/null"]).bad_usage();
+    assert!(message.contains("the frame is an array"), "{message}");
+    assert!(refused(&["--dtype", "i3"]).contains("i1 to i8"));
+    let message = refused(&["--format", "blosc1", "--filter", "delta", "--filter", "trunc_prec=10"]);
+    assert!(message.contains("3, 4=10") && !message.contains('{'), "{message}");
+    assert!(refused(&["--filter", "trunc_prec=99", "--typesize", "4"]).contains("trunc_prec"));
+    assert!(refused(&["--meta", "a=/dev/null", "--meta", "a=/dev/null"]).contains("a is there twice"));
 }
 
 #[test]
@@ -149,6 +178,44 @@ fn bad_arrays() {
         run_with(args!["compress", "-", "-"], &long[..cut]).bad_data();
     }
     run_with(args!["compress", "-", "-", "--raw"], &long[..20]).ok();
+}
+
+#[test]
+fn the_input_is_not_the_output() {
+    let dir = tempdir().expect("a directory");
+    let file = dir.path().join("file");
+    fs::write(&file, [7; 1000]).expect("a file");
+    let names = ["hard", "soft"].map(|name| dir.path().join(name));
+    fs::hard_link(&file, &names[0]).expect("a link");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("file", &names[1]).expect("a link");
+    for name in names.iter().chain([&file]).filter(|name| name.exists()) {
+        for layout in ["contiguous", "open"] {
+            let message = run(args!["compress", &file, name, "--layout", layout]).bad_usage();
+            assert!(message.contains("same file"), "{message}");
+        }
+        assert_eq!(fs::read(&file).expect("a file"), [7; 1000]);
+    }
+    let frame = dir.path().join("frame");
+    run(args!["compress", &file, &frame]).ok();
+    run(args!["recompress", &frame, &frame, "--layout", "open"]).bad_usage();
+    run(args!["recompress", &frame, &frame, "--level", "9"]).ok();
+    assert_eq!(run(args!["cat", &frame]).ok(), [7; 1000]);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_lead_to_what_is_written() {
+    let dir = tempdir().expect("a directory");
+    for layout in ["contiguous", "open", "sparse"] {
+        let (link, target) = (dir.path().join(format!("{layout}-link")), dir.path().join(layout));
+        std::os::unix::fs::symlink(layout, &link).expect("a link");
+        for content in [b"first", b"again"] {
+            run_with(args!["compress", "-", &link, "--layout", layout], content).ok();
+            assert!(link.symlink_metadata().expect("a link").is_symlink(), "{layout}");
+            assert_eq!(run(args!["cat", &target]).ok(), content);
+        }
+    }
 }
 
 #[test]

@@ -178,13 +178,3 @@ fn a_link_is_followed_and_a_device_is_not_replaced() {
     run_with(args!["compress", "-", "/dev/null"], b"data").ok();
     assert!(!fs::metadata("/dev/null").expect("a device").is_file());
 }
-
-#[test]
-fn a_file_can_replace_itself() {
-    let dir = tempdir().expect("a directory");
-    let file = dir.path().join("data");
-    let data = array_bytes("fmri.npy", 50_000);
-    fs::write(&file, &data).expect("a file");
-    run(args!["compress", &file, &file]).ok();
-    assert!(run(args!["cat", &file]).ok() == data);
-}
