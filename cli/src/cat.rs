@@ -66,6 +66,11 @@ fn frame(args: &CatArgs, input: &Input, reader: Reader, out: &mut Out) -> Result
         stream.consume_unpin(len);
         left -= len as u64;
     }
+    let more = args.items.is_none() && !block_on(stream.fill_buf()).map_err(|e| input.failed(e))?.is_empty();
+    if more {
+        let reason = format!("the chunks go on behind the {} bytes that the header promises", bytes.end);
+        return Err(CliError::data(&input.name)(reason));
+    }
     Ok(())
 }
 

@@ -57,7 +57,7 @@ impl ChunkDecoder {
     ) -> Result<Vec<u8>, ChunkError> {
         let map = self.map(chunk)?;
         let mut dst = vec![0; map.header().nbytes];
-        self.decode_all(&map, chunk, ctx, &mut dst, executor)?;
+        self.decode_wanted(&map, chunk, ctx, &|_| true, &mut dst, executor)?;
         Ok(dst)
     }
 
@@ -74,8 +74,22 @@ impl ChunkDecoder {
         dst: &mut [u8],
         executor: &dyn Executor,
     ) -> Result<(), ChunkError> {
+        self.decode_blocks_into_on(chunk, ctx, &|_| true, dst, executor)
+    }
+
+    /// Decodes the blocks of a chunk that are `wanted`, by number, spread over the workers of `executor`, each into its
+    /// place in `dst`, which must have exactly the length of the decoded chunk. The places of other blocks hold
+    /// anything afterwards.
+    pub fn decode_blocks_into_on(
+        &mut self,
+        chunk: &[u8],
+        ctx: &ChunkContext<'_>,
+        wanted: &(dyn Fn(usize) -> bool + Sync),
+        dst: &mut [u8],
+        executor: &dyn Executor,
+    ) -> Result<(), ChunkError> {
         let map = self.map(chunk)?;
-        self.decode_all(&map, chunk, ctx, dst, executor)
+        self.decode_wanted(&map, chunk, ctx, wanted, dst, executor)
     }
 
     /// Decodes one block into `dst`, which must have exactly the length of the decoded block
@@ -155,11 +169,12 @@ impl ChunkDecoder {
         self.workers.first(count, || Ok(BlockDecoder::new(registry.clone())))
     }
 
-    fn decode_all(
+    fn decode_wanted(
         &mut self,
         map: &BlockMap,
         chunk: &[u8],
         ctx: &ChunkContext<'_>,
+        wanted: &(dyn Fn(usize) -> bool + Sync),
         dst: &mut [u8],
         executor: &dyn Executor,
     ) -> Result<(), ChunkError> {
@@ -172,7 +187,8 @@ impl ChunkDecoder {
             Body::Stored => dst.copy_from_slice(&chunk[header.header_len()..header.cbytes]),
             Body::Blocks { .. } if header.has_vl_blocks() => {
                 let blocks = split_vl(map, chunk, dst)?;
-                self.decode_each(map, chunk, ctx, None, blocks.into_iter(), executor)?;
+                let blocks = blocks.into_iter().filter(|(block, _)| wanted(*block));
+                self.decode_each(map, chunk, ctx, None, blocks, executor)?;
             }
             Body::Blocks { .. } => {
                 let mut blocks = dst.chunks_mut(header.blocksize).enumerate();
@@ -185,7 +201,7 @@ impl ChunkDecoder {
                         reference = Some(&*dst);
                     }
                 }
-                self.decode_each(map, chunk, ctx, reference, blocks, executor)?;
+                self.decode_each(map, chunk, ctx, reference, blocks.filter(|(block, _)| wanted(*block)), executor)?;
             }
         }
         Ok(())
@@ -197,10 +213,11 @@ impl ChunkDecoder {
         chunk: &[u8],
         ctx: &ChunkContext<'_>,
         reference: Option<&[u8]>,
-        blocks: impl ExactSizeIterator<Item = (usize, &'d mut [u8])> + Send,
+        blocks: impl Iterator<Item = (usize, &'d mut [u8])> + Send,
         executor: &dyn Executor,
     ) -> Result<(), ChunkError> {
-        let count = blocks.len();
+        // How many at most.
+        let count = blocks.size_hint().1.unwrap_or(usize::MAX);
         let workers = &*self.workers(executor.workers().min(count).max(1))?;
         let job = Job { map, ctx, reference };
         try_for_each(executor, count, blocks, |worker, (block, dst)| {

@@ -56,13 +56,30 @@ where
 /// left to the target, which has not been committed.
 pub async fn recompress<S, T>(
     reader: &FrameReader<S>,
-    mut options: WriteOptions,
+    options: WriteOptions,
     target: &mut T,
 ) -> Result<Summary, EditError>
 where
     S: RangeSource + 'static,
     T: Target,
 {
+    let options = with_layers_of(reader, options).await?;
+    if options.chunk_size.is_none() && reader.header().layout == Layout::Current && reader.nchunks() > 0 {
+        return recompress_each(reader, options, target).await;
+    }
+    let mut sink = options.sink(target)?;
+    let mut chunks = reader.chunks();
+    while let Some(chunk) = chunks.next().await {
+        sink.feed(chunk?).await?;
+    }
+    Ok(sink.close().await?)
+}
+
+/// `options` with the chunk size and the metalayers of a frame, as far as they do not name their own.
+pub(crate) async fn with_layers_of<S: RangeSource + 'static>(
+    reader: &FrameReader<S>,
+    mut options: WriteOptions,
+) -> Result<WriteOptions, EditError> {
     if options.chunk_size.is_none() {
         options.chunk_size = reader.chunk_size();
     }
@@ -80,15 +97,7 @@ where
             options = options.vlmetalayer(name, content);
         }
     }
-    if options.chunk_size.is_none() && reader.header().layout == Layout::Current && reader.nchunks() > 0 {
-        return recompress_each(reader, options, target).await;
-    }
-    let mut sink = options.sink(target)?;
-    let mut chunks = reader.chunks();
-    while let Some(chunk) = chunks.next().await {
-        sink.feed(chunk?).await?;
-    }
-    Ok(sink.close().await?)
+    Ok(options)
 }
 
 /// Encodes every chunk again as a chunk of its own, and its blocks as blocks of their own if they are of variable

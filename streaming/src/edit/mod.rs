@@ -21,6 +21,7 @@ mod options;
 mod output;
 mod store;
 
+pub(crate) use copy::with_layers_of;
 pub use copy::{compact, copy, recompress};
 pub use editor::FrameEditor;
 pub(crate) use editor::open_frame;

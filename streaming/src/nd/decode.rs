@@ -87,8 +87,17 @@ impl<'d> PartDecoder<'d> {
                 let (limit, found) = (self.decoding.limits.chunk_bytes, header.nbytes);
                 return Err(ChunkError::Limit { what: "decoded chunk", limit, found }.into());
             }
+            // Nothing but what is asked for, which leaves out blocks of padding: whether one of those is damaged must
+            // not depend on the number of workers.
+            let mut wanted = vec![false; header.nbytes.div_ceil(header.blocksize)];
+            for block in part.blocks() {
+                let bytes = block.bytes();
+                let blocks = bytes.start / header.blocksize..bytes.end.div_ceil(header.blocksize).min(wanted.len());
+                wanted.get_mut(blocks).into_iter().for_each(|blocks| blocks.fill(true));
+            }
+            let is_wanted = |block: usize| header.has_vl_blocks() || wanted.get(block).is_some_and(|wanted| *wanted);
             let scratch = self.scratch(header.nbytes);
-            decoder.decode_into_on(chunk, ctx, scratch, &share)?;
+            decoder.decode_blocks_into_on(chunk, ctx, &is_wanted, scratch, &share)?;
             for block in part.blocks() {
                 let decoded = scratch.get(block.bytes()).ok_or_else(|| missing(block.bytes(), header.nbytes))?;
                 destination.copy(&block, decoded)?;

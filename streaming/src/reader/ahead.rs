@@ -13,6 +13,7 @@ use futures::Stream;
 use futures::future::BoxFuture;
 use futures::stream::{FusedStream, FuturesOrdered, StreamExt};
 use oxiblosc_core::chunk::ChunkHeader;
+use oxiblosc_core::frame::FrameError;
 
 use super::decoding::DecodeJob;
 use super::options::FAR_AWAY;
@@ -30,7 +31,7 @@ type Fetched = Result<Vec<(u64, Result<Bytes, ReadError>)>, ReadError>;
 ///
 /// Chunks are fetched and decoded ahead, within the bounds given by [`ReadOptions`](super::ReadOptions). A chunk that
 /// is damaged yields an error, and the stream goes on behind it; when the source fails, the stream ends with that
-/// error. Dropping the stream takes back what has been asked for ahead.
+/// error, and so it does when chunks of no common length have another sum than the header says. Dropping the stream takes back what has been asked for ahead.
 pub struct ChunkStream<S> {
     shared: Arc<Shared<S>>,
     /// Chunks not yet asked for.
@@ -46,6 +47,9 @@ pub struct ChunkStream<S> {
     last: Option<ReadError>,
     chunks_ahead: usize,
     bytes_ahead: usize,
+    /// Decoded bytes so far, when nothing but their sum tells whether these are the chunks that the header promises: all
+    /// chunks of a frame that says nothing of their lengths.
+    total: Option<u64>,
 }
 
 enum Entry {
@@ -57,6 +61,8 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
     /// The chunks `range`, which must exist.
     pub(super) fn new(shared: &Arc<Shared<S>>, range: Range<u64>) -> Self {
         let limits = shared.ahead;
+        let frame = &shared.frame;
+        let total = (frame.chunk_size().is_none() && range == (0..frame.nchunks())).then_some(0);
         Self {
             shared: Arc::clone(shared),
             rest: range,
@@ -70,6 +76,7 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
             last: None,
             chunks_ahead: 0,
             bytes_ahead: 0,
+            total,
         }
     }
 
@@ -157,6 +164,19 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
         moved
     }
 
+    fn tally(&mut self, item: &Result<Bytes, ReadError>) {
+        self.total = match (self.total, item) {
+            (Some(total), Ok(chunk)) => Some(total.saturating_add(chunk.len() as u64)),
+            _ => None,
+        };
+    }
+
+    /// What is wrong with all chunks together, if it has not been said yet.
+    fn at_end(&mut self) -> Option<ReadError> {
+        let (expected, found) = (self.shared.frame.nbytes(), self.total.take()?);
+        (found != expected).then(|| FrameError::TotalLen { expected, found }.into())
+    }
+
     fn poll_front(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ReadError>>> {
         let result = match self.decoding.front_mut() {
             None => return Poll::Ready(None),
@@ -199,10 +219,15 @@ impl<S: RangeSource + 'static> Stream for ChunkStream<S> {
             }
             moved |= self.decode();
             if let Some(item) = ready!(self.poll_front(cx)) {
+                self.tally(&item);
                 return Poll::Ready(Some(item));
             }
             if self.is_idle() {
-                return Poll::Ready(self.last.take().map(Err));
+                let failed = self.last.take();
+                if failed.is_some() {
+                    self.total = None;
+                }
+                return Poll::Ready(failed.or_else(|| self.at_end()).map(Err));
             }
             if !moved {
                 return Poll::Pending;
@@ -226,7 +251,7 @@ impl<S> ChunkStream<S> {
 
 impl<S: RangeSource + 'static> FusedStream for ChunkStream<S> {
     fn is_terminated(&self) -> bool {
-        self.is_idle() && self.last.is_none()
+        self.is_idle() && self.last.is_none() && self.total.is_none()
     }
 }
 

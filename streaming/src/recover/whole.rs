@@ -1,5 +1,7 @@
 //! A frame that opens, with chunks that may be damaged.
 
+use bytes::Bytes;
+use futures::SinkExt;
 use oxiblosc_core::chunk::{ChunkHeader, SpecialKind};
 use oxiblosc_core::frame::{BitshuffleAge, Frame, FrameParams, FrameType, Layout};
 
@@ -7,7 +9,7 @@ use super::agree::agree;
 use super::assemble::{Tally, special};
 use super::error::RecoverError;
 use super::found::{Found, Recovered};
-use crate::edit::{EditError, Output, recompress};
+use crate::edit::{EditError, Output, with_layers_of};
 use crate::error::ReadError;
 use crate::reader::FrameReader;
 use crate::sink::WriteOptions;
@@ -57,38 +59,58 @@ where
     if frame.bitshuffle_age() != BitshuffleAge::ByChunk {
         // Chunks of 2019 no longer mean the same in a frame of today: they must be encoded again.
         let options = WriteOptions::new(params.encode).registry(reader.registry());
-        let summary = recompress(reader, options, target).await?;
-        (tally.chunks, tally.nbytes) = (summary.chunks, summary.nbytes);
+        let mut sink = with_layers_of(reader, options).await?.sink(target).map_err(EditError::from)?;
+        for i in 0..reader.nchunks() {
+            let decoded = match saved(reader, i, &mut tally).await? {
+                Ok(decoded) => decoded,
+                // Lossless: the length of a chunk.
+                Err(lost) => vec![0; lost as usize].into(),
+            };
+            sink.feed(decoded).await.map_err(EditError::from)?;
+        }
+        let summary = sink.close().await.map_err(EditError::from)?;
         return Ok(whole(tally, summary));
     }
     params.sequential &= !target.is_sparse();
     let mut output = Output::new(&params, reader.registry(), target)?;
     output.copy_encoded_vlmetalayers(&frame.trailer().vlmetalayers)?;
     for i in 0..reader.nchunks() {
-        match reader.chunk(i).await {
-            Ok(decoded) => {
-                tally.save(decoded.len() as u64);
-                output.push(reader.encoded_chunk(i).await.map_err(EditError::from)?).await?;
-            }
-            // The place failed, not the chunk.
-            Err(ReadError::Source(error)) => return Err(error.into()),
-            Err(ReadError::ChunkFile { source, .. })
-                if !matches!(source.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::UnexpectedEof) =>
-            {
-                return Err(source.into());
-            }
-            Err(error) => {
-                // Without a common length only its own header tells how long it was.
-                let len = match frame.chunk_len(i) {
-                    Some(len) => Some(len),
-                    None => reader.encoded_chunk(i).await.ok().and_then(|c| Some(ChunkHeader::parse(&c).ok()?.nbytes)),
-                };
-                let Some(len) = len.filter(|&len| len > 0) else { return Err(EditError::from(error).into()) };
-                tally.lose(i, len as u64);
-                output.push(special(SpecialKind::Zero, len as u64, params.encode.typesize)).await?;
-            }
-        }
+        let chunk = match saved(reader, i, &mut tally).await? {
+            Ok(_) => reader.encoded_chunk(i).await.map_err(EditError::from)?,
+            Err(lost) => special(SpecialKind::Zero, lost, params.encode.typesize),
+        };
+        output.push(chunk).await?;
     }
     let summary = output.finish().await?;
     Ok(whole(tally, summary))
+}
+
+/// The decoded chunk, or how many bytes of it are lost.
+async fn saved<S>(reader: &FrameReader<S>, i: u64, tally: &mut Tally) -> Result<Result<Bytes, u64>, RecoverError>
+where
+    S: RangeSource + 'static,
+{
+    match reader.chunk(i).await {
+        Ok(decoded) => {
+            tally.save(decoded.len() as u64);
+            Ok(Ok(decoded))
+        }
+        // The place failed, not the chunk.
+        Err(ReadError::Source(error)) => Err(error.into()),
+        Err(ReadError::ChunkFile { source, .. })
+            if !matches!(source.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::UnexpectedEof) =>
+        {
+            Err(source.into())
+        }
+        Err(error) => {
+            // Without a common length only its own header tells how long it was.
+            let len = match reader.frame().chunk_len(i) {
+                Some(len) => Some(len),
+                None => reader.encoded_chunk(i).await.ok().and_then(|c| Some(ChunkHeader::parse(&c).ok()?.nbytes)),
+            };
+            let Some(len) = len.filter(|&len| len > 0) else { return Err(EditError::from(error).into()) };
+            tally.lose(i, len as u64);
+            Ok(Err(len as u64))
+        }
+    }
 }
