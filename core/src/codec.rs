@@ -4,6 +4,7 @@ use dyn_clone::DynClone;
 use thiserror::Error;
 
 use crate::filter::BlockContext;
+use crate::id::FilterId;
 
 /// Compresses and decompresses one stream: a filtered block, or one of the parts a split block falls into.
 ///
@@ -98,14 +99,17 @@ pub struct CodecContext<'a> {
     pub stream: usize,
     /// How many streams the block has: 1, or the type size when it is split.
     pub streams: usize,
+    /// The filter that the block came out of last, or [`FilterId::NONE`]: what the bytes look like depends on it more than
+    /// on anything else, and with it what is the best way to look for matches in them.
+    pub filter: FilterId,
     /// The dictionary of the chunk, if it has one.
     pub dict: Option<&'a [u8]>,
 }
 
 impl<'a> CodecContext<'a> {
-    /// The context of a block that is one stream, without a dictionary.
+    /// The context of a block that is one stream and went through no filter, without a dictionary.
     pub const fn new(block: BlockContext<'a>, level: u8) -> Self {
-        Self { block, level, meta: 0, stream: 0, streams: 1, dict: None }
+        Self { block, level, meta: 0, stream: 0, streams: 1, filter: FilterId::NONE, dict: None }
     }
 }
 

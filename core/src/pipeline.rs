@@ -58,6 +58,11 @@ impl FilterSlots {
         self.0.iter().copied().enumerate().filter(|(_, slot)| slot.id != FilterId::NONE)
     }
 
+    /// The filter that a block comes out of last on its way to the codec; [`FilterId::NONE`] when there is none.
+    pub fn last(&self) -> FilterId {
+        self.active().next_back().map_or(FilterId::NONE, |(_, slot)| slot.id)
+    }
+
     /// Whether `id` is in any slot.
     pub fn contains(&self, id: FilterId) -> bool {
         self.active().any(|(_, slot)| slot.id == id)
@@ -339,5 +344,6 @@ mod tests {
         let active: Vec<_> = slots.active().map(|(slot, filter)| (slot, filter.id, filter.meta)).collect();
         assert_eq!(active, [(0, FilterId::SHUFFLE, 0), (2, FilterId::DELTA, 1)]);
         assert!(slots.contains(FilterId::DELTA) && !slots.contains(FilterId::BITSHUFFLE));
+        assert_eq!((slots.last(), FilterSlots::NONE.last()), (FilterId::DELTA, FilterId::NONE));
     }
 }

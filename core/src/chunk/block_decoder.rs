@@ -218,8 +218,8 @@ impl Streams<'_> {
         let code = header.codec_format();
         let id = CodecId::from_format_code(code, header.udcodec).ok_or(StreamError::Format { code })?;
         let codec = self.codecs.get(id)?;
-        let context =
-            CodecContext { block: self.context, level: 0, meta: header.codec_meta, stream, streams, dict: self.dict };
+        let (filter, meta) = (header.filters.last(), header.codec_meta);
+        let context = CodecContext { block: self.context, level: 0, meta, stream, streams, filter, dict: self.dict };
         match codec.decompress(&context, src, dst) {
             Ok(found) if found == dst.len() => Ok(()),
             Ok(found) => Err(StreamError::Length { codec: id, expected: dst.len(), found }),

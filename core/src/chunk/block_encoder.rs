@@ -179,6 +179,7 @@ impl Coder<'_> {
                     meta: self.job.params.codec_meta,
                     stream,
                     streams,
+                    filter: self.job.slots.last(),
                     dict: self.job.dict,
                 };
                 self.code(&context, src, out)?

@@ -3,9 +3,9 @@
 //! Source: chunk format document, codec 5, and RFC 8878.
 
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
-use oxiblosc_core::{CodecId, register_codec};
+use oxiblosc_core::{CodecId, FilterId, register_codec};
 use zstd::zstd_safe::zstd_sys::ZSTD_ErrorCode;
-use zstd::zstd_safe::{self, CCtx, CDict, DCtx, DDict, ErrorCode};
+use zstd::zstd_safe::{self, CCtx, CDict, CParameter, DCtx, DDict, ErrorCode, ResetDirective};
 
 register_codec!(CodecId::ZSTD, "zstd", CodecTraits::PLAIN.high_ratio().split_up_to(5).with_dict(), || Box::new(
     Zstd::default()
@@ -15,12 +15,15 @@ register_codec!(CodecId::ZSTD, "zstd", CodecTraits::PLAIN.high_ratio().split_up_
 /// dictionary, and a prepared one can serve all levels.
 const DICT_LEVEL: i32 = 1;
 
-/// The codec `zstd`. Levels 1..=8 are Zstandard's 1, 3, 5, .. 15; 9 is its highest, 22.
+/// The codec `zstd`. Levels 1..=8 are Zstandard's 1, 3, 5, .. 15; 9 is its highest, 22; see [`fitted`] for what is different
+/// on filtered data.
 ///
 /// An instance keeps its contexts and, as long as the dictionary stays the same, the tables prepared from it.
 #[derive(Default)]
 pub struct Zstd {
     cctx: Option<CCtx<'static>>,
+    /// What `cctx` is set to.
+    set_to: Option<(i32, &'static [CParameter])>,
     dctx: Option<DCtx<'static>>,
     cdict: Prepared<CDict<'static>>,
     ddict: Prepared<DDict<'static>>,
@@ -42,12 +45,53 @@ fn inner_level(level: u8) -> i32 {
     }
 }
 
+/// Where Zstandard's own choice for a level takes longer on such data than it gains: other parameters, with which the result
+/// is as small within half a percent (on nine data sets, and all filters of the name) and done in two thirds of the time.
+///
+/// Its levels are fitted to text, where every match saves something. The byte planes of filtered numbers are noise with few
+/// matches in it, which are long, or so regular that the first one found is as good as any other.
+fn fitted(ctx: &CodecContext<'_>) -> &'static [CParameter] {
+    use CParameter::{MinMatch, SearchLog, Strategy, TargetLength};
+    use zstd_safe::Strategy::ZSTD_lazy;
+    let split = ctx.streams > 1 || ctx.block.typesize == 1;
+    match (ctx.level, ctx.filter) {
+        (5, FilterId::SHUFFLE) if split => &[Strategy(ZSTD_lazy), SearchLog(4)],
+        (5, FilterId::BITSHUFFLE) => &[MinMatch(5), SearchLog(3)],
+        // Pixels of one byte have matches of four worth taking.
+        (5, FilterId::BYTEDELTA) if split && ctx.block.typesize > 1 => &[MinMatch(5), SearchLog(4)],
+        (5, FilterId::NONE | FilterId::SHUFFLE | FilterId::BYTEDELTA) => &[Strategy(ZSTD_lazy)],
+        (9, FilterId::SHUFFLE | FilterId::BITSHUFFLE | FilterId::BYTEDELTA) => &[SearchLog(6), TargetLength(128)],
+        _ => &[],
+    }
+}
+
+impl Zstd {
+    /// A context for streams like those of `ctx`.
+    fn prepare(&mut self, ctx: &CodecContext<'_>) -> Result<&mut CCtx<'static>, CodecError> {
+        let wanted = (inner_level(ctx.level), fitted(ctx));
+        let cctx = get_or_try_init(&mut self.cctx, CCtx::try_create)?;
+        // A list of parameters is known by where it is.
+        if !self.set_to.is_some_and(|(level, list)| level == wanted.0 && std::ptr::eq(list, wanted.1)) {
+            self.set_to = None;
+            let error = |code| library(zstd_safe::get_error_name(code));
+            // The session too: a stream that did not fit left it open, and parameters cannot be changed in it.
+            cctx.reset(ResetDirective::SessionAndParameters).map_err(error)?;
+            cctx.set_parameter(CParameter::CompressionLevel(wanted.0)).map_err(error)?;
+            for &parameter in wanted.1 {
+                cctx.set_parameter(parameter).map_err(error)?;
+            }
+            self.set_to = Some(wanted);
+        }
+        Ok(cctx)
+    }
+}
+
 impl Codec for Zstd {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
-        let cctx = get_or_try_init(&mut self.cctx, CCtx::try_create)?;
         let result = match ctx.dict {
-            None => cctx.compress(dst, src, inner_level(ctx.level)),
+            None => self.prepare(ctx)?.compress2(dst, src),
             Some(dict) => {
+                let cctx = get_or_try_init(&mut self.cctx, CCtx::try_create)?;
                 let dict = self.cdict.get(dict, |bytes| CDict::try_create(bytes, DICT_LEVEL))?;
                 cctx.compress_using_cdict(dst, src, dict)
             }
@@ -149,5 +193,19 @@ mod tests {
     #[test]
     fn survives_damage() {
         testing::survives_damage::<Zstd>(None);
+    }
+
+    #[test]
+    fn what_went_before_makes_no_difference() {
+        let src: Vec<u8> = (0..100_000u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
+        let kinds = [(5, FilterId::NONE), (5, FilterId::BITSHUFFLE), (9, FilterId::BYTEDELTA), (1, FilterId::SHUFFLE)];
+        let mut kept = Zstd::default();
+        for (level, filter) in kinds.into_iter().cycle().take(9) {
+            let mut ctx = testing::context(level);
+            ctx.filter = filter;
+            let packed = testing::compress(&mut kept, &ctx, &src);
+            assert_eq!(packed, testing::compress(&mut Zstd::default(), &ctx, &src), "level {level} after {filter:?}");
+            assert_eq!(testing::decompress(&mut kept, &ctx, &packed.unwrap(), src.len()).unwrap(), src);
+        }
     }
 }
