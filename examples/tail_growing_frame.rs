@@ -34,19 +34,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     writer.flush()?;
     writer.finish()?;
 
+    let mut reader = FrameReader::open(&path)?;
     let other = thread::spawn({
         let path = path.clone();
         move || append(&path)
     });
     let mut seen = 0;
     while seen < u64::from(READINGS) {
-        // Opening reads header and index, and nothing else: only what is new is decoded.
-        let reader = FrameReader::open(&path)?;
-        let there = reader.items_len();
-        if there == seen {
+        // Reads header and index, and nothing else: only what is new is decoded.
+        if !reader.refresh()? {
             thread::sleep(Duration::from_millis(5));
             continue;
         }
+        let there = reader.items_len();
         let new = reader.items(seen..there)?;
         for (item, expected) in new.chunks_exact(4).zip(seen..) {
             assert_eq!(u32::from_le_bytes(item.try_into()?), expected as u32);

@@ -31,13 +31,22 @@ pub(crate) fn run(args: &CatArgs, registry: &Registry) -> Result<(), CliError> {
     // Decoded bytes on a terminal are confusing enough without a bar among them.
     let bar = progress::bar(None, args.run.quiet || io::stdout().is_terminal());
     input.watch(&bar);
-    let reader = input.frame(args.reading.options(&pool, registry, ChecksumPolicy::Ignore))?;
+    // A frame that is still being written is read as far as it has come.
+    let options = args.reading.options(&pool, registry, ChecksumPolicy::Ignore).open_ended(true);
+    let reader = input.frame(options)?;
+    let open_end = reader.open_end();
     let done = match ArrayMeta::find(reader.metalayers()) {
         Some(_) => array(args, &input, reader, &mut out),
         None => frame(args, &input, reader, &mut out),
     };
     bar.finish_and_clear();
-    done.and_then(|()| out.finish())
+    done.and_then(|()| out.finish())?;
+    match open_end.map(|end| end.left_over) {
+        None | Some(0) => Ok(()),
+        Some(left_over) => Err(CliError::data(&input.name)(format!(
+            "the open-ended frame breaks off: {left_over} bytes behind its last complete chunk are left over"
+        ))),
+    }
 }
 
 fn frame(args: &CatArgs, input: &Input, reader: Reader, out: &mut Out) -> Result<(), CliError> {

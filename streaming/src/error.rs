@@ -162,6 +162,20 @@ pub enum ReadError {
         /// The first chunk that differs.
         chunk: u64,
     },
+    /// An open-ended frame breaks off within something: its writer was interrupted, is still at it, or its end is
+    /// missing. All complete chunks have been handed out.
+    #[error(
+        "the open-ended frame breaks off: behind its {chunks} complete chunks, at offset {offset}, {left_over} bytes \
+         are left over"
+    )]
+    BreaksOff {
+        /// Complete chunks.
+        chunks: u64,
+        /// Where the last of them ends, from the start of the frame.
+        offset: u64,
+        /// Bytes behind it.
+        left_over: u64,
+    },
     /// The frame ends before what was asked for.
     #[error("{what} {start}..{end} asked for, the frame has {len}")]
     OutOfRange {
@@ -197,6 +211,7 @@ impl From<ReadError> for io::Error {
             ReadError::Frame(_)
             | ReadError::Decode { .. }
             | ReadError::Checksums { .. }
+            | ReadError::BreaksOff { .. }
             | ReadError::OutOfOrder { .. } => io::ErrorKind::InvalidData,
             _ => io::ErrorKind::Other,
         };

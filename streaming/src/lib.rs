@@ -47,6 +47,6 @@ pub use compute::{Pool, block_on};
 pub use disk::IoMode;
 pub use error::{ReadError, WriteError};
 pub use integrity::{Finding, FingerprintCheck, VerifyReport};
-pub use reader::{ByteStream, ChecksumPolicy, ChunkStream, FrameReader, FrameStream, ReadOptions};
+pub use reader::{ByteStream, ChecksumPolicy, ChunkStream, FrameReader, FrameStream, OpenEnd, ReadOptions};
 pub use sink::{FrameSink, Summary, WriteOptions};
 pub use sparse::SharedWriter;

@@ -36,6 +36,15 @@ fn a_pipe_that_is_sealed_later() {
             let args = &args[..if ["append", "recompress"].contains(&command) { 3 } else { 2 }];
             assert!(run(args).bad_data().contains("seal"), "{command}");
         }
+        // It is read as far as it has come; what is cut off is told.
+        assert!(run(args!["cat", &path]).ok() == data, "{len} bytes");
+        assert!(run_with(args!["cat", "-"], &fs::read(&path).expect("a frame")).ok() == data, "{len} bytes");
+        if len > 0 {
+            let mut cut = fs::read(&path).expect("a frame");
+            cut.truncate(cut.len() - 1);
+            let piped = run_with(args!["cat", "-"], &cut);
+            assert!(piped.stdout == data && piped.bad_data().contains("left over"), "{len} bytes");
+        }
         let said = String::from_utf8(run(args!["seal", &path]).ok()).expect("text");
         assert!(said.contains(&format!("sealed, {} chunk", len.div_ceil(CHUNK))), "{said}");
         assert_eq!(info(&path)["sealed"], true);

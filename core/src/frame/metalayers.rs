@@ -25,7 +25,7 @@ pub const MAX_METALAYERS: usize = 16;
 /// Longest name: the length shares a byte with its msgpack type.
 pub const MAX_NAME_LEN: usize = 31;
 /// Most variable-length metalayers that readers accept; C-Blosc2 writes no more than 16.
-const MAX_VLMETALAYERS_READ: u16 = 8192;
+pub(super) const MAX_VLMETALAYERS_READ: u16 = 8192;
 
 const FIXSTR: u8 = 0xA0;
 const FIXSTR_MASK: u8 = 0xE0;

@@ -6,7 +6,7 @@ use super::header::{ChunkSize, FrameHeader};
 use super::index::{ChunkEntry, Index, is_special, special_of};
 use super::trailer::{TRAILER_TAIL, Trailer};
 use super::{FrameError, Layout, Metalayers, Section, Sequential};
-use crate::chunk::{ChunkDecoder, ChunkHeader};
+use crate::chunk::{ChunkContext, ChunkDecoder, ChunkHeader};
 use crate::limits::Limits;
 use crate::nd::ArrayMeta;
 use crate::registry::Registry;
@@ -48,6 +48,15 @@ impl Head {
     pub fn is_unfinished(&self) -> bool {
         let FrameHeader { frame_len, nbytes, cbytes, .. } = self.header;
         (frame_len, nbytes, cbytes) == (0, 0, 0)
+    }
+
+    /// The metalayer of an array in the trailer: of one whose rows were counted where the header could not be written
+    /// again. It replaces the one in the header, whose length it has.
+    pub fn late_array(&self, vlmetalayers: &Metalayers, registry: &Registry) -> Option<ArrayMeta> {
+        let (early, chunk) = (self.metalayers.get(ArrayMeta::NAME)?, vlmetalayers.get(ArrayMeta::NAME)?);
+        let header = ChunkHeader::parse(chunk).ok().filter(|header| header.nbytes == early.len())?;
+        let content = ChunkDecoder::new(registry).decode(chunk, &ChunkContext::default()).ok()?;
+        (content.len() == header.nbytes).then(|| ArrayMeta::parse(&content).ok()).flatten()
     }
 
     /// The header of this frame with lengths and flags that are known by now: of an open-ended one that is sealed.

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use rmp::Marker;
 
 use super::error::Section;
-use super::fields::{array, put, u8_at, u32_at};
+use super::fields::{array, put, u8_at, u16_at, u32_at};
+use super::metalayers::MAX_VLMETALAYERS_READ;
 use super::{Fingerprint, FrameError, FrameWriteError, Layout, Metalayers};
 
 /// Bytes from the length field's marker to the end: `CE len D8 kind fingerprint`.
@@ -37,6 +38,15 @@ pub struct Trailer {
     pub user_metadata: Option<Bytes>,
     /// The fingerprint.
     pub fingerprint: Fingerprint,
+}
+
+/// What the first bytes of a trailer tell about its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrailerExtent {
+    /// So many bytes must be there to tell more.
+    Needs(usize),
+    /// It has so many bytes.
+    Len(usize),
 }
 
 impl Trailer {
@@ -90,6 +100,38 @@ impl Trailer {
             parsed.vlmetalayers = Metalayers::parse_trailer(&body)?;
         }
         Ok(parsed)
+    }
+
+    /// How long the trailer is whose first bytes are `bytes`, for readers that come from the front.
+    ///
+    /// # Errors
+    /// When no trailer begins like that.
+    pub fn extent(bytes: &[u8]) -> Result<TrailerExtent, FrameError> {
+        // "vlmetalayers": an array of three elements, the first of which is the length of the map (uint16) that it is
+        // counted in itself; behind the map an array16 of bin32 contents.
+        let expect = |at: usize, marker: Marker| match u8_at(bytes, at) {
+            None => Ok(()),
+            Some(found) if found == marker.to_u8() => Ok(()),
+            found => Err(FrameError::TrailerMarker { offset: at as u64, found }),
+        };
+        expect(0, Marker::FixArray(4))?;
+        expect(VL_SECTION_AT, Marker::FixArray(3))?;
+        let map_at = VL_SECTION_AT + 1;
+        expect(map_at, Marker::U16)?;
+        let Some(map_len) = u16_at(bytes, map_at + 1) else { return Ok(TrailerExtent::Needs(map_at + 3)) };
+        let array_at = map_at + usize::from(map_len);
+        expect(array_at, Marker::Array16)?;
+        let Some(count) = u16_at(bytes, array_at + 1) else { return Ok(TrailerExtent::Needs(array_at + 3)) };
+        if count > MAX_VLMETALAYERS_READ {
+            return Err(FrameError::TrailerMarker { offset: array_at as u64 + 1, found: u8_at(bytes, array_at + 1) });
+        }
+        let mut at = array_at + 3;
+        for _ in 0..count {
+            expect(at, Marker::Bin32)?;
+            let Some(len) = u32_at(bytes, at + 1) else { return Ok(TrailerExtent::Needs(at + 5)) };
+            at = at.saturating_add(5).saturating_add(len as usize);
+        }
+        Ok(TrailerExtent::Len(at.saturating_add(TRAILER_TAIL)))
     }
 
     /// Where the content of a variable-length metalayer begins in the trailer when written.

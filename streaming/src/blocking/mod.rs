@@ -6,10 +6,12 @@
 
 mod nd;
 mod reader;
+mod stream;
 mod writer;
 
 pub use crate::edit::FrameEditor;
 pub use crate::nd::NdEditor;
 pub use nd::{NdArray, NdWriter};
 pub use reader::{ByteReader, Chunks, FrameReader};
+pub use stream::{FrameStream, StreamReader};
 pub use writer::{FrameWriter, SeekWriter, SpoolWriter};

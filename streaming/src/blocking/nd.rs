@@ -77,6 +77,14 @@ impl NdArray<Bytes> {
 }
 
 impl<S: RangeSource + 'static> NdArray<S> {
+    /// Opens the array again where it is, to see what others have committed since; whether it is another one.
+    ///
+    /// # Errors
+    /// As [`nd::NdArray::refresh`].
+    pub fn refresh(&mut self) -> Result<bool, ArrayError> {
+        block_on(self.inner.refresh())
+    }
+
     /// The selected items.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use oxiblosc_core::frame::{Frame, FrameHeader, Metalayers};
 use crate::compute::block_on;
 use crate::error::ReadError;
 use crate::integrity::VerifyReport;
-use crate::reader::{self, ByteStream, ChunkStream, ReadOptions};
+use crate::reader::{self, ByteStream, ChunkStream, OpenEnd, ReadOptions};
 use crate::source::{FileSource, RangeSource, SeekSource};
 
 /// Reads a frame: single chunks, ranges of items or bytes, or everything in order. The twin of
@@ -183,6 +183,11 @@ impl<S> FrameReader<S> {
     /// The fixed part of the header: sizes, codec, filters.
     pub fn header(&self) -> &FrameHeader {
         self.inner.header()
+    }
+
+    /// How far an open-ended frame has come; `None` for frames with totals.
+    pub fn open_end(&self) -> Option<OpenEnd> {
+        self.inner.open_end()
     }
 
     /// Decoded bytes.

@@ -138,6 +138,10 @@ impl<'a, S: RangeSource> Digest<'a, S> {
             // Frames before 2021 may have anything in its place.
             return Ok(None);
         }
+        if shared.growing.as_ref().is_some_and(|growing| !growing.end.closed) {
+            // It has no trailer yet.
+            return Ok(None);
+        }
         let end = frame.frame_len();
         // No overflow: a frame ends with a trailer, which ends with these.
         let tail = end - Fingerprint::LEN as u64..end;

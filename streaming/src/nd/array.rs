@@ -32,6 +32,19 @@ impl<S: RangeSource + 'static> NdArray<S> {
     pub async fn open(source: S) -> Result<Self, ArrayError> {
         Self::new(ReadOptions::new().open(source).await?)
     }
+
+    /// Opens the array again where it is, to see what others have committed since: more rows, other values, another
+    /// shape; whether it is another one. Clones, and what is being read from them, go on with the array as it was. See
+    /// [`FrameReader::refresh`].
+    ///
+    /// # Errors
+    /// As opening it. The array stays as it was then.
+    pub async fn refresh(&mut self) -> Result<bool, ArrayError> {
+        let mut reader = self.reader.clone();
+        let changed = reader.refresh().await?;
+        *self = Self::new(reader)?;
+        Ok(changed)
+    }
 }
 
 impl<S> NdArray<S> {

@@ -1,6 +1,7 @@
 //! Reading a frame front to back, from something that cannot seek.
 
 use std::fmt;
+use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -12,11 +13,14 @@ use futures::io::{AsyncRead, AsyncReadExt};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use oxiblosc_core::chunk::{ChunkContext, ChunkHeader};
 use oxiblosc_core::frame::{
-    ChunkEntry, Frame, FrameError, FrameHeader, FrameOpener, FrameType, Layout, Metalayers, OpenStep, Sequential,
-    chunk_checksum,
+    ChunkEntry, Frame, FrameError, FrameHeader, FrameOpener, FrameType, Layout, Metalayers, OpenEnded, OpenStep,
+    Sequential, chunk_checksum,
 };
 
+use super::decoding::Decoding;
+use super::following::Following;
 use super::frame_reader::is_checked;
+use super::open_end::OpenEnd;
 use super::spool::spool;
 use super::{ChecksumPolicy, ReadOptions};
 use crate::error::ReadError;
@@ -29,6 +33,10 @@ use crate::error::ReadError;
 /// [`ReadOptions::trust_order`] says so. At the end what was decoded is compared with the index, and the last item is an
 /// error if it was not what the frame holds. All other frames are kept, as they are stored, in memory and in a temporary
 /// file ([`ReadOptions::spool_memory`]), until their index has come.
+///
+/// An open-ended frame, whose header has no totals, is decoded as it comes too, while it grows and afterwards: until its
+/// index and trailer have come, or the stream ends ([`open_end`](Self::open_end) tells which). When it ends within
+/// something, the complete chunks are followed by [`ReadError::BreaksOff`], which says how many bytes are left over.
 ///
 /// No byte behind the frame is read from the reader. Checksums are compared if [`ReadOptions::checksums`] says so: of a
 /// frame decoded as it comes at the end, when all chunks have been handed out. After an error the stream ends.
@@ -59,8 +67,18 @@ pub struct FrameStream {
     metalayers: Metalayers,
     immediate: bool,
     chunks: BoxStream<'static, Result<Bytes, ReadError>>,
-    frame: Arc<OnceLock<Frame>>,
+    end: Arc<OnceLock<End>>,
 }
+
+/// What is known once the end of the frame has been seen.
+pub(super) struct End {
+    pub(super) frame: Frame,
+    /// How a frame without totals ended.
+    pub(super) open: Option<OpenEnd>,
+}
+
+/// A chunk with its number, and where it begins.
+pub(super) type Numbered = (u64, Bytes, u64);
 
 impl FrameStream {
     /// Reads the header of the frame that `reader` begins with, with the default [`ReadOptions`].
@@ -85,7 +103,7 @@ impl FrameStream {
         }
         let layout = Layout::detect(&head)?;
         read_more(&mut reader, &mut head, layout.min_header_len() as u64).await?;
-        let header = FrameHeader::parse(&head)?;
+        let header = FrameHeader::parse_unfinished(&head)?;
         if header.frame_type == FrameType::Sparse {
             return Err(ReadError::Sparse);
         }
@@ -96,49 +114,39 @@ impl FrameStream {
         }
         read_more(&mut reader, &mut head, header.header_len.into()).await?;
         let head = Bytes::from(head);
+        let open_ended = OpenEnded::begin(&head, options.limits)?;
+        if open_ended.is_none() {
+            // Whatever is wrong with the lengths.
+            FrameHeader::parse(&head)?;
+        }
         let metalayers = Metalayers::of_header(&head, layout)?;
         let promised = Sequential::find(&metalayers).is_some_and(|promise| promise.holds(&header));
         // How the chunks of older frames are to be decoded their trailer says.
-        let immediate = layout == Layout::Current && (promised || options.trust_order);
-        let frame = Arc::new(OnceLock::new());
-        let chunks = if immediate {
+        let immediate = layout == Layout::Current && (promised || options.trust_order || open_ended.is_some());
+        let end = Arc::new(OnceLock::new());
+        let chunks = if let Some(state) = open_ended {
+            let decoding = options.decoding(registry.clone(), &metalayers);
+            let following = Following::new(reader, state, registry, options.clone(), Arc::clone(&end));
+            let step = |mut following: Following<R>| async move { (following.next().await, following) };
+            decoded(in_turn(following, step), &header, &options, decoding)
+        } else if immediate {
             let decoding = options.decoding(registry, &metalayers);
-            let chunk_size = header.chunk_size.fixed().unwrap_or(ReadOptions::BYTES_AHEAD / 8).max(1);
-            let ahead = options.ahead(&decoding.pool, 0);
-            let at_once = ahead.chunks.min(ahead.bytes / chunk_size.saturating_mul(2)).max(1);
-            let forward = Forward::new(reader, head, header.clone(), options, Arc::clone(&frame));
-            let (typesize, workshop) = (header.typesize as usize, decoding);
-            let decode = move |item: Result<(u64, Bytes, u64), ReadError>| {
-                // Begins here and now; only the result is waited for in order.
-                let job = item.map(|(chunk, bytes, offset)| {
-                    let mut ctx = ChunkContext::numbered(chunk);
-                    ctx.item_size = Some(typesize);
-                    (chunk, offset, workshop.decode(bytes, ctx, &workshop.buffers))
-                });
-                async move {
-                    let (chunk, offset, job) = job?;
-                    match job.await {
-                        Ok(decoded) => {
-                            decoded.map_err(|source| ReadError::Decode { chunk, offset: Some(offset), source })
-                        }
-                        Err(panic) => Err(ReadError::Panicked { chunk, panic }),
-                    }
-                }
-            };
-            stream::unfold(Some(forward), Forward::step).map(decode).buffered(at_once).boxed()
+            let forward = Forward::new(reader, head, header.clone(), options.clone(), Arc::clone(&end));
+            let step = |mut forward: Forward<R>| async move { (forward.next().await, forward) };
+            decoded(in_turn(forward, step), &header, &options, decoding)
         } else {
-            let kept = Arc::clone(&frame);
+            let kept = Arc::clone(&end);
             let frame_len = header.frame_len;
             let open = async move {
                 let source = spool(reader, head, frame_len, options.spool_memory).await?;
                 let reader = options.open(source).await?;
                 // Nobody else sets it.
-                let _ = kept.set(reader.frame().clone());
+                let _ = kept.set(End { frame: reader.frame().clone(), open: None });
                 Ok::<_, ReadError>(reader.chunks())
             };
             stream::once(open).try_flatten().boxed()
         };
-        Ok(Self { header, metalayers, immediate, chunks: until_failure(chunks), frame })
+        Ok(Self { header, metalayers, immediate, chunks: until_failure(chunks), end })
     }
 
     /// The fixed part of the header: sizes, codec, filters.
@@ -158,8 +166,61 @@ impl FrameStream {
 
     /// Everything about the frame but its chunks, once its end has been seen.
     pub fn frame(&self) -> Option<&Frame> {
-        self.frame.get()
+        self.end.get().map(|end| &end.frame)
     }
+
+    /// How an open-ended frame ended, once its end has been seen; `None` before that, and for frames with totals.
+    pub fn open_end(&self) -> Option<OpenEnd> {
+        self.end.get().and_then(|end| end.open)
+    }
+}
+
+/// The chunks that `step` gives, one after the other; the first error is the last item.
+fn in_turn<M, F>(
+    machine: M,
+    step: impl Fn(M) -> F + Send + 'static,
+) -> impl Stream<Item = Result<Numbered, ReadError>> + Send
+where
+    M: Send + 'static,
+    F: Future<Output = (Result<Option<Numbered>, ReadError>, M)> + Send + 'static,
+{
+    stream::unfold(Some((machine, step)), |state| async move {
+        let (machine, step) = state?;
+        match step(machine).await {
+            (Ok(Some(chunk)), machine) => Some((Ok(chunk), Some((machine, step)))),
+            (Ok(None), _) => None,
+            (Err(e), _) => Some((Err(e), None)),
+        }
+    })
+}
+
+/// Decodes chunks as they come, a few at the same time, and gives them in order.
+fn decoded(
+    chunks: impl Stream<Item = Result<Numbered, ReadError>> + Send + 'static,
+    header: &FrameHeader,
+    options: &ReadOptions,
+    decoding: Arc<Decoding>,
+) -> BoxStream<'static, Result<Bytes, ReadError>> {
+    let chunk_size = header.chunk_size.fixed().unwrap_or(ReadOptions::BYTES_AHEAD / 8).max(1);
+    let ahead = options.ahead(&decoding.pool, 0);
+    let at_once = ahead.chunks.min(ahead.bytes / chunk_size.saturating_mul(2)).max(1);
+    let typesize = header.typesize as usize;
+    let decode = move |item: Result<Numbered, ReadError>| {
+        // Begins here and now; only the result is waited for in order.
+        let job = item.map(|(chunk, bytes, offset)| {
+            let mut ctx = ChunkContext::numbered(chunk);
+            ctx.item_size = Some(typesize);
+            (chunk, offset, decoding.decode(bytes, ctx, &decoding.buffers))
+        });
+        async move {
+            let (chunk, offset, job) = job?;
+            match job.await {
+                Ok(decoded) => decoded.map_err(|source| ReadError::Decode { chunk, offset: Some(offset), source }),
+                Err(panic) => Err(ReadError::Panicked { chunk, panic }),
+            }
+        }
+    };
+    chunks.map(decode).buffered(at_once).boxed()
 }
 
 fn until_failure(chunks: BoxStream<'static, Result<Bytes, ReadError>>) -> BoxStream<'static, Result<Bytes, ReadError>> {
@@ -201,26 +262,17 @@ struct Forward<R> {
     nbytes: u64,
     /// Where each chunk was, and its checksum if that is to be compared.
     seen: Vec<(u64, u64)>,
-    frame: Arc<OnceLock<Frame>>,
+    end: Arc<OnceLock<End>>,
 }
 
 impl<R: AsyncRead + Unpin> Forward<R> {
-    fn new(reader: R, head: Bytes, header: FrameHeader, options: ReadOptions, frame: Arc<OnceLock<Frame>>) -> Self {
+    fn new(reader: R, head: Bytes, header: FrameHeader, options: ReadOptions, end: Arc<OnceLock<End>>) -> Self {
         let at = head.len() as u64;
-        Self { reader, head, header, options, at, nbytes: 0, seen: Vec::new(), frame }
+        Self { reader, head, header, options, at, nbytes: 0, seen: Vec::new(), end }
     }
 
-    /// The next chunk, its number and its offset; after the last one nothing, or what is wrong with the frame.
-    async fn step(this: Option<Self>) -> Option<(Result<(u64, Bytes, u64), ReadError>, Option<Self>)> {
-        let mut this = this?;
-        match this.next().await {
-            Ok(Some(chunk)) => Some((Ok(chunk), Some(this))),
-            Ok(None) => None,
-            Err(e) => Some((Err(e), None)),
-        }
-    }
-
-    async fn next(&mut self) -> Result<Option<(u64, Bytes, u64)>, ReadError> {
+    /// The next chunk; after the last one nothing, or what is wrong with the frame.
+    async fn next(&mut self) -> Result<Option<Numbered>, ReadError> {
         let (number, offset) = (self.seen.len() as u64, self.at);
         let end = u64::from(self.header.header_len).saturating_add(self.header.cbytes);
         if offset >= end || self.header.nbytes == 0 {
@@ -297,7 +349,7 @@ impl<R: AsyncRead + Unpin> Forward<R> {
             }
         }
         // Nobody else sets it.
-        let _ = self.frame.set(*frame);
+        let _ = self.end.set(End { frame: *frame, open: None });
         Ok(())
     }
 }

@@ -6,9 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use oxiblosc_core::Registry;
-use oxiblosc_core::frame::{ChecksumState, Frame, FrameHeader, FrameOpener, Metalayers, OpenStep};
+use oxiblosc_core::frame::{
+    ChecksumState, Frame, FrameError, FrameHeader, FrameOpener, Head, Metalayers, OpenEnded, OpenStep,
+};
 
 use super::cache::PartCache;
+use super::open_end::{Growing, OpenEnd};
 use super::options::FAR_AWAY;
 use super::shared::Shared;
 use super::{ByteStream, ChecksumPolicy, ChunkStream, ReadOptions};
@@ -59,7 +62,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
 
     pub(super) async fn with_options(source: S, options: ReadOptions) -> Result<Self, ReadError> {
         let registry = options.resolved_registry()?;
-        let (frame, head) = open_frame(&source, options.start, &registry, options.limits).await?;
+        let Opened { frame, head, growing } = open_frame(&source, &options, &registry).await?;
         let decoding = options.decoding(registry, frame.metalayers());
         let shared = Shared {
             checked: is_checked(&frame, options.checksums)?,
@@ -71,6 +74,8 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             frame,
             decoding,
             checksums: options.checksums,
+            growing,
+            open_ended: options.open_ended,
             cache: PartCache::new(options.cache_bytes),
             starts: Mutex::new(None),
         };
@@ -80,7 +85,8 @@ impl<S: RangeSource + 'static> FrameReader<S> {
     /// Opens the frame again where it is, to see what others have committed since; whether it is another one. Clones,
     /// and streams and slices under way, go on with the frame as it was.
     ///
-    /// A file is opened by its path again, and an object in its newest version. What others commit with copy-on-write,
+    /// A file is opened by its path again, and an object in its newest version. Of an open-ended frame
+    /// ([`ReadOptions::open_ended`]) only what has come since is looked at, and it may have been sealed. What others commit with copy-on-write,
     /// as the editors of this library do, is seen as a whole or not at all. Whoever is refused (a frame that another
     /// program is changing in place) may try again: the reader stays as it was.
     ///
@@ -93,13 +99,23 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             Some(newer) => newer,
             None => &*old.source,
         };
-        let (registry, limits) = (&old.decoding.registry, old.decoding.limits);
-        let (frame, head) = open_frame(source, old.start, registry, limits).await?;
-        if frame == old.frame {
+        let registry = &old.decoding.registry;
+        // An array may have grown.
+        let mut options = ReadOptions::new().pool(&old.decoding.pool).limits(old.decoding.limits).start(old.start);
+        options.bitshuffle = old.decoding.bitshuffle;
+        options.open_ended = old.open_ended;
+        let opened = match &old.growing {
+            Some(growing) => go_on(source, growing, &options, registry).await?,
+            None => None,
+        };
+        let Opened { frame, head, growing } = match opened {
+            Some(opened) => opened,
+            None => open_frame(source, &options, registry).await?,
+        };
+        let grown = frame != old.frame;
+        if !grown && growing.as_ref().map(|growing| growing.end) == self.open_end() {
             return Ok(false);
         }
-        // An array may have grown.
-        let options = ReadOptions::new().pool(&old.decoding.pool).limits(limits);
         let shared = Shared {
             checked: is_checked(&frame, old.checksums)?,
             decoding: options.decoding(registry.clone(), frame.metalayers()),
@@ -110,11 +126,13 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             start: old.start,
             ahead: old.ahead,
             checksums: old.checksums,
+            growing,
+            open_ended: old.open_ended,
             cache: PartCache::new(old.cache.limit()),
             starts: Mutex::new(None),
         };
         self.shared = Arc::new(shared);
-        Ok(true)
+        Ok(grown)
     }
 
     /// The decoded bytes of chunk `i`.
@@ -225,6 +243,11 @@ impl<S> FrameReader<S> {
         self.shared.frame.header()
     }
 
+    /// How far an open-ended frame has come ([`ReadOptions::open_ended`]); `None` for frames with totals.
+    pub fn open_end(&self) -> Option<OpenEnd> {
+        self.shared.growing.as_ref().map(|growing| growing.end)
+    }
+
     pub(crate) fn registry(&self) -> &Registry {
         &self.shared.decoding.registry
     }
@@ -291,13 +314,21 @@ pub(super) fn is_checked(frame: &Frame, policy: ChecksumPolicy) -> Result<bool, 
     }
 }
 
+/// A frame, as it has been found.
+struct Opened {
+    frame: Frame,
+    /// Its first bytes, where asking for them again would cost something.
+    head: Bytes,
+    growing: Option<Growing>,
+}
+
 /// Asks for the head first, which says where index and trailer are: one round trip for small frames, two for others.
 async fn open_frame<S: RangeSource + ?Sized>(
     source: &S,
-    start: u64,
+    options: &ReadOptions,
     registry: &Registry,
-    limits: oxiblosc_core::Limits,
-) -> Result<(Frame, Bytes), ReadError> {
+) -> Result<Opened, ReadError> {
+    let (start, limits) = (options.start, options.limits);
     let (len, head) = if start == 0 { source.open(HEAD).await? } else { (source.size().await?, Bytes::new()) };
     let Some(available) = len.checked_sub(start) else {
         return Err(ReadError::OutOfRange { what: "bytes", start, end: start, len });
@@ -308,12 +339,20 @@ async fn open_frame<S: RangeSource + ?Sized>(
     };
     opener.feed(0, head.clone());
     loop {
-        match opener.step()? {
+        let step = match opener.step() {
+            // Without totals there is nothing that an opener could go by.
+            Err(FrameError::FrameLen { found: 0, .. }) if options.open_ended && !source.is_sparse() => {
+                return open_growing(source, available, options, registry).await;
+            }
+            step => step?,
+        };
+        match step {
             OpenStep::Done(frame) => {
                 // Of no use beyond the frame, nor where asking again costs next to nothing.
                 let far = source.request_cost() > FAR_AWAY && !frame.is_sparse();
                 let len = head.len().min(usize::try_from(frame.frame_len()).unwrap_or(usize::MAX));
-                return Ok((*frame, if far { head.slice(..len) } else { Bytes::new() }));
+                let head = if far { head.slice(..len) } else { Bytes::new() };
+                return Ok(Opened { frame: *frame, head, growing: None });
             }
             OpenStep::Read(ranges) => {
                 let absolute = ranges.iter().map(|r| start + r.start..start + r.end).collect();
@@ -324,6 +363,57 @@ async fn open_frame<S: RangeSource + ?Sized>(
             step => return Err(ReadError::Source(std::io::Error::other(format!("cannot do {step:?}")))),
         }
     }
+}
+
+/// Opens a frame without totals.
+async fn open_growing<S: RangeSource + ?Sized>(
+    source: &S,
+    available: u64,
+    options: &ReadOptions,
+    registry: &Registry,
+) -> Result<Opened, ReadError> {
+    let (start, limits) = (options.start, options.limits);
+    let fixed = source.read_range(start..start + available.min(Head::FIXED_LEN as u64)).await?;
+    let header_len = u64::from(FrameHeader::parse_unfinished(&fixed)?.header_len);
+    if header_len > available || header_len > limits.header_bytes as u64 {
+        let (min, max) = (fixed.len() as u64, available.min(limits.header_bytes as u64));
+        return Err(FrameError::HeaderLen { found: header_len as i64, min, max }.into());
+    }
+    let head = source.read_range(start..start + header_len).await?;
+    let Some(state) = OpenEnded::begin(&head, limits)? else {
+        // Unfinished, and by a writer that promises nothing about what is there.
+        return Err(FrameError::FrameLen { found: 0, min: header_len, max: available }.into());
+    };
+    let (growing, frame) = Growing::follow(source, start, state, registry, limits.trailer_bytes).await?;
+    Ok(Opened { frame, head: Bytes::new(), growing: Some(growing) })
+}
+
+/// Goes on with a frame without totals where it ended; `None` when what is there now is not that frame any more.
+async fn go_on<S: RangeSource + ?Sized>(
+    source: &S,
+    growing: &Growing,
+    options: &ReadOptions,
+    registry: &Registry,
+) -> Result<Option<Opened>, ReadError> {
+    let (start, state) = (options.start, growing.state.clone());
+    let head = state.head_bytes();
+    if source.size().await?.saturating_sub(start) < state.end() {
+        return Ok(None);
+    }
+    // Its writer only ever adds; another frame in its place begins with another header, or has other chunks.
+    let last = growing.last_header.as_ref();
+    let last_at = state.last().unwrap_or_default();
+    let ranges = vec![
+        start..start + head.len() as u64,
+        start + last_at..start + last_at + last.map_or(0, |last| last.len() as u64),
+    ];
+    let found = source.read_ranges(ranges).await?;
+    let same = found.first() == Some(head) && last.is_none_or(|last| found.get(1) == Some(last));
+    if !same {
+        return Ok(None);
+    }
+    let (growing, frame) = Growing::follow(source, start, state, registry, options.limits.trailer_bytes).await?;
+    Ok(Some(Opened { frame, head: Bytes::new(), growing: Some(growing) }))
 }
 
 impl<S> Clone for FrameReader<S> {

@@ -49,6 +49,7 @@ pub struct ReadOptions {
     pub(super) cache_bytes: usize,
     pub(super) trust_order: bool,
     pub(super) spool_memory: usize,
+    pub(super) open_ended: bool,
 }
 
 /// What a reader does about the checksums of a frame.
@@ -89,6 +90,7 @@ impl ReadOptions {
             cache_bytes: 0,
             trust_order: false,
             spool_memory: Self::SPOOL_MEMORY,
+            open_ended: false,
         }
     }
 
@@ -163,6 +165,17 @@ impl ReadOptions {
     /// rest goes to a temporary file. [`ReadOptions::SPOOL_MEMORY`] by default.
     pub fn spool_memory(mut self, bytes: usize) -> Self {
         self.spool_memory = bytes;
+        self
+    }
+
+    /// Whether [`open`](Self::open) takes an open-ended frame too, one whose header has no totals: still being written,
+    /// abandoned, or closed but not [sealed](crate::recover::seal()). Off by default, for what is there may not be all.
+    ///
+    /// The headers of its chunks are read to find them. The frame consists of the complete chunks, an array of the rows
+    /// that they make up; [`FrameReader::open_end`] says whether its writer has closed it and how many bytes are left
+    /// over, and [`FrameReader::refresh`] looks for more. (A [`FrameStream`] takes such frames always.)
+    pub fn open_ended(mut self, open_ended: bool) -> Self {
+        self.open_ended = open_ended;
         self
     }
 

@@ -11,6 +11,7 @@ use oxiblosc_core::frame::{ChunkEntry, Frame, FrameError};
 use super::ChecksumPolicy;
 use super::cache::PartCache;
 use super::decoding::Decoding;
+use super::open_end::Growing;
 use super::pieces::Starts;
 use crate::compute::JobPanicked;
 use crate::error::ReadError;
@@ -36,6 +37,10 @@ pub(crate) struct Shared<S> {
     /// Whether chunks are compared with their checksums.
     pub(crate) checked: bool,
     pub(crate) checksums: ChecksumPolicy,
+    /// What is known of a frame without totals.
+    pub(crate) growing: Option<Growing>,
+    /// Whether such a frame is to be opened.
+    pub(crate) open_ended: bool,
     /// What has been read of chunks before.
     pub(crate) cache: PartCache,
     /// Where chunks of varying length begin, once that has been asked for.

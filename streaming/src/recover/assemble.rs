@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use oxiblosc_core::Registry;
-use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, SpecialKind, SpecialValue, special_chunk};
+use oxiblosc_core::chunk::{SpecialKind, SpecialValue, special_chunk};
 use oxiblosc_core::frame::{ChunkSize, FrameParams, Sequential};
 use oxiblosc_core::nd::ArrayMeta;
 
@@ -115,7 +115,7 @@ pub(super) fn settle(scan: &mut Scan, registry: &Registry) -> u64 {
     let Some(content) = scan.head.metalayers.get(ArrayMeta::NAME) else { return damaged };
     let Ok(mut meta) = ArrayMeta::parse(content) else { return damaged };
     // Rows are counted when the array is closed; a writer that cannot go back to the header says so in the trailer.
-    if let Some(late) = late_meta(scan, content.len(), registry) {
+    if let Some(late) = scan.head.late_array(&scan.vlmetalayers, registry) {
         meta = late;
     }
     let item_size = scan.head.header.typesize as usize;
@@ -162,12 +162,6 @@ fn drop_partial(scan: &mut Scan, chunk_bytes: u64) {
 
 /// An array that is longer than this many chunks is not filled up with zeros.
 const MOST_FILLED: u64 = 1 << 26;
-
-fn late_meta(scan: &Scan, len: usize, registry: &Registry) -> Option<ArrayMeta> {
-    let chunk = scan.vlmetalayers.get(ArrayMeta::NAME)?;
-    let content = ChunkDecoder::new(registry).decode(chunk, &ChunkContext::default()).ok()?;
-    (content.len() == len).then(|| ArrayMeta::parse(&content).ok()).flatten()
-}
 
 /// A chunk of one value.
 pub(super) fn special(kind: SpecialKind, nbytes: u64, typesize: usize) -> Bytes {

@@ -17,7 +17,6 @@ mod found;
 mod scan;
 mod seal;
 mod whole;
-mod window;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -11,8 +11,7 @@ use oxiblosc_core::nd::{ArrayMeta, Geometry};
 use oxiblosc_core::{Limits, Registry};
 
 use super::error::RecoverError;
-use super::window::Window;
-use crate::source::RangeSource;
+use crate::source::{RangeSource, Window};
 
 /// A trailer that does not lie at the end of a frame is looked for in so many bytes.
 const MOST_TRAILER: u64 = 16 << 20;

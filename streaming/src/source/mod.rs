@@ -16,6 +16,7 @@ mod mmap;
 #[cfg(feature = "object_store")]
 mod object;
 mod seek;
+mod window;
 
 use std::io;
 use std::ops::Range;
@@ -31,6 +32,7 @@ pub use mmap::MmapSource;
 #[cfg(feature = "object_store")]
 pub use object::ObjectSource;
 pub use seek::SeekSource;
+pub(crate) use window::Window;
 
 /// How much readers ask for first: the header of nearly every frame, and all of a small one.
 pub(crate) const HEAD: u64 = 8 << 10;

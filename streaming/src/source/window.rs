@@ -5,29 +5,37 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::source::RangeSource;
+use super::RangeSource;
 
 /// Headers of chunks are 32 bytes; asking for them one by one would take a request each.
 const PIECE: u64 = 1 << 20;
 
-pub(super) struct Window<'a, S: ?Sized> {
+/// The part of a source that has been read last.
+pub(crate) struct Window<'a, S: ?Sized> {
     source: &'a S,
     size: u64,
+    /// How much is read at once, at least.
+    piece: u64,
     start: u64,
     bytes: Bytes,
 }
 
 impl<'a, S: RangeSource + ?Sized> Window<'a, S> {
-    pub(super) fn new(source: &'a S, size: u64) -> Self {
-        Self { source, size, start: 0, bytes: Bytes::new() }
+    pub(crate) fn new(source: &'a S, size: u64) -> Self {
+        Self { source, size, piece: PIECE, start: 0, bytes: Bytes::new() }
+    }
+
+    /// For readers that skip most of the source: reads no more at once than a request is worth.
+    pub(crate) fn for_skipping(source: &'a S, size: u64) -> Self {
+        Self { piece: source.request_cost().min(PIECE), ..Self::new(source, size) }
     }
 
     /// The bytes of `range`, or as many of them as there are.
-    pub(super) async fn get(&mut self, range: Range<u64>) -> io::Result<Bytes> {
+    pub(crate) async fn get(&mut self, range: Range<u64>) -> io::Result<Bytes> {
         let range = range.start.min(self.size)..range.end.min(self.size);
         let end = self.start + self.bytes.len() as u64;
         if range.start < self.start || range.end > end {
-            let wanted = range.start..range.end.max(range.start + PIECE).min(self.size);
+            let wanted = range.start..range.end.max(range.start.saturating_add(self.piece)).min(self.size);
             self.bytes = self.source.read_range(wanted).await?;
             self.start = range.start;
         }

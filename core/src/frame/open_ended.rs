@@ -1,0 +1,224 @@
+//! Frames without totals: what has come of them so far.
+//!
+//! The header of an open-ended frame says neither where its chunks end nor how many there are. What tells is the frame
+//! itself: chunk follows chunk from the end of the header on, and behind the last one come index and trailer, once the
+//! writer has closed it.
+
+use bytes::Bytes;
+
+use super::frame::Frame;
+use super::header::{ChunkSize, FrameHeader, FrameType};
+use super::index::{ENTRY_LEN, Index};
+use super::salvage::{Head, index_entries};
+use super::trailer::Trailer;
+use super::{ChecksumState, ChunkEntry, FrameError, FrameOpener, Layout, OpenStep, Sequential};
+use crate::chunk::ChunkHeader;
+use crate::limits::Limits;
+use crate::nd::ArrayMeta;
+use crate::registry::Registry;
+
+/// An open-ended frame as far as it has been seen. It is told the header of each chunk in turn, and gives at any time
+/// the frame that these chunks make up.
+#[derive(Debug, Clone)]
+pub struct OpenEnded {
+    head: Head,
+    head_bytes: Bytes,
+    limits: Limits,
+    /// Where each chunk begins, from the end of the header.
+    offsets: Vec<u64>,
+    nbytes: u64,
+    cbytes: u64,
+    /// Decoded bytes of the last chunk.
+    last_len: u64,
+    vl_blocks: bool,
+}
+
+impl OpenEnded {
+    /// The frame that begins with `head`, all bytes of its header; `None` when it has totals, or does not
+    /// [promise](Sequential) what reading it without them takes.
+    ///
+    /// # Errors
+    /// What is wrong with the header.
+    pub fn begin(head: &Bytes, limits: Limits) -> Result<Option<Self>, FrameError> {
+        let head_bytes = head.clone();
+        let head = Head::parse(head, &limits)?;
+        let header = &head.header;
+        let plain = header.layout == Layout::Current && header.frame_type == FrameType::Contiguous;
+        let open = plain && Sequential::find(&head.metalayers).is_some_and(|promise| promise.is_open(header));
+        Ok(open.then_some(Self {
+            head,
+            head_bytes,
+            limits,
+            offsets: Vec::new(),
+            nbytes: 0,
+            cbytes: 0,
+            last_len: 0,
+            vl_blocks: false,
+        }))
+    }
+
+    /// The header as it is in the file.
+    pub fn head_bytes(&self) -> &Bytes {
+        &self.head_bytes
+    }
+
+    /// Number of chunks so far.
+    pub fn nchunks(&self) -> u64 {
+        self.offsets.len() as u64
+    }
+
+    /// Where the last chunk begins, from the start of the frame.
+    pub fn last(&self) -> Option<u64> {
+        self.offsets.last().map(|offset| self.header_len() + offset)
+    }
+
+    /// Where the next chunk begins, from the start of the frame: the end of what has been seen.
+    pub fn end(&self) -> u64 {
+        self.header_len() + self.cbytes
+    }
+
+    fn header_len(&self) -> u64 {
+        self.head.header.header_len.into()
+    }
+
+    /// Takes the chunk that begins at [`end`](Self::end), and returns its number.
+    ///
+    /// # Errors
+    /// When it is none that can be there: too short, of another length than the frame says, behind one that is shorter
+    /// than the others, or one too many.
+    pub fn push(&mut self, chunk: &ChunkHeader) -> Result<u64, FrameError> {
+        let (number, offset) = (self.nchunks(), self.end());
+        if number >= self.limits.chunks {
+            return Err(FrameError::TooManyChunks { found: number + 1, limit: self.limits.chunks });
+        }
+        let (found, min) = (chunk.cbytes as u64, ChunkHeader::EXTENDED_LEN as u64);
+        if found < min {
+            return Err(FrameError::ChunkTooSmall { chunk: number, offset, found, min });
+        }
+        let len = chunk.nbytes as u64;
+        if self.head.header.chunk_size == ChunkSize::Unset {
+            // Lossless: the length of a chunk fits 31 bits.
+            self.head.header.chunk_size = ChunkSize::Fixed(chunk.nbytes as u32);
+        }
+        if let Some(full) = self.head.header.chunk_size.fixed() {
+            let expected = full as u64;
+            if len == 0 || len > expected {
+                return Err(FrameError::ChunkLen { chunk: number, expected, found: len });
+            }
+            if number > 0 && self.last_len != expected {
+                return Err(FrameError::ChunkLen { chunk: number - 1, expected, found: self.last_len });
+            }
+        }
+        self.vl_blocks |= chunk.has_vl_blocks();
+        self.offsets.push(self.cbytes);
+        // No overflow: 2^31 bytes for each of the offsets, which are in memory.
+        self.cbytes += found;
+        self.nbytes += len;
+        self.last_len = len;
+        Ok(number)
+    }
+
+    /// Whether a chunk with this header may be the index of the chunks so far.
+    pub fn may_be_index(&self, chunk: &ChunkHeader) -> bool {
+        let entries = self.offsets.len();
+        entries > 0 && usize::from(chunk.typesize) == ENTRY_LEN && chunk.nbytes == ENTRY_LEN.saturating_mul(entries)
+    }
+
+    /// Whether `chunk`, which begins at [`end`](Self::end), holds the offsets of all chunks so far. It is the index then
+    /// if a trailer follows, and else a chunk like any other.
+    pub fn is_index(&self, chunk: &[u8], registry: &Registry) -> bool {
+        let header_len = self.header_len();
+        let expected = self.offsets.iter().map(|offset| ChunkEntry::Stored { offset: header_len + offset });
+        index_entries(chunk, self.end(), header_len, registry, &self.limits)
+            .is_some_and(|entries| entries.into_iter().eq(expected))
+    }
+
+    /// Whether a trailer may begin with this byte: "trailer" is a msgpack array (0x90 to 0x9F), and no chunk begins
+    /// with such a byte.
+    pub fn begins_trailer(byte: u8) -> bool {
+        byte & 0xF0 == 0x90
+    }
+
+    /// The chunks so far as a frame, which ends with the last of them and has no trailer.
+    ///
+    /// An array has the rows that these chunks make up as a whole, whatever its header says: chunks of a slab that is
+    /// not complete are left out. (The rows that fill up the last slab of an array are only told from others by the
+    /// trailer, which says how long the array is.)
+    ///
+    /// # Errors
+    /// When the chunks are none that a frame can have.
+    pub fn so_far(&self) -> Result<Frame, FrameError> {
+        let mut head = self.head.clone();
+        let count = whole_slabs(&mut head, self.offsets.len());
+        let cut = self.offsets.get(count);
+        let full = head.header.chunk_size.fixed().unwrap_or(0) as u64;
+        // Only arrays are cut, whose chunks are all of the same length.
+        let nbytes = cut.map_or(self.nbytes, |_| full.saturating_mul(count as u64));
+        let cbytes = cut.copied().unwrap_or(self.cbytes);
+        let totals = Sequential { frame_len: self.header_len() + cbytes, nbytes, cbytes };
+        let bytes = Bytes::from(head.sealed(totals, self.vl_blocks, false));
+        let head = Head::parse(&bytes, &self.limits)?;
+        let index = Index::Table(self.offsets[..count].to_vec());
+        let (trailer, sums) = (Trailer::default(), ChecksumState::Absent);
+        Frame::new(head.header, bytes, head.metalayers, trailer, index, sums, self.limits)
+    }
+
+    /// The whole frame: as it is once it is sealed, with the totals that its header lacks. `index` is what lies at
+    /// [`end`](Self::end), nothing in a frame without chunks; behind it lies `trailer`.
+    ///
+    /// # Errors
+    /// What is wrong with index or trailer.
+    pub fn closed(&self, index: Bytes, trailer: Bytes, registry: &Registry) -> Result<Frame, FrameError> {
+        let parsed = Trailer::parse(&trailer, Layout::Current)?;
+        let mut head = self.head.clone();
+        if let Some(meta) = head.late_array(&parsed.vlmetalayers, registry)
+            && let Ok(content) = meta.to_bytes()
+        {
+            // It has the length of the one before.
+            let _ = head.metalayers.insert(ArrayMeta::NAME, content);
+        }
+        let (index_at, trailer_at) = (self.end(), self.end() + index.len() as u64);
+        let frame_len = trailer_at + trailer.len() as u64;
+        let totals = Sequential { frame_len, nbytes: self.nbytes, cbytes: self.cbytes };
+        let bytes = head.sealed(totals, self.vl_blocks, !parsed.vlmetalayers.is_empty());
+        let mut opener = FrameOpener::new(frame_len, registry, self.limits);
+        opener.feed(0, bytes.into());
+        opener.feed(index_at, index);
+        opener.feed(trailer_at, trailer);
+        match opener.step()? {
+            OpenStep::Done(frame) => Ok(*frame),
+            OpenStep::Read(_) => Err(FrameError::MissingBytes { start: index_at, end: frame_len }),
+        }
+    }
+}
+
+/// Gives an array the rows that `found` chunks make up, and returns how many of the chunks that takes; all chunks of a
+/// frame that is no array.
+fn whole_slabs(head: &mut Head, found: usize) -> usize {
+    let Some(Ok(mut meta)) = ArrayMeta::find(&head.metalayers) else { return found };
+    let FrameHeader { typesize, .. } = head.header;
+    let (Some(&rows), Some(&slab_rows)) = (meta.geometry.shape.first(), meta.geometry.chunk_shape.first()) else {
+        return found;
+    };
+    meta.geometry.shape[0] = slab_rows.into();
+    let per_slab = meta.geometry.clone().tile(typesize as usize).map_or(0, |tiling| tiling.chunk_count());
+    let Some(slabs) = (found as u64).checked_div(per_slab) else { return found };
+    let complete = slabs.saturating_mul(slab_rows.into());
+    meta.geometry.shape[0] = if rows == 0 { complete } else { complete.min(rows) };
+    // It has the length of the one before: a shape takes the same room whatever it is.
+    let replaced = meta.to_bytes().is_ok_and(|content| head.metalayers.insert(ArrayMeta::NAME, content).is_ok());
+    // Lossless: no more than were found.
+    if replaced { (slabs * per_slab) as usize } else { found }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_begins_a_trailer() {
+        assert!(OpenEnded::begins_trailer(0x94));
+        // The versions of chunks.
+        assert!((0..=6).all(|version| !OpenEnded::begins_trailer(version)));
+    }
+}
