@@ -1,15 +1,13 @@
 //! Decoding what a part of a selection needs, and copying it to its place.
 
-use std::ops::Range;
-
 use bytes::Bytes;
 use oxiblosc_core::Executor;
-use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader, MapProgress, SpecialKind};
+use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkError, ChunkHeader, SpecialKind};
 use oxiblosc_core::nd::{BlockPlan, ChunkPlan, NdError};
 use thiserror::Error;
 
 use crate::compute::Buffer;
-use crate::reader::{Decoding, Encoded};
+use crate::reader::{BlockReader, Decoding, Encoded, Keep, Part, map_of, out_of_range, stored};
 
 /// Why a chunk did not get to its place.
 #[derive(Debug, Error)]
@@ -48,20 +46,19 @@ impl<'d> PartDecoder<'d> {
     pub(super) fn decode(
         &mut self,
         part: &ChunkPlan<'_>,
-        encoded: &Encoded,
+        fetched: &Part,
         context: ChunkContext<'static>,
         destination: &mut impl Destination,
     ) -> Result<(), DecodeError> {
         let decoding = self.decoding;
-        decoding.with_context(context, |decoder, ctx| match encoded {
-            Encoded::Chunk(bytes) => self.decode_chunk(part, bytes, decoder, ctx, destination),
-            Encoded::Blocks { map, blocks } => {
-                let span = |block| match blocks.binary_search_by_key(&block, |(number, _)| *number) {
-                    Ok(found) => &blocks[found].1[..],
-                    Err(_) => &[],
-                };
-                self.decode_blocks(part, &mut Blocks::new(map, span), decoder, ctx, destination)
+        let keep = context.number.filter(|_| fetched.keep != Keep::Nothing);
+        decoding.with_context(context, |decoder, ctx| match &fetched.encoded {
+            Encoded::Chunk(bytes) => self.decode_chunk(part, bytes, fetched.keep, decoder, ctx, destination),
+            Encoded::Blocks { map, blocks, decoded } => {
+                let blocks = BlockReader::new(decoding, map, stored(blocks));
+                self.decode_blocks(part, blocks.knowing(decoded).keeping(keep), decoder, ctx, destination)
             }
+            Encoded::Decoded(chunk) => copy_blocks(part, chunk, destination),
         })
     }
 
@@ -69,6 +66,7 @@ impl<'d> PartDecoder<'d> {
         &mut self,
         part: &ChunkPlan<'_>,
         chunk: &Bytes,
+        keep: Keep,
         decoder: &mut ChunkDecoder,
         ctx: &ChunkContext<'_>,
         destination: &mut impl Destination,
@@ -77,12 +75,18 @@ impl<'d> PartDecoder<'d> {
         if let Some(SpecialKind::Zero | SpecialKind::Uninit) = header.special() {
             return Ok(());
         }
-        if let Some(place) = destination.chunk(part) {
+        if keep == Keep::Nothing
+            && let Some(place) = destination.chunk(part)
+        {
             return Ok(decoder.decode_into_on(chunk, ctx, place, &self.decoding.pool.share())?);
+        }
+        if header.has_vl_blocks() || keep == Keep::Whole {
+            let decoded = self.decoding.decode_chunk(chunk, keep, decoder, ctx)?;
+            return copy_blocks(part, &decoded, destination);
         }
         // With workers to spare, the blocks are decoded at the same time; else one after the other.
         let share = self.decoding.pool.share();
-        if share.workers() > 1 && part.blocks().nth(1).is_some() || header.has_vl_blocks() {
+        if share.workers() > 1 && part.blocks().nth(1).is_some() && keep == Keep::Nothing {
             if header.nbytes > self.decoding.limits.chunk_bytes {
                 let (limit, found) = (self.decoding.limits.chunk_bytes, header.nbytes);
                 return Err(ChunkError::Limit { what: "decoded chunk", limit, found }.into());
@@ -95,20 +99,16 @@ impl<'d> PartDecoder<'d> {
                 let blocks = bytes.start / header.blocksize..bytes.end.div_ceil(header.blocksize).min(wanted.len());
                 wanted.get_mut(blocks).into_iter().for_each(|blocks| blocks.fill(true));
             }
-            let is_wanted = |block: usize| header.has_vl_blocks() || wanted.get(block).is_some_and(|wanted| *wanted);
+            let is_wanted = |block: usize| wanted.get(block).is_some_and(|wanted| *wanted);
             let scratch = self.scratch(header.nbytes);
             decoder.decode_blocks_into_on(chunk, ctx, &is_wanted, scratch, &share)?;
-            for block in part.blocks() {
-                let decoded = scratch.get(block.bytes()).ok_or_else(|| missing(block.bytes(), header.nbytes))?;
-                destination.copy(&block, decoded)?;
-            }
-            return Ok(());
+            return copy_blocks(part, scratch, destination);
         }
-        let MapProgress::Ready(map) = BlockMap::parse(chunk)? else {
-            return Err(missing(0..header.nbytes, chunk.len()).into());
-        };
+        let map = map_of(chunk)?;
         let span = |block| chunk.get(map.span(block)).unwrap_or_default();
-        self.decode_blocks(part, &mut Blocks::new(&map, span), decoder, ctx, destination)
+        let keep = ctx.number.filter(|_| keep != Keep::Nothing);
+        let blocks = BlockReader::new(self.decoding, &map, span).keeping(keep);
+        self.decode_blocks(part, blocks, decoder, ctx, destination)
     }
 
     /// `len` bytes of anything.
@@ -123,7 +123,7 @@ impl<'d> PartDecoder<'d> {
     fn decode_blocks<'a>(
         &mut self,
         part: &ChunkPlan<'_>,
-        blocks: &mut Blocks<'a, impl Fn(usize) -> &'a [u8]>,
+        mut blocks: BlockReader<'a, impl Fn(usize) -> &'a [u8]>,
         decoder: &mut ChunkDecoder,
         ctx: &ChunkContext<'_>,
         destination: &mut impl Destination,
@@ -142,71 +142,11 @@ impl<'d> PartDecoder<'d> {
     }
 }
 
-/// Decoded bytes of a chunk, block by block. The blocks of the array are those of the chunk, unless someone has
-/// encoded it with another block size; the bytes are the same either way.
-struct Blocks<'a, F> {
-    map: &'a BlockMap,
-    span: F,
-    /// The first block, once another one needed it.
-    reference: Option<Vec<u8>>,
-    /// A block of which only a part was wanted. The rest may be wanted next.
-    cut: Option<(usize, Vec<u8>)>,
-}
-
-impl<'a, F: Fn(usize) -> &'a [u8]> Blocks<'a, F> {
-    fn new(map: &'a BlockMap, span: F) -> Self {
-        Self { map, span, reference: None, cut: None }
+/// Brings the blocks that `part` touches of a decoded chunk to `destination`.
+fn copy_blocks(part: &ChunkPlan<'_>, chunk: &[u8], destination: &mut impl Destination) -> Result<(), DecodeError> {
+    for block in part.blocks() {
+        let decoded = chunk.get(block.bytes()).ok_or_else(|| out_of_range(&block.bytes(), chunk.len()))?;
+        destination.copy(&block, decoded)?;
     }
-
-    fn read(
-        &mut self,
-        wanted: Range<usize>,
-        decoder: &mut ChunkDecoder,
-        ctx: &ChunkContext<'_>,
-        mut dst: &mut [u8],
-    ) -> Result<(), ChunkError> {
-        for block in self.map.blocks_of_bytes(wanted.clone())? {
-            // Blocks of `blocks_of_bytes` exist and are not of variable length.
-            let covers = self.map.block_bytes(block).unwrap_or_default();
-            let part = covers.start.max(wanted.start)..covers.end.min(wanted.end);
-            let Some((place, rest)) = dst.split_at_mut_checked(part.len()) else {
-                return Err(missing(wanted, covers.end));
-            };
-            dst = rest;
-            if part == covers {
-                self.decode(block, decoder, ctx, place)?;
-                continue;
-            }
-            if self.cut.as_ref().is_none_or(|(cut, _)| *cut != block) {
-                let mut decoded = vec![0; covers.len()];
-                self.decode(block, decoder, ctx, &mut decoded)?;
-                self.cut = Some((block, decoded));
-            }
-            if let Some((_, decoded)) = &self.cut {
-                place.copy_from_slice(&decoded[part.start - covers.start..part.end - covers.start]);
-            }
-        }
-        Ok(())
-    }
-
-    fn decode(
-        &mut self,
-        block: usize,
-        decoder: &mut ChunkDecoder,
-        ctx: &ChunkContext<'_>,
-        dst: &mut [u8],
-    ) -> Result<(), ChunkError> {
-        let (map, span) = (self.map, &self.span);
-        if !map.needs_reference(block) {
-            return decoder.decode_block_into(map, block, span(block), None, ctx, dst);
-        }
-        if self.reference.is_none() {
-            self.reference = Some(decoder.decode_block(map, 0, span(0), None, ctx)?);
-        }
-        decoder.decode_block_into(map, block, span(block), self.reference.as_deref(), ctx, dst)
-    }
-}
-
-fn missing(bytes: Range<usize>, available: usize) -> ChunkError {
-    ChunkError::OutOfRange { what: "bytes", start: bytes.start, end: bytes.end, available }
+    Ok(())
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use oxiblosc_core::nd::{ChunkPlan, Plan};
 
 use crate::error::ReadError;
-use crate::reader::{Encoded, Shared, Wanted};
+use crate::reader::{Part, Shared, Wanted};
 use crate::source::RangeSource;
 
 /// Bytes of chunks, by the number of the chunk; shared by the jobs that decode parts of them.
-pub(super) type Fetched = Arc<BTreeMap<u64, Encoded>>;
+pub(super) type Fetched = Arc<BTreeMap<u64, Part>>;
 
 /// Bytes of decoded chunks that plans have a use for: for each chunk, ascending ranges of whole blocks.
 #[derive(Debug, Default)]

@@ -76,7 +76,7 @@ impl<S: RangeSource> Parts<'_, S> {
         let chunk = part.number();
         self.at(chunk);
         let nothing = ChunkError::Truncated { what: "chunk", offset: 0, expected: ChunkHeader::MIN_LEN, found: 0 };
-        let encoded = self.fetched.get(&chunk).ok_or(nothing)?;
-        self.decoder.decode(part, encoded, self.shared.frame.chunk_context(chunk), destination)
+        let fetched = self.fetched.get(&chunk).ok_or(nothing)?;
+        self.decoder.decode(part, fetched, self.shared.frame.chunk_context(chunk), destination)
     }
 }

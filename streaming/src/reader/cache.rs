@@ -1,58 +1,66 @@
-//! Encoded parts of chunks that have been read before.
+//! Decoded blocks that have been read before.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use oxiblosc_core::chunk::BlockMap;
 
-/// Keeps what has been read of chunks, up to a number of bytes; what has not been used for longest goes first.
+/// Keeps decoded blocks, up to a number of bytes; what has not been used for longest goes first.
+///
+/// It belongs to one version of a frame, in which a chunk number stands for the same bytes always.
 #[derive(Debug)]
-pub(crate) struct PartCache {
+pub(crate) struct BlockCache {
     limit: usize,
     kept: Mutex<Kept>,
 }
 
 #[derive(Debug, Default)]
 struct Kept {
-    chunks: HashMap<u64, Entry>,
-    /// The chunks by when they were used last.
-    by_use: BTreeMap<u64, u64>,
+    chunks: HashMap<u64, Chunk>,
+    /// Chunk and block by when they were used last.
+    by_use: BTreeMap<u64, (u64, usize)>,
     clock: u64,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Entry {
-    used: u64,
-    bytes: usize,
-    parts: Parts,
+struct Chunk {
+    map: Option<Arc<BlockMap>>,
+    /// When each was used last, and its bytes.
+    blocks: BTreeMap<usize, (u64, Bytes)>,
 }
 
 /// What is known of a chunk.
-#[derive(Debug, Clone)]
-pub(crate) enum Parts {
-    /// All of its bytes.
-    Chunk(Bytes),
-    /// Where its blocks are, and the bytes of some of them.
-    Blocks(BlockMap, BTreeMap<usize, Bytes>),
+#[derive(Debug)]
+pub(crate) struct Known {
+    /// Where its blocks are; `None` for a chunk whose blocks have variable length, which is kept as a whole: as block 0.
+    pub(crate) map: Option<Arc<BlockMap>>,
+    /// Those of the blocks asked for that are there, in ascending order, and the one that others need to be decoded.
+    pub(crate) blocks: Vec<(usize, Bytes)>,
 }
 
-/// What a map and the bookkeeping take for each block, about.
-const BLOCK_OVERHEAD: usize = 64;
-
-impl Parts {
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Chunk(bytes) => bytes.len(),
-            Self::Blocks(map, blocks) => {
-                map.block_count() * BLOCK_OVERHEAD + blocks.values().map(Bytes::len).sum::<usize>()
-            }
-        }
-    }
+/// What of the parts of chunks that are read together is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    Nothing,
+    /// The blocks that hold what was asked for.
+    Touched,
+    /// Of a chunk that is there as a whole, all blocks.
+    Whole,
 }
 
-impl PartCache {
+/// What the bookkeeping takes for a block, about...
+const BLOCK_OVERHEAD: usize = 128;
+/// ... and a map for each block of its chunk.
+const MAP_OVERHEAD: usize = 16;
+
+fn map_bytes(map: Option<&BlockMap>) -> usize {
+    map.map_or(0, |map| MAP_OVERHEAD * map.block_count()) + BLOCK_OVERHEAD
+}
+
+impl BlockCache {
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit, kept: Mutex::default() }
     }
@@ -61,60 +69,78 @@ impl PartCache {
         self.limit
     }
 
-    /// What is known of a chunk.
-    pub(crate) fn get(&self, chunk: u64) -> Option<Parts> {
+    /// What is known of the decoded bytes `ranges` of a chunk.
+    pub(crate) fn find(&self, chunk: u64, ranges: &[Range<usize>]) -> Option<Known> {
         if self.limit == 0 {
             return None;
         }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = &mut *kept;
         let entry = kept.chunks.get_mut(&chunk)?;
-        kept.clock += 1;
-        kept.by_use.remove(&entry.used);
-        kept.by_use.insert(kept.clock, chunk);
-        entry.used = kept.clock;
-        Some(entry.parts.clone())
+        let mut wanted = vec![0];
+        if let Some(map) = &entry.map {
+            for range in ranges {
+                wanted.extend(map.blocks_of_bytes(range.clone()).ok()?);
+            }
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut blocks = Vec::new();
+        for block in wanted {
+            if let Some((used, bytes)) = entry.blocks.get_mut(&block) {
+                kept.clock += 1;
+                kept.by_use.remove(used);
+                kept.by_use.insert(kept.clock, (chunk, block));
+                *used = kept.clock;
+                blocks.push((block, bytes.clone()));
+            }
+        }
+        Some(Known { map: entry.map.clone(), blocks })
     }
 
-    /// Remembers more of a chunk: all of it, or blocks beside those that are known.
-    pub(crate) fn put(&self, chunk: u64, mut parts: Parts) {
-        if self.limit == 0 {
+    /// Keeps a block. `decoded` must be all of its allocation.
+    pub(crate) fn put(&self, chunk: u64, map: Option<&Arc<BlockMap>>, block: usize, decoded: Bytes) {
+        let bytes = decoded.len() + BLOCK_OVERHEAD;
+        let of_map = map_bytes(map.map(Arc::as_ref));
+        if bytes.saturating_add(of_map) > self.limit {
             return;
         }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(old) = kept.remove(chunk) {
-            match (old, &mut parts) {
-                (whole @ Parts::Chunk(_), _) => parts = whole,
-                (Parts::Blocks(_, known), Parts::Blocks(_, blocks)) => {
-                    // Those that are known are the same bytes.
-                    blocks.extend(known);
-                }
-                (Parts::Blocks(..), Parts::Chunk(_)) => {}
+        kept.remove(chunk, block);
+        loop {
+            let more = if kept.chunks.contains_key(&chunk) { bytes } else { bytes + of_map };
+            if kept.bytes + more <= self.limit {
+                kept.bytes += more;
+                break;
             }
-        }
-        let bytes = parts.bytes();
-        if bytes > self.limit {
-            return;
-        }
-        while kept.bytes + bytes > self.limit
-            && let Some((_, &oldest)) = kept.by_use.first_key_value()
-        {
-            kept.remove(oldest);
+            let Some((_, &(chunk, block))) = kept.by_use.first_key_value() else { return };
+            kept.remove(chunk, block);
         }
         kept.clock += 1;
         let used = kept.clock;
-        kept.by_use.insert(used, chunk);
-        kept.bytes += bytes;
-        kept.chunks.insert(chunk, Entry { used, bytes, parts });
+        kept.by_use.insert(used, (chunk, block));
+        let entry = kept.chunks.entry(chunk).or_insert_with(|| Chunk { map: map.cloned(), blocks: BTreeMap::new() });
+        entry.blocks.insert(block, (used, decoded));
+    }
+
+    /// Bytes kept, with what the bookkeeping takes.
+    #[cfg(test)]
+    fn bytes(&self) -> usize {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).bytes
     }
 }
 
 impl Kept {
-    fn remove(&mut self, chunk: u64) -> Option<Parts> {
-        let entry = self.chunks.remove(&chunk)?;
-        self.by_use.remove(&entry.used);
-        self.bytes -= entry.bytes;
-        Some(entry.parts)
+    fn remove(&mut self, chunk: u64, block: usize) {
+        let Some(entry) = self.chunks.get_mut(&chunk) else { return };
+        if let Some((used, bytes)) = entry.blocks.remove(&block) {
+            self.by_use.remove(&used);
+            self.bytes -= bytes.len() + BLOCK_OVERHEAD;
+        }
+        if entry.blocks.is_empty() {
+            self.bytes -= map_bytes(entry.map.as_deref());
+            self.chunks.remove(&chunk);
+        }
     }
 }
 
@@ -124,19 +150,32 @@ mod tests {
 
     #[test]
     fn the_oldest_goes_first() {
-        let cache = PartCache::new(10);
-        let chunk = |len| Parts::Chunk(Bytes::from(vec![0; len]));
-        let known = |i| cache.get(i).is_some();
-        cache.put(0, chunk(4));
-        cache.put(1, chunk(4));
+        // Three chunks of one block of variable length each.
+        let one = 100 + 2 * BLOCK_OVERHEAD;
+        let cache = BlockCache::new(3 * one);
+        let put = |chunk, len| cache.put(chunk, None, 0, Bytes::from(vec![0; len]));
+        let known = |chunk| cache.find(chunk, &[]).is_some();
+        (0..3).for_each(|chunk| put(chunk, 100));
         assert!(known(0));
-        cache.put(2, chunk(4));
-        assert_eq!([known(0), known(1), known(2)], [true, false, true]);
-        cache.put(3, chunk(11));
-        assert_eq!([known(0), known(2), known(3)], [true, true, false]);
-        cache.put(4, chunk(10));
-        assert_eq!([known(0), known(2), known(4)], [false, false, true]);
-        cache.put(4, chunk(10));
-        assert!(known(4));
+        put(3, 100);
+        assert_eq!([known(0), known(1), known(2), known(3)], [true, false, true, true]);
+        assert_eq!(cache.bytes(), 3 * one);
+        // The same again changes nothing, and what cannot fit neither.
+        put(3, 100);
+        put(4, 3 * one);
+        assert_eq!([known(0), known(2), known(3), known(4)], [true, true, true, false]);
+        put(5, 3 * one - 2 * BLOCK_OVERHEAD);
+        assert_eq!([known(0), known(2), known(3), known(5)], [false, false, false, true]);
+        assert_eq!(cache.bytes(), 3 * one);
+    }
+
+    #[test]
+    fn never_more_than_the_limit() {
+        let cache = BlockCache::new(10_000);
+        for i in 0..1000u64 {
+            cache.put(i * i % 37, None, (i % 5) as usize, Bytes::from(vec![0; (i * 7 % 900) as usize]));
+            assert!(cache.bytes() <= 10_000);
+        }
+        assert!(cache.bytes() > 8000);
     }
 }

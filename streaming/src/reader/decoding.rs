@@ -9,7 +9,9 @@ use oxiblosc_core::filter::BitshuffleRule;
 use oxiblosc_core::nd::Geometry;
 use oxiblosc_core::{Limits, Registry};
 
-use crate::compute::{Buffers, Job, Pool};
+use super::blocks::{BlockReader, out_of_range, stored};
+use super::cache::{BlockCache, Keep};
+use crate::compute::{Buffer, Buffers, Job, Pool};
 
 /// Decoders and what they need to know.
 pub(crate) struct Decoding {
@@ -23,16 +25,26 @@ pub(crate) struct Decoding {
     pub(crate) decoders: Mutex<Vec<ChunkDecoder>>,
     /// For chunks that are asked for one by one, and for blocks of which a part is asked for. Streams have buffers of their own, which go when they do.
     pub(crate) buffers: Buffers,
+    /// Blocks that have been decoded before.
+    pub(crate) cache: Arc<BlockCache>,
 }
 
 pub(crate) type DecodeJob<T> = Job<Result<T, ChunkError>>;
+
+/// What a part of a chunk is decoded from.
+pub(crate) struct Part {
+    pub(crate) encoded: Encoded,
+    pub(crate) keep: Keep,
+}
 
 /// The bytes of a chunk that a part of it is decoded from.
 pub(crate) enum Encoded {
     /// All of them.
     Chunk(Bytes),
-    /// Only some blocks, in increasing order.
-    Blocks { map: BlockMap, blocks: Vec<(usize, Bytes)> },
+    /// Only some blocks, and others that are decoded already; both in ascending order.
+    Blocks { map: Arc<BlockMap>, blocks: Vec<(usize, Bytes)>, decoded: Vec<(usize, Bytes)> },
+    /// None: the chunk, decoded already.
+    Decoded(Bytes),
 }
 
 impl Decoding {
@@ -42,9 +54,10 @@ impl Decoding {
         pool: Pool,
         geometry: Option<Arc<Geometry>>,
         bitshuffle: Option<BitshuffleRule>,
+        cache: Arc<BlockCache>,
     ) -> Self {
         let (decoders, buffers) = (Mutex::new(Vec::new()), Buffers::new(pool.threads().max(1)));
-        Self { registry, limits, pool, geometry, bitshuffle, decoders, buffers }
+        Self { registry, limits, pool, geometry, bitshuffle, decoders, buffers, cache }
     }
 
     /// Decodes a whole chunk into a buffer from `buffers`.
@@ -72,41 +85,82 @@ impl Decoding {
     /// Decodes the bytes `within` a chunk into `dst`, which has their length, and gives it back.
     pub(crate) fn decode_part(
         self: &Arc<Self>,
-        encoded: Encoded,
+        part: Part,
         within: Range<usize>,
         ctx: ChunkContext<'static>,
         mut dst: BytesMut,
     ) -> DecodeJob<BytesMut> {
         let this = Arc::clone(self);
         self.pool.spawn(move || {
-            this.with_context(ctx, |decoder, ctx| match &encoded {
-                Encoded::Chunk(chunk) => {
-                    let header = ChunkHeader::parse(chunk)?;
-                    if within == (0..header.nbytes) {
-                        return decoder.decode_into_on(chunk, ctx, &mut dst, &this.pool.share());
-                    }
-                    if header.has_vl_blocks() {
-                        let decoded = decoder.decode(chunk, ctx)?;
-                        let part = decoded.get(within.clone()).ok_or(out_of_range(&within, decoded.len()))?;
-                        dst.copy_from_slice(part);
-                        return Ok(());
-                    }
-                    let MapProgress::Ready(map) = BlockMap::parse(chunk)? else {
-                        return Err(out_of_range(&within, chunk.len()));
-                    };
-                    let span = |block| chunk.get(map.span(block)).unwrap_or_default();
-                    decode_blocks(decoder, &map, span, within.clone(), ctx, &mut dst, &this.buffers)
-                }
-                Encoded::Blocks { map, blocks } => {
-                    let span = |block| match blocks.binary_search_by_key(&block, |(number, _)| *number) {
-                        Ok(found) => &blocks[found].1[..],
-                        Err(_) => &[],
-                    };
-                    decode_blocks(decoder, map, span, within.clone(), ctx, &mut dst, &this.buffers)
-                }
-            })?;
+            this.with_context(ctx, |decoder, ctx| this.read_part(&part, within, decoder, ctx, &mut dst))?;
             Ok(dst)
         })
+    }
+
+    fn read_part(
+        &self,
+        part: &Part,
+        within: Range<usize>,
+        decoder: &mut ChunkDecoder,
+        ctx: &ChunkContext<'_>,
+        dst: &mut [u8],
+    ) -> Result<(), ChunkError> {
+        let copy = |decoded: &[u8], dst: &mut [u8]| {
+            dst.copy_from_slice(decoded.get(within.clone()).ok_or_else(|| out_of_range(&within, decoded.len()))?);
+            Ok(())
+        };
+        let keep = ctx.number.filter(|_| part.keep != Keep::Nothing);
+        match &part.encoded {
+            Encoded::Decoded(decoded) => copy(decoded, dst),
+            Encoded::Chunk(chunk) => {
+                let header = ChunkHeader::parse(chunk)?;
+                if keep.is_none() && within == (0..header.nbytes) {
+                    return decoder.decode_into_on(chunk, ctx, dst, &self.pool.share());
+                }
+                if header.has_vl_blocks() || part.keep == Keep::Whole {
+                    return copy(&self.decode_chunk(chunk, part.keep, decoder, ctx)?, dst);
+                }
+                let map = map_of(chunk)?;
+                decoder.check_limit(&map)?;
+                let span = |block| chunk.get(map.span(block)).unwrap_or_default();
+                BlockReader::new(self, &map, span).keeping(keep).read(within, decoder, ctx, dst)
+            }
+            Encoded::Blocks { map, blocks, decoded } => {
+                decoder.check_limit(map)?;
+                let reader = BlockReader::new(self, map, stored(blocks));
+                reader.knowing(decoded).keeping(keep).read(within, decoder, ctx, dst)
+            }
+        }
+    }
+
+    /// All bytes of a chunk; its blocks are kept if they are to be.
+    pub(crate) fn decode_chunk(
+        &self,
+        chunk: &Bytes,
+        keep: Keep,
+        decoder: &mut ChunkDecoder,
+        ctx: &ChunkContext<'_>,
+    ) -> Result<Buffer, ChunkError> {
+        let header = ChunkHeader::parse(chunk)?;
+        if header.nbytes > self.limits.chunk_bytes {
+            let (limit, found) = (self.limits.chunk_bytes, header.nbytes);
+            return Err(ChunkError::Limit { what: "decoded chunk", limit, found });
+        }
+        let mut decoded = self.buffers.take(header.nbytes);
+        decoder.decode_into_on(chunk, ctx, &mut decoded, &self.pool.share())?;
+        let Some(number) = ctx.number.filter(|_| keep != Keep::Nothing) else { return Ok(decoded) };
+        if header.has_vl_blocks() {
+            self.cache.put(number, None, 0, Bytes::copy_from_slice(&decoded));
+            return Ok(decoded);
+        }
+        let map = map_of(chunk)?;
+        for block in 0..map.block_count() {
+            // Copies, so that a block that goes gives its memory back.
+            if let Some(bytes) = map.block_bytes(block).and_then(|bytes| decoded.get(bytes)) {
+                self.cache.put(number, Some(&map), block, Bytes::copy_from_slice(bytes));
+            }
+        }
+        Ok(decoded)
     }
 
     /// Has `work` done with a decoder and the full context.
@@ -131,44 +185,10 @@ impl Decoding {
     }
 }
 
-/// Decodes the blocks that hold `within`, those at its two ends by way of a buffer.
-fn decode_blocks<'a>(
-    decoder: &mut ChunkDecoder,
-    map: &BlockMap,
-    span: impl Fn(usize) -> &'a [u8],
-    within: Range<usize>,
-    ctx: &ChunkContext<'_>,
-    dst: &mut [u8],
-    buffers: &Buffers,
-) -> Result<(), ChunkError> {
-    decoder.check_limit(map)?;
-    let available = dst.len();
-    let mut rest = dst;
-    let blocks = map.blocks_of_bytes(within.clone())?;
-    let reference = match blocks.clone().any(|block| map.needs_reference(block)) {
-        true => Some(decoder.decode_block(map, 0, span(0), None, ctx)?),
-        false => None,
-    };
-    for block in blocks {
-        // Blocks of `blocks_of_bytes` exist and are of fixed length.
-        let covers = map.block_bytes(block).unwrap_or_default();
-        let wanted = covers.start.max(within.start)..covers.end.min(within.end);
-        let Some((part, behind)) = rest.split_at_mut_checked(wanted.len()) else {
-            return Err(out_of_range(&within, available));
-        };
-        rest = behind;
-        let reference = reference.as_deref().filter(|_| map.needs_reference(block));
-        if wanted == covers {
-            decoder.decode_block_into(map, block, span(block), reference, ctx, part)?;
-        } else {
-            let mut decoded = buffers.take(covers.len());
-            decoder.decode_block_into(map, block, span(block), reference, ctx, &mut decoded)?;
-            part.copy_from_slice(&decoded[wanted.start - covers.start..wanted.end - covers.start]);
-        }
+/// Where the blocks of a chunk lie that is there as a whole.
+pub(crate) fn map_of(chunk: &[u8]) -> Result<Arc<BlockMap>, ChunkError> {
+    match BlockMap::parse(chunk)? {
+        MapProgress::Ready(map) => Ok(Arc::new(map)),
+        MapProgress::NeedPrefix(end) => Err(out_of_range(&(0..end), chunk.len())),
     }
-    Ok(())
-}
-
-fn out_of_range(bytes: &Range<usize>, available: usize) -> ChunkError {
-    ChunkError::OutOfRange { what: "bytes", start: bytes.start, end: bytes.end, available }
 }

@@ -125,12 +125,12 @@ impl FrameStream {
         let immediate = layout == Layout::Current && (promised || options.trust_order || open_ended.is_some());
         let end = Arc::new(OnceLock::new());
         let chunks = if let Some(state) = open_ended {
-            let decoding = options.decoding(registry.clone(), &metalayers);
+            let decoding = options.decoding(registry.clone(), &metalayers, options.cache(0));
             let following = Following::new(reader, state, registry, options.clone(), Arc::clone(&end));
             let step = |mut following: Following<R>| async move { (following.next().await, following) };
             decoded(in_turn(following, step), &header, &options, decoding)
         } else if immediate {
-            let decoding = options.decoding(registry, &metalayers);
+            let decoding = options.decoding(registry, &metalayers, options.cache(0));
             let forward = Forward::new(reader, head, header.clone(), options.clone(), Arc::clone(&end));
             let step = |mut forward: Forward<R>| async move { (forward.next().await, forward) };
             decoded(in_turn(forward, step), &header, &options, decoding)

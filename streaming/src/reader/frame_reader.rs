@@ -10,7 +10,7 @@ use oxiblosc_core::frame::{
     ChecksumState, Frame, FrameError, FrameHeader, FrameOpener, Head, Metalayers, OpenEnded, OpenStep,
 };
 
-use super::cache::PartCache;
+use super::cache::BlockCache;
 use super::open_end::{Growing, OpenEnd};
 use super::options::FAR_AWAY;
 use super::shared::Shared;
@@ -63,7 +63,8 @@ impl<S: RangeSource + 'static> FrameReader<S> {
     pub(super) async fn with_options(source: S, options: ReadOptions) -> Result<Self, ReadError> {
         let registry = options.resolved_registry()?;
         let Opened { frame, head, growing } = open_frame(&source, &options, &registry).await?;
-        let decoding = options.decoding(registry, frame.metalayers());
+        let cache = options.cache(source.request_cost());
+        let decoding = options.decoding(registry, frame.metalayers(), cache);
         let shared = Shared {
             checked: is_checked(&frame, options.checksums)?,
             ahead: options.ahead(&decoding.pool, source.request_cost()),
@@ -76,7 +77,6 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             checksums: options.checksums,
             growing,
             open_ended: options.open_ended,
-            cache: PartCache::new(options.cache_bytes),
             starts: Mutex::new(None),
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -108,6 +108,11 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             Some(growing) => go_on(source, growing, &options, registry).await?,
             None => None,
         };
+        // Chunks of a frame that only grows stay what they are.
+        let cache = match &opened {
+            Some(_) => Arc::clone(&old.decoding.cache),
+            None => Arc::new(BlockCache::new(old.decoding.cache.limit())),
+        };
         let Opened { frame, head, growing } = match opened {
             Some(opened) => opened,
             None => open_frame(source, &options, registry).await?,
@@ -118,7 +123,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         }
         let shared = Shared {
             checked: is_checked(&frame, old.checksums)?,
-            decoding: options.decoding(registry.clone(), frame.metalayers()),
+            decoding: options.decoding(registry.clone(), frame.metalayers(), cache),
             frame,
             source: Arc::clone(&old.source),
             newer,
@@ -128,7 +133,6 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             checksums: old.checksums,
             growing,
             open_ended: old.open_ended,
-            cache: PartCache::new(old.cache.limit()),
             starts: Mutex::new(None),
         };
         self.shared = Arc::new(shared);

@@ -1,6 +1,7 @@
 //! Reading frames.
 
 mod ahead;
+mod blocks;
 mod byte_stream;
 mod cache;
 mod decoding;
@@ -14,7 +15,9 @@ mod pieces;
 mod shared;
 mod spool;
 
-pub(crate) use decoding::{Decoding, Encoded};
+pub(crate) use blocks::{BlockReader, out_of_range, stored};
+pub(crate) use cache::Keep;
+pub(crate) use decoding::{Decoding, Encoded, Part, map_of};
 pub(crate) use partial::{Wanted, zeroed};
 pub(crate) use shared::Shared;
 

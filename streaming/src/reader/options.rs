@@ -10,6 +10,7 @@ use oxiblosc_core::frame::Metalayers;
 use oxiblosc_core::nd::ArrayMeta;
 use oxiblosc_core::{Limits, Registry};
 
+use super::cache::BlockCache;
 use super::decoding::Decoding;
 use super::shared::ReadAhead;
 
@@ -46,7 +47,7 @@ pub struct ReadOptions {
     pub(super) start: u64,
     pub(super) bitshuffle: Option<BitshuffleRule>,
     pub(super) checksums: ChecksumPolicy,
-    pub(super) cache_bytes: usize,
+    pub(super) cache_bytes: Option<usize>,
     pub(super) trust_order: bool,
     pub(super) spool_memory: usize,
     pub(super) open_ended: bool,
@@ -76,6 +77,10 @@ impl ReadOptions {
     /// The bytes of a frame that a [`FrameStream`] keeps in memory when no other number is asked for: 16 MiB.
     pub const SPOOL_MEMORY: usize = 16 << 20;
 
+    /// The bytes of decoded blocks that a reader of a source across a network keeps when no other number is asked for:
+    /// 16 MiB.
+    pub const CACHE_BYTES: usize = 16 << 20;
+
     /// Everything at its default.
     pub fn new() -> Self {
         Self {
@@ -87,7 +92,7 @@ impl ReadOptions {
             start: 0,
             bitshuffle: None,
             checksums: ChecksumPolicy::default(),
-            cache_bytes: 0,
+            cache_bytes: None,
             trust_order: false,
             spool_memory: Self::SPOOL_MEMORY,
             open_ended: false,
@@ -146,11 +151,16 @@ impl ReadOptions {
         self
     }
 
-    /// How many bytes of chunks as stored the reader and its clones keep, so that what has been read of a chunk need not be
-    /// asked for again: block starts, single blocks, whole chunks. 0 by default; worth it for sources far away and
-    /// readers that come back to the same places. Chunks read by streams are not kept.
+    /// How many bytes of decoded blocks the reader and its clones keep, so that what items, ranges of bytes and slices of
+    /// arrays share need not be fetched and decoded again; what has not been used for longest goes first. By default
+    /// [`ReadOptions::CACHE_BYTES`] for a source across a network, and nothing for others, which have a cache of their
+    /// own.
+    ///
+    /// What would not fit is not kept at all, so that one large read does not push out what small ones come back to;
+    /// neither are single chunks and chunks read by streams. A reader that is [refreshed](FrameReader::refresh) begins
+    /// anew, unless the frame is open-ended and has only grown.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
-        self.cache_bytes = bytes;
+        self.cache_bytes = Some(bytes);
         self
     }
 
@@ -196,12 +206,23 @@ impl ReadOptions {
     }
 
     /// What decodes the chunks of a frame with these metalayers.
-    pub(super) fn decoding(&self, registry: Registry, metalayers: &Metalayers) -> Arc<Decoding> {
+    pub(super) fn decoding(
+        &self,
+        registry: Registry,
+        metalayers: &Metalayers,
+        cache: Arc<BlockCache>,
+    ) -> Arc<Decoding> {
         // Only few filters and codecs look at the shape; when it makes no sense they say so, and the others still work.
         let array = metalayers.get(ArrayMeta::NAME).or_else(|| metalayers.get(ArrayMeta::LEGACY_NAME));
         let geometry = array.and_then(|content| ArrayMeta::parse(content).ok()).map(|meta| Arc::new(meta.geometry));
         let pool = self.pool.clone().unwrap_or_default();
-        Arc::new(Decoding::new(registry, self.limits, pool, geometry, self.bitshuffle))
+        Arc::new(Decoding::new(registry, self.limits, pool, geometry, self.bitshuffle, cache))
+    }
+
+    /// Where blocks from a source are kept to which a request costs this many bytes.
+    pub(super) fn cache(&self, request_cost: u64) -> Arc<BlockCache> {
+        let default = if request_cost > FAR_AWAY { Self::CACHE_BYTES } else { 0 };
+        Arc::new(BlockCache::new(self.cache_bytes.unwrap_or(default)))
     }
 
     /// How much is read ahead of a source to which a request costs this many bytes.

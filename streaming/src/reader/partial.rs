@@ -2,6 +2,7 @@
 
 use std::iter::Peekable;
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use futures::future::try_join_all;
@@ -9,8 +10,8 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use oxiblosc_core::chunk::{BlockMap, ChunkHeader, MapProgress};
 use oxiblosc_core::frame::FrameError;
 
-use super::cache::Parts;
-use super::decoding::Encoded;
+use super::cache::Keep;
+use super::decoding::{Encoded, Part};
 use super::options::FAR_AWAY;
 use super::pieces::Piece;
 use super::shared::Shared;
@@ -49,7 +50,12 @@ enum Step {
     /// All bytes of the chunk.
     Chunk(Range<u64>),
     /// Bytes of these blocks.
-    Blocks { map: BlockMap, known: Vec<(usize, Bytes)>, wanted: Vec<(usize, Range<u64>)> },
+    Blocks {
+        map: Arc<BlockMap>,
+        known: Vec<(usize, Bytes)>,
+        decoded: Vec<(usize, Bytes)>,
+        wanted: Vec<(usize, Range<u64>)>,
+    },
     /// Nothing more.
     Ready(Encoded),
 }
@@ -80,16 +86,17 @@ impl<S: RangeSource> Shared<S> {
             chunk_len: piece.chunk_len,
         });
         let found = self.fetch_parts(&wanted.collect::<Vec<_>>()).await?;
-        let jobs = group.into_iter().zip(found).map(|((piece, dst), encoded)| async move {
+        let jobs = group.into_iter().zip(found).map(|((piece, dst), part)| async move {
             let ctx = self.frame.chunk_context(piece.chunk);
-            let job = self.decoding.decode_part(encoded, piece.within, ctx, dst);
+            let job = self.decoding.decode_part(part, piece.within, ctx, dst);
             self.decoded(piece.chunk, job.await)
         });
         try_join_all(jobs).await
     }
 
     /// The bytes that parts of chunks are decoded from, in as few rounds as possible.
-    pub(crate) async fn fetch_parts(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Encoded>, ReadError> {
+    pub(crate) async fn fetch_parts(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Part>, ReadError> {
+        let keep = self.keep(wanted);
         let mut steps = wanted.iter().map(|part| self.first_step(part)).collect::<Result<Vec<_>, _>>()?;
         for _ in 0..MAX_ROUNDS {
             let ranges: Vec<Range<u64>> = steps.iter().flat_map(Step::ranges).collect();
@@ -104,21 +111,43 @@ impl<S: RangeSource> Shared<S> {
             steps = next;
         }
         let ready = |(part, step): (&Wanted<'_>, Step)| match step {
-            Step::Ready(encoded) => Ok(encoded),
+            Step::Ready(encoded) => Ok(Part { encoded, keep }),
             _ => Err(self.changed(part.chunk)),
         };
         wanted.iter().zip(steps).map(ready).collect()
+    }
+
+    /// What is to be kept of these parts. What goes through memory but once is not worth a copy.
+    fn keep(&self, wanted: &[Wanted<'_>]) -> Keep {
+        let limit = self.decoding.cache.limit();
+        let sum = |lens: &dyn Fn(&Wanted<'_>) -> usize| wanted.iter().map(lens).fold(0, usize::saturating_add);
+        if limit == 0 || sum(&|part| part.ranges.iter().map(Range::len).sum()) > limit {
+            Keep::Nothing
+        } else if self.reads().request_cost() > FAR_AWAY && sum(&|part| part.chunk_len) <= limit {
+            // Decoding more than is asked for costs less than going there again.
+            Keep::Whole
+        } else {
+            Keep::Touched
+        }
     }
 
     fn first_step(&self, part: &Wanted<'_>) -> Result<Step, ReadError> {
         let Some(span) = self.stored_span(part.chunk)? else {
             return Ok(Step::Ready(Encoded::Chunk(self.special(part.chunk)?)));
         };
-        let known = match self.cache.get(part.chunk) {
-            Some(Parts::Chunk(chunk)) => return Ok(Step::Ready(Encoded::Chunk(chunk))),
-            Some(Parts::Blocks(map, blocks)) => Some((map, blocks)),
-            None => None,
-        };
+        let mut known = None;
+        if let Some(found) = self.decoding.cache.find(part.chunk, part.ranges) {
+            let Some(map) = found.map else {
+                let whole = found.blocks.into_iter().next();
+                return whole
+                    .map(|(_, decoded)| Step::Ready(Encoded::Decoded(decoded)))
+                    .ok_or_else(|| self.changed(part.chunk));
+            };
+            match self.blocks_step(part, map, span.start, found.blocks, |_, _| None)? {
+                Step::Blocks { map, decoded, .. } => known = Some((map, decoded)),
+                ready => return Ok(ready),
+            }
+        }
         let wanted: usize = part.ranges.iter().map(Range::len).sum();
         let (stored, cost) = (span.end - span.start, self.reads().request_cost().max(1));
         // Single blocks take a request for where they are, and far away one for each run of them. They are worth it when
@@ -127,8 +156,8 @@ impl<S: RangeSource> Shared<S> {
         if self.checked || stored < cost || wanted > part.chunk_len / 2 || !runs_pay {
             return Ok(Step::Chunk(span));
         }
-        if let Some((map, blocks)) = known {
-            return self.blocks_step(part, map, span.start, |block, _| blocks.get(&block).cloned());
+        if let Some((map, decoded)) = known {
+            return self.blocks_step(part, map, span.start, decoded, |_, _| None);
         }
         let items = self.decoding.geometry.as_ref().and_then(|geometry| geometry.block_items());
         let array_block = items.and_then(|items| usize::try_from(items).ok()?.checked_mul(self.frame.typesize()));
@@ -157,7 +186,6 @@ impl<S: RangeSource> Shared<S> {
                 match self.exact(chunk, &bytes, &span)? {
                     len if len <= bytes.len() => {
                         let bytes = self.check(chunk, bytes.slice(..len))?;
-                        self.cache.put(chunk, Parts::Chunk(bytes.clone()));
                         Step::Ready(Encoded::Chunk(bytes))
                     }
                     len => Step::Chunk(span.start..span.start + len as u64),
@@ -168,7 +196,7 @@ impl<S: RangeSource> Shared<S> {
                 match BlockMap::parse(&prefix).map_err(|e| self.decode_error(chunk, e))? {
                     MapProgress::Ready(map) => {
                         let in_prefix = |_, span: Range<usize>| (span.end <= prefix.len()).then(|| prefix.slice(span));
-                        self.blocks_step(part, map, span.start, in_prefix)?
+                        self.blocks_step(part, Arc::new(map), span.start, Vec::new(), in_prefix)?
                     }
                     MapProgress::NeedPrefix(len) => {
                         // A chunk that ends before its block starts do would have us read past the section.
@@ -182,7 +210,7 @@ impl<S: RangeSource> Shared<S> {
                     }
                 }
             }
-            Step::Blocks { map, mut known, wanted } => {
+            Step::Blocks { map, mut known, decoded, wanted } => {
                 let cbytes = map.header().cbytes as u64;
                 let blocks = wanted.into_iter().map(|(block, range)| match bytes()? {
                     bytes if bytes.len() as u64 == range.end - range.start => Ok((block, bytes)),
@@ -195,17 +223,19 @@ impl<S: RangeSource> Shared<S> {
                 let blocks = blocks.collect::<Result<Vec<_>, ReadError>>()?;
                 known.extend(blocks);
                 known.sort_unstable_by_key(|&(block, _)| block);
-                self.ready(chunk, map, known)
+                Step::Ready(Encoded::Blocks { map, blocks: known, decoded })
             }
         })
     }
 
-    /// Which blocks of a chunk at `start` of the frame are needed, beside those that are `known`.
+    /// Which blocks of a chunk at `start` of the frame are needed, beside those that are `decoded` already and those
+    /// whose bytes are `known`.
     fn blocks_step(
         &self,
         part: &Wanted<'_>,
-        map: BlockMap,
+        map: Arc<BlockMap>,
         start: u64,
+        decoded: Vec<(usize, Bytes)>,
         known: impl Fn(usize, Range<usize>) -> Option<Bytes>,
     ) -> Result<Step, ReadError> {
         let chunk = part.chunk;
@@ -214,12 +244,16 @@ impl<S: RangeSource> Shared<S> {
         if map.header().has_vl_blocks() {
             return Ok(Step::Chunk(start..start + cbytes as u64));
         }
+        let is_decoded = |block: usize| decoded.binary_search_by_key(&block, |(number, _)| *number).is_ok();
         let mut blocks = Vec::new();
         for range in part.ranges {
             blocks.extend(map.blocks_of_bytes(range.clone()).map_err(|e| self.decode_error(chunk, e))?);
         }
         blocks.dedup();
-        let first = blocks.first().is_some_and(|&first| first > 0) && blocks.iter().any(|&b| map.needs_reference(b));
+        blocks.retain(|&block| !is_decoded(block));
+        let first = blocks.first().is_some_and(|&first| first > 0)
+            && !is_decoded(0)
+            && blocks.iter().any(|&b| map.needs_reference(b));
         let (mut here, mut wanted) = (Vec::new(), Vec::new());
         for block in first.then_some(0).into_iter().chain(blocks) {
             let span = map.span(block);
@@ -230,18 +264,9 @@ impl<S: RangeSource> Shared<S> {
             }
         }
         Ok(match wanted.is_empty() {
-            true => self.ready(chunk, map, here),
-            false => Step::Blocks { map, known: here, wanted },
+            true => Step::Ready(Encoded::Blocks { map, blocks: here, decoded }),
+            false => Step::Blocks { map, known: here, decoded, wanted },
         })
-    }
-
-    fn ready(&self, chunk: u64, map: BlockMap, blocks: Vec<(usize, Bytes)>) -> Step {
-        if self.cache.limit() > 0 {
-            // Copies, so that what was read around the blocks is not kept.
-            let copies = blocks.iter().map(|(block, bytes)| (*block, Bytes::copy_from_slice(bytes)));
-            self.cache.put(chunk, Parts::Blocks(map.clone(), copies.collect()));
-        }
-        Step::Ready(Encoded::Blocks { map, blocks })
     }
 }
 

@@ -9,7 +9,6 @@ use oxiblosc_core::chunk::{ChunkError, ChunkHeader};
 use oxiblosc_core::frame::{ChunkEntry, Frame, FrameError};
 
 use super::ChecksumPolicy;
-use super::cache::PartCache;
 use super::decoding::Decoding;
 use super::open_end::Growing;
 use super::pieces::Starts;
@@ -41,8 +40,6 @@ pub(crate) struct Shared<S> {
     pub(crate) growing: Option<Growing>,
     /// Whether such a frame is to be opened.
     pub(crate) open_ended: bool,
-    /// What has been read of chunks before.
-    pub(crate) cache: PartCache,
     /// Where chunks of varying length begin, once that has been asked for.
     pub(crate) starts: Mutex<Option<Arc<[u64]>>>,
 }

@@ -1,0 +1,150 @@
+//! Decoded bytes of a chunk, block by block.
+
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, ChunkError};
+
+use super::decoding::Decoding;
+use crate::compute::Buffer;
+
+/// Decodes ranges of the bytes of a chunk. Blocks that are known are copied; of the others, those at the ends of a range
+/// are decoded by way of a buffer, and kept if that is asked for.
+pub(crate) struct BlockReader<'a, F> {
+    decoding: &'a Decoding,
+    map: &'a Arc<BlockMap>,
+    /// The bytes of a block as stored.
+    span: F,
+    /// Blocks that are decoded already, in ascending order.
+    decoded: &'a [(usize, Bytes)],
+    /// The number of the chunk, if its blocks are to be kept.
+    keep: Option<u64>,
+    /// The first block, once another one needed it.
+    reference: Option<Bytes>,
+    /// A block of which only a part was wanted. The rest may be wanted next.
+    cut: Option<(usize, Cut)>,
+}
+
+enum Cut {
+    Lent(Buffer),
+    Kept(Bytes),
+}
+
+impl Deref for Cut {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Lent(buffer) => buffer,
+            Self::Kept(bytes) => bytes,
+        }
+    }
+}
+
+impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
+    pub(crate) fn new(decoding: &'a Decoding, map: &'a Arc<BlockMap>, span: F) -> Self {
+        Self { decoding, map, span, decoded: &[], keep: None, reference: None, cut: None }
+    }
+
+    /// Takes these blocks as they are.
+    pub(crate) fn knowing(self, decoded: &'a [(usize, Bytes)]) -> Self {
+        Self { decoded, ..self }
+    }
+
+    /// Keeps the blocks of the chunk with this number, if there is one.
+    pub(crate) fn keeping(self, keep: Option<u64>) -> Self {
+        Self { keep, ..self }
+    }
+
+    /// Brings the bytes `wanted` of the chunk to `dst`, which has their length.
+    pub(crate) fn read(
+        &mut self,
+        wanted: Range<usize>,
+        decoder: &mut ChunkDecoder,
+        ctx: &ChunkContext<'_>,
+        mut dst: &mut [u8],
+    ) -> Result<(), ChunkError> {
+        let available = dst.len();
+        for block in self.map.blocks_of_bytes(wanted.clone())? {
+            // Blocks of `blocks_of_bytes` exist and are not of variable length.
+            let covers = self.map.block_bytes(block).unwrap_or_default();
+            let part = covers.start.max(wanted.start)..covers.end.min(wanted.end);
+            let Some((place, rest)) = dst.split_at_mut_checked(part.len()) else {
+                return Err(out_of_range(&wanted, available));
+            };
+            dst = rest;
+            let within = part.start - covers.start..part.end - covers.start;
+            if let Some(known) = known(self.decoded, block) {
+                place.copy_from_slice(known.get(within).ok_or_else(|| out_of_range(&wanted, known.len()))?);
+                continue;
+            }
+            if part == covers && self.keep.is_none() {
+                self.decode(block, decoder, ctx, place)?;
+                continue;
+            }
+            if self.cut.as_ref().is_none_or(|(cut, _)| *cut != block) {
+                self.cut = Some((block, self.decode_all(block, covers.len(), decoder, ctx)?));
+            }
+            if let Some((_, decoded)) = &self.cut {
+                place.copy_from_slice(&decoded[within]);
+            }
+        }
+        Ok(())
+    }
+
+    /// A whole block that is kept, here or for good.
+    fn decode_all(
+        &mut self,
+        block: usize,
+        len: usize,
+        decoder: &mut ChunkDecoder,
+        ctx: &ChunkContext<'_>,
+    ) -> Result<Cut, ChunkError> {
+        let Some(chunk) = self.keep else {
+            let mut buffer = self.decoding.buffers.take(len);
+            self.decode(block, decoder, ctx, &mut buffer)?;
+            return Ok(Cut::Lent(buffer));
+        };
+        let mut bytes = vec![0; len];
+        self.decode(block, decoder, ctx, &mut bytes)?;
+        let bytes = Bytes::from(bytes);
+        self.decoding.cache.put(chunk, Some(self.map), block, bytes.clone());
+        Ok(Cut::Kept(bytes))
+    }
+
+    fn decode(
+        &mut self,
+        block: usize,
+        decoder: &mut ChunkDecoder,
+        ctx: &ChunkContext<'_>,
+        dst: &mut [u8],
+    ) -> Result<(), ChunkError> {
+        let (map, span) = (self.map, &self.span);
+        if !map.needs_reference(block) {
+            return decoder.decode_block_into(map, block, span(block), None, ctx, dst);
+        }
+        if self.reference.is_none() {
+            self.reference = Some(match known(self.decoded, 0) {
+                Some(first) => first.clone(),
+                None => decoder.decode_block(map, 0, span(0), None, ctx)?.into(),
+            });
+        }
+        decoder.decode_block_into(map, block, span(block), self.reference.as_deref(), ctx, dst)
+    }
+}
+
+/// The block with this number, if it is among these.
+fn known(decoded: &[(usize, Bytes)], block: usize) -> Option<&Bytes> {
+    let found = decoded.binary_search_by_key(&block, |(number, _)| *number).ok()?;
+    decoded.get(found).map(|(_, bytes)| bytes)
+}
+
+/// The stored bytes of blocks that are in ascending order; nothing for others.
+pub(crate) fn stored<'a>(blocks: &'a [(usize, Bytes)]) -> impl Fn(usize) -> &'a [u8] {
+    move |block| known(blocks, block).map_or(&[], |bytes| &bytes[..])
+}
+
+pub(crate) fn out_of_range(bytes: &Range<usize>, available: usize) -> ChunkError {
+    ChunkError::OutOfRange { what: "bytes", start: bytes.start, end: bytes.end, available }
+}
