@@ -10,13 +10,15 @@ use std::path::Path;
 use bytes::Bytes;
 use common::disk::{Disk, Image};
 use common::{CHUNK, Random, data, frame, options};
+use futures::io::AsyncWriteExt;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, EncodeParams, SpecialValue};
 use oxiblosc_core::frame::{FrameParams, FrameWriter, Placement};
 use oxiblosc_core::id::CodecId;
 use oxiblosc_streaming::blocking::FrameReader;
 use oxiblosc_streaming::edit::{EditError, EditOptions, FrameEditor, Store, compact, copy, recompress};
-use oxiblosc_streaming::target::{FileTarget, MemoryTarget, SparseTarget};
-use oxiblosc_streaming::{Pool, WriteOptions, block_on, blocking};
+use oxiblosc_streaming::sparse::MemoryDirectory;
+use oxiblosc_streaming::target::{FileTarget, MemoryTarget, PlaceTarget, SparseTarget};
+use oxiblosc_streaming::{Pool, ReadOptions, WriteOptions, block_on, blocking};
 
 const SMALL: usize = 96;
 
@@ -170,6 +172,43 @@ fn random_changes_on_disk(sparse: bool) {
         }
     }
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "temporary files are left");
+}
+
+#[test]
+fn random_changes_in_directories_in_memory() {
+    for seed in 200..230 {
+        let mut random = Random::new(seed);
+        let start = data(random.below(5 * SMALL as u64) as usize);
+        let mut model: Vec<Vec<u8>> = start.chunks(SMALL).map(<[u8]>::to_vec).collect();
+        let directory = MemoryDirectory::new();
+        let mut sink = small_options().sink(PlaceTarget::new(directory.clone())).unwrap();
+        block_on(async {
+            sink.write_all(&start).await.unwrap();
+            sink.close().await.unwrap();
+        });
+        let read = |directory: &MemoryDirectory| {
+            all(&FrameReader::with_options(directory.clone(), ReadOptions::new().pool(&Pool::inline())).unwrap())
+        };
+        for _ in 0..8 {
+            let old = directory.snapshot();
+            let before = model.clone();
+            let mut editor = edit().chunk_size(SMALL).edit(directory.clone()).unwrap();
+            for _ in 0..1 + random.below(5) {
+                change(&mut editor, &mut model, &mut random);
+            }
+            assert_eq!(read(&directory), before, "seed {seed}: changed before the commit");
+            if random.chance(4) {
+                model.clone_from(&before);
+            } else {
+                editor.commit().unwrap();
+            }
+            assert_eq!(read(&directory), model, "seed {seed}");
+            assert_eq!(read(&old), before, "seed {seed}: a snapshot has changed");
+        }
+        // What a directory on the disk would hold.
+        let copy = MemoryDirectory::from_files(directory.files());
+        assert_eq!(read(&copy), model, "seed {seed}");
+    }
 }
 
 #[test]

@@ -143,7 +143,7 @@ macro_rules! forward {
 forward!(Arc<S>, Box<S>, &S);
 
 /// Whether every range lies inside a source of `len` bytes.
-fn check(ranges: &[Range<u64>], len: u64) -> io::Result<()> {
+pub(crate) fn check(ranges: &[Range<u64>], len: u64) -> io::Result<()> {
     match ranges.iter().find(|r| r.start > r.end || r.end > len || usize::try_from(r.end - r.start).is_err()) {
         Some(Range { start, end }) => Err(io::Error::new(
             io::ErrorKind::UnexpectedEof,

@@ -3,12 +3,14 @@
 pub(crate) mod address;
 pub(crate) mod directory;
 mod files;
+mod memory;
 mod place;
 mod place_target;
 mod shared;
 mod target;
 
 pub use files::Directory;
+pub use memory::MemoryDirectory;
 #[cfg(feature = "object_store")]
 pub(crate) use place::index_exists;
 pub use place::{IndexVersion, SparsePlace};

@@ -12,7 +12,7 @@
 //! | [`OpenTarget`] | not at all: the frame is open-ended until it is sealed, in any `AsyncWrite` |
 //! | `ObjectTarget` | an object: the first part of the upload is held back and sent last (feature `object_store`) |
 //! | [`SparseTarget`] | a directory: each chunk is a file, and the header is in the last one |
-//! | [`PlaceTarget`] | the same in any place, such as objects under a common prefix |
+//! | [`PlaceTarget`] | the same in any place, such as memory ([`MemoryDirectory`](crate::sparse::MemoryDirectory)) or objects under a common prefix |
 
 mod file;
 mod memory;

@@ -1,0 +1,232 @@
+//! The files of a sparse frame, in memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::ready;
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
+
+use super::place::{IndexVersion, SparsePlace, index_exists};
+use crate::edit::Store;
+use crate::source::{RangeSource, check};
+
+/// A sparse frame in memory: what a directory of that frame would hold, by the same names.
+///
+/// It is written to through a [`PlaceTarget`](crate::target::PlaceTarget), edited as a [`Store`], and read as a
+/// [`RangeSource`]. Clones share the files; [`snapshot`](Self::snapshot) gives a frame that changes no more.
+///
+/// ```
+/// use futures::SinkExt;
+/// use oxiblosc_streaming::{FrameReader, WriteOptions, block_on};
+/// use oxiblosc_streaming::edit::EditOptions;
+/// use oxiblosc_streaming::sparse::MemoryDirectory;
+/// use oxiblosc_streaming::target::PlaceTarget;
+/// # use oxiblosc_plugins as _;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let directory = MemoryDirectory::new();
+/// let mut sink = WriteOptions::default().chunk_size(1000).sink(PlaceTarget::new(directory.clone()))?;
+/// block_on(async {
+///     sink.feed(vec![7; 2500].into()).await?;
+///     sink.close().await
+/// })?;
+/// let mut editor = EditOptions::new().edit(directory.clone())?;
+/// editor.append(&[8; 500])?;
+/// editor.commit()?;
+/// let reader = block_on(FrameReader::open(directory))?;
+/// assert_eq!(block_on(reader.bytes(2400..2600))?, [[7; 100], [8; 100]].concat());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct MemoryDirectory {
+    files: Arc<Mutex<Files>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Files {
+    index: Option<Bytes>,
+    chunks: BTreeMap<u32, Bytes>,
+}
+
+impl MemoryDirectory {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The frame in these files, each with its name. Files of other names than a sparse frame has are left out.
+    pub fn from_files<N: AsRef<str>>(files: impl IntoIterator<Item = (N, Bytes)>) -> Self {
+        let mut found = Files::default();
+        for (name, content) in files {
+            match chunk_file_id(name.as_ref()) {
+                Some(id) => drop(found.chunks.insert(id, content)),
+                None if name.as_ref() == INDEX_FILE => found.index = Some(content),
+                None => {}
+            }
+        }
+        Self { files: Arc::new(Mutex::new(found)) }
+    }
+
+    /// The files as they are now, with their names: the chunks by number, then the index if there is one.
+    pub fn files(&self) -> Vec<(String, Bytes)> {
+        let files = self.lock();
+        let chunks = files.chunks.iter().map(|(&id, content)| (chunk_file_name(id), content.clone()));
+        chunks.chain(files.index.iter().map(|content| (INDEX_FILE.to_owned(), content.clone()))).collect()
+    }
+
+    /// A frame of its own, in the state this one is in. The content of the files is shared and not copied.
+    #[must_use]
+    pub fn snapshot(&self) -> Self {
+        Self { files: Arc::new(Mutex::new(self.lock().clone())) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Files> {
+        // No change is made in several steps.
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn index_bytes(&self) -> io::Result<Bytes> {
+        self.lock().index.clone().ok_or_else(|| missing(INDEX_FILE))
+    }
+
+    /// As much of a chunk file as there is of a range.
+    fn chunk_range(&self, id: u32, range: &Range<u64>) -> io::Result<Bytes> {
+        let content = self.lock().chunks.get(&id).cloned().ok_or_else(|| missing(&chunk_file_name(id)))?;
+        Ok(slice(&content, range))
+    }
+}
+
+/// The bytes `range`, or as many of them as there are.
+fn slice(content: &Bytes, range: &Range<u64>) -> Bytes {
+    let at = |n: u64| usize::try_from(n).map_or(content.len(), |n| n.min(content.len()));
+    content.slice(at(range.start)..at(range.end.max(range.start)))
+}
+
+fn missing(name: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("there is no file {name}"))
+}
+
+impl RangeSource for MemoryDirectory {
+    fn size(&self) -> BoxFuture<'_, io::Result<u64>> {
+        Box::pin(ready(self.index_bytes().map(|index| index.len() as u64)))
+    }
+
+    fn read_ranges(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, io::Result<Vec<Bytes>>> {
+        let read = |index: Bytes| {
+            check(&ranges, index.len() as u64)?;
+            // Lossless: they have been compared with the length of a slice.
+            Ok(ranges.iter().map(|range| index.slice(range.start as usize..range.end as usize)).collect())
+        };
+        Box::pin(ready(self.index_bytes().and_then(read)))
+    }
+
+    fn is_immediate(&self) -> bool {
+        true
+    }
+
+    fn is_sparse(&self) -> bool {
+        true
+    }
+
+    fn read_chunk_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        Box::pin(ready(ranges.into_iter().map(|(id, range)| self.chunk_range(id, &range)).collect()))
+    }
+}
+
+impl Store for MemoryDirectory {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.index_bytes()?.len() as u64)
+    }
+
+    fn read_at(&self, range: Range<u64>) -> io::Result<Bytes> {
+        let index = self.index_bytes()?;
+        Ok(slice(&index, &range))
+    }
+
+    fn write_at(&mut self, _at: u64, _bytes: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn truncate(&mut self, _size: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn is_sparse(&self) -> bool {
+        true
+    }
+
+    fn read_chunk_file(&self, id: u32, range: Range<u64>) -> io::Result<Bytes> {
+        self.chunk_range(id, &range)
+    }
+
+    fn write_chunk_file(&mut self, id: u32, bytes: &[u8]) -> io::Result<()> {
+        self.lock().chunks.insert(id, Bytes::copy_from_slice(bytes));
+        Ok(())
+    }
+
+    fn replace_index(&mut self, index: &[u8]) -> io::Result<()> {
+        self.lock().index = Some(Bytes::copy_from_slice(index));
+        Ok(())
+    }
+
+    fn remove_chunk_file(&mut self, id: u32) -> io::Result<()> {
+        self.lock().chunks.remove(&id);
+        Ok(())
+    }
+}
+
+impl SparsePlace for MemoryDirectory {
+    fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
+        let this = self.clone();
+        Box::pin(async move {
+            this.lock().chunks.insert(id, bytes);
+            Ok(())
+        })
+    }
+
+    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
+        let this = self.clone();
+        Box::pin(async move {
+            let whole = this.chunk_range(id, &(0..u64::MAX))?;
+            Ok((whole.len() as u64, whole.slice(..len.min(whole.len()))))
+        })
+    }
+
+    fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeSet<u32>>> {
+        let this = self.clone();
+        Box::pin(async move { Ok(this.lock().chunks.keys().copied().collect()) })
+    }
+
+    fn index(&self) -> BoxFuture<'static, io::Result<Option<IndexVersion>>> {
+        let this = self.clone();
+        Box::pin(async move { Ok(this.lock().index.clone().map(IndexVersion::new)) })
+    }
+
+    fn put_index(&self, index: Bytes, replaces: Option<IndexVersion>) -> BoxFuture<'static, io::Result<()>> {
+        let this = self.clone();
+        Box::pin(async move {
+            let mut files = this.lock();
+            if files.index != replaces.map(|version| version.content) {
+                return Err(index_exists(INDEX_FILE));
+            }
+            files.index = Some(index);
+            Ok(())
+        })
+    }
+
+    fn discard(&self, ids: Vec<u32>) {
+        let mut files = self.lock();
+        for id in ids {
+            files.chunks.remove(&id);
+        }
+    }
+}
