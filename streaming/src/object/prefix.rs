@@ -18,7 +18,8 @@ use crate::sparse::{IndexVersion, SparsePlace, index_exists};
 /// The objects of a sparse frame: `PREFIX/00000000.chunk` and so on, and `PREFIX/chunks.b2frame`.
 ///
 /// Requests run on a small runtime of this crate, so that any executor will do. The store must have conditional puts
-/// (those of S3, GCS and Azure do, and most servers that speak the protocol of S3).
+/// (those of S3, GCS and Azure do, and most servers that speak the protocol of S3). With one that ignores the condition
+/// a commit still sees an index that is there already; only of two at the same time both would seem to succeed.
 #[derive(Clone)]
 pub struct ObjectPrefix {
     store: Arc<dyn ObjectStore>,
@@ -119,6 +120,19 @@ impl SparsePlace for ObjectPrefix {
         let put = self.run({
             let path = path.clone();
             move |store| async move {
+                // Servers ignore conditions that they do not know: only a race is left to them.
+                let now = match store.head(&path).await {
+                    Ok(meta) => Some(meta.e_tag),
+                    Err(Error::NotFound { .. }) => None,
+                    Err(error) => return Err(error),
+                };
+                let expected = match &mode {
+                    PutMode::Update(UpdateVersion { e_tag, .. }) => Some(e_tag.clone()),
+                    _ => None,
+                };
+                if now != expected {
+                    return Ok(false);
+                }
                 match store.put_opts(&path, index.into(), PutOptions::from(mode)).await {
                     Ok(_) => Ok(true),
                     Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(false),

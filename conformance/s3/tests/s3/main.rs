@@ -8,3 +8,5 @@ mod environment;
 mod proxy;
 mod reading;
 mod server;
+mod sharing;
+mod uploading;

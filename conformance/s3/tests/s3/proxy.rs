@@ -32,6 +32,8 @@ struct Shared {
     requests: AtomicU64,
     bytes: AtomicU64,
     log: std::sync::Mutex<Vec<String>>,
+    /// A request whose line has this in it is refused, once.
+    refused: std::sync::Mutex<Option<String>>,
 }
 
 /// What went through a proxy.
@@ -59,6 +61,7 @@ impl Proxy {
             requests: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             log: std::sync::Mutex::default(),
+            refused: std::sync::Mutex::default(),
         });
         let serving = Arc::clone(&shared);
         runtime.spawn(async move {
@@ -86,6 +89,17 @@ impl Proxy {
         format!("http://127.0.0.1:{}", self.port)
     }
 
+    /// Refuses the next request whose method and path have `part` in them. (With a status after which clients do not try
+    /// again by themselves.)
+    pub(crate) fn refuse(&self, part: &str) {
+        *self.shared.refused.lock().expect("nobody panics with it") = Some(part.to_owned());
+    }
+
+    /// Whether a request is still to be refused.
+    pub(crate) fn refuses(&self) -> bool {
+        self.shared.refused.lock().expect("nobody panics with it").is_some()
+    }
+
     /// What went through since the last time this was asked.
     pub(crate) fn take(&self) -> Traffic {
         let shared = &self.shared;
@@ -102,7 +116,13 @@ impl Shared {
         self.requests.fetch_add(1, Ordering::SeqCst);
         let range = request.headers().get("range").and_then(|range| range.to_str().ok()).unwrap_or("-");
         let line = format!("{} {} {range}", request.method(), request.uri());
+        let refused = self.refused.lock().expect("nobody panics with it").take_if(|part| line.contains(part.as_str()));
         self.log.lock().expect("nobody panics with it").push(line);
+        if refused.is_some() {
+            let mut response = Response::new(Full::new(Bytes::from_static(b"not now")));
+            *response.status_mut() = hyper::StatusCode::FORBIDDEN;
+            return response;
+        }
         tokio::time::sleep(self.latency).await;
         self.exchange(request).await.unwrap_or_else(|e| {
             let mut response = Response::new(Full::new(Bytes::from(e.to_string())));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use object_store::ObjectStore;
-use object_store::aws::AmazonS3Builder;
+use object_store::aws::{AmazonS3, AmazonS3Builder};
 use tempfile::TempDir;
 
 use crate::environment;
@@ -20,7 +20,7 @@ pub(crate) const BUCKET: &str = "bucket";
 pub(crate) struct Server {
     child: Child,
     port: u16,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Server {
@@ -34,7 +34,7 @@ impl Server {
         let mut line = String::new();
         let stdout = child.stdout.take().expect("stdout is piped");
         BufReader::new(stdout).read_line(&mut line).expect("the server says its port");
-        Self { child, port: line.trim().parse().expect("a port"), _directory: directory }
+        Self { child, port: line.trim().parse().expect("a port"), directory }
     }
 
     /// The server of moto, which is written in Python; `None` without Python.
@@ -53,7 +53,7 @@ impl Server {
         let server = Self {
             child: child.expect("the interpreter starts"),
             port,
-            _directory: tempfile::tempdir().expect("a temporary directory"),
+            directory: tempfile::tempdir().expect("a temporary directory"),
         };
         let begin = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -66,6 +66,13 @@ impl Server {
 
     pub(crate) fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The files of unfinished uploads in the directory that s3s-fs serves.
+    pub(crate) fn upload_files(&self) -> usize {
+        let begins = |name: &str| name.starts_with(".upload");
+        let entries = std::fs::read_dir(self.directory.path()).expect("the directory of the server");
+        entries.filter(|entry| entry.as_ref().is_ok_and(|e| e.file_name().to_str().is_some_and(begins))).count()
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -149,6 +156,11 @@ pub(crate) fn variables(endpoint: &str) -> [(&'static str, &str); 4] {
 
 /// The bucket as a store, through `endpoint`.
 pub(crate) fn store(endpoint: &str) -> Arc<dyn ObjectStore> {
+    uploads(endpoint)
+}
+
+/// The bucket as a store that takes uploads, through `endpoint`.
+pub(crate) fn uploads(endpoint: &str) -> Arc<AmazonS3> {
     let builder = AmazonS3Builder::new()
         .with_endpoint(endpoint)
         .with_allow_http(true)

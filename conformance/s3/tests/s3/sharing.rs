@@ -1,0 +1,164 @@
+//! Several writers under one prefix of a bucket, without a word between them.
+
+use std::process::{Command, Stdio};
+use std::thread;
+
+use bytes::Bytes;
+use futures::future::join_all;
+use object_store::path::Path;
+use oxiblosc::core::chunk::EncodeParams;
+use oxiblosc::streaming::nd::{ArrayOptions, NdArray};
+use oxiblosc::streaming::object::ObjectPrefix;
+use oxiblosc::streaming::source::ObjectSource;
+use oxiblosc::streaming::sparse::{Missing, ShareError, SharedWriter};
+use oxiblosc::streaming::{FrameReader, WriteOptions, block_on};
+
+use crate::server::{BUCKET, Server, uploads};
+
+const SHAPE: [u64; 2] = [400, 310];
+
+fn prefix(endpoint: &str, key: &str) -> ObjectPrefix {
+    ObjectPrefix::new(uploads(endpoint), key)
+}
+
+fn writer(endpoint: &str, key: &str) -> SharedWriter<ObjectPrefix> {
+    let options = ArrayOptions::new(SHAPE, "<i4").chunks([100, 100]).blocks([20, 50]);
+    SharedWriter::array(prefix(endpoint, key), options).expect("a writer")
+}
+
+/// The items of a chunk: each says where it is.
+fn items(writer: &SharedWriter<ObjectPrefix>, i: u64) -> Bytes {
+    let window = writer.tiling().expect("an array").chunk_window(i).expect("a chunk");
+    let along = |axis: usize| window.origin[axis]..window.origin[axis] + window.shape[axis];
+    along(0).flat_map(|y| along(1).flat_map(move |x| ((y * 1000 + x) as i32).to_le_bytes())).collect()
+}
+
+fn expected(missing: &[u64], writer: &SharedWriter<ObjectPrefix>) -> Vec<u8> {
+    let mut values: Vec<i32> = (0..SHAPE[0]).flat_map(|y| (0..SHAPE[1]).map(move |x| (y * 1000 + x) as i32)).collect();
+    for &i in missing {
+        let window = writer.tiling().expect("an array").chunk_window(i).expect("a chunk");
+        for y in window.origin[0]..window.origin[0] + window.shape[0] {
+            let row = (y * SHAPE[1] + window.origin[1]) as usize;
+            values[row..row + window.shape[1] as usize].fill(0);
+        }
+    }
+    values.into_iter().flat_map(i32::to_le_bytes).collect()
+}
+
+/// Not a test of its own: one of the processes of [`processes_fill_an_array`]. Its share are the chunks whose number
+/// leaves this remainder, all but the one that is left out.
+#[test]
+fn writer_of_a_share() {
+    let Ok(endpoint) = std::env::var("OXIBLOSC_TEST_ENDPOINT") else { return };
+    let number = |name: &str| std::env::var(name).expect("it is set").parse::<u64>().expect("a number");
+    let (share, left_out) = (number("OXIBLOSC_TEST_NUMBER"), number("OXIBLOSC_TEST_LEFT_OUT"));
+    let writer = writer(&endpoint, "shared/array.b2nd");
+    let mine = (0..writer.nchunks()).filter(|&i| i % 4 == share && i != left_out);
+    block_on(join_all(mine.map(|i| writer.write(i, items(&writer, i)))))
+        .into_iter()
+        .collect::<Result<(), _>>()
+        .expect("the server takes chunks");
+}
+
+const DOWNLOAD_AND_SUM: &str = r"
+import os, sys, tempfile, s3fs, blosc2, numpy as np
+directory = tempfile.mkdtemp() + '/array.b2nd'
+os.mkdir(directory)
+fs = s3fs.S3FileSystem()
+for found in fs.ls(f'{sys.argv[1]}/{sys.argv[2]}', detail=True):
+    if found['type'] == 'file':
+        with open(os.path.join(directory, os.path.basename(found['name'])), 'wb') as file:
+            file.write(fs.cat_file(found['name']))
+array = blosc2.open(directory)[:]
+print(array.shape, array.dtype, int((array.astype('i8') * np.arange(1, array.size + 1).reshape(array.shape)).sum()))
+";
+
+fn processes_fill_an_array(server: &Server) {
+    const LEFT_OUT: u64 = 6;
+    let endpoint = server.endpoint();
+    let processes: Vec<_> = (0..4)
+        .map(|share: u64| {
+            Command::new(std::env::current_exe().expect("this program"))
+                .args(["sharing::writer_of_a_share", "--exact"])
+                .env("OXIBLOSC_TEST_ENDPOINT", &endpoint)
+                .env("OXIBLOSC_TEST_NUMBER", share.to_string())
+                .env("OXIBLOSC_TEST_LEFT_OUT", LEFT_OUT.to_string())
+                .stdout(Stdio::null())
+                .spawn()
+                .expect("it starts")
+        })
+        .collect();
+    for mut process in processes {
+        assert!(process.wait().expect("it ends").success());
+    }
+    let writer = writer(&endpoint, "shared/array.b2nd");
+    let source = || ObjectSource::sparse(server.store(), Path::from("shared/array.b2nd"));
+    block_on(async {
+        assert!(FrameReader::open(source()).await.is_err(), "nobody has committed");
+        // What is missing is named; it can be filled, or written late.
+        let error = writer.commit(Missing::Fail).await.expect_err("a chunk is missing").to_string();
+        assert!(error.contains("1 of 16 chunks") && error.ends_with(&LEFT_OUT.to_string()), "{error}");
+        writer.commit(Missing::Zero).await.expect("the first commit");
+        let array = NdArray::open(source()).await.expect("the array opens");
+        let all = array.read(&"...".parse().expect("a selection")).await.expect("all of it");
+        assert!(*all.bytes() == expected(&[LEFT_OUT], &writer));
+    });
+    let sum = |bytes: &[u8]| {
+        let (words, _) = bytes.as_chunks::<4>();
+        let weighted = (1..).zip(words).map(|(i, word)| i * i64::from(i32::from_le_bytes(*word)));
+        format!("({}, {}) int32 {}", SHAPE[0], SHAPE[1], weighted.sum::<i64>())
+    };
+    if let Some(found) = server.python(DOWNLOAD_AND_SUM, &endpoint, &[BUCKET, "shared/array.b2nd"]) {
+        assert_eq!(found.trim(), sum(&expected(&[LEFT_OUT], &writer)));
+    }
+    // Whoever comes later is told.
+    let error = block_on(writer.commit(Missing::Zero)).expect_err("it is there");
+    assert!(matches!(error, ShareError::Committed(_)), "{error}");
+}
+
+#[test]
+fn processes_fill_an_array_in_s3s() {
+    processes_fill_an_array(&Server::s3s());
+}
+
+#[test]
+fn processes_fill_an_array_in_moto() {
+    if let Some(server) = Server::moto() {
+        processes_fill_an_array(&server);
+    }
+}
+
+/// At the same time, so that none can see the other's commit before it makes its own. Only the server can decide, by
+/// a conditional put: the one of moto does; s3s-fs takes every put.
+#[test]
+fn of_two_racing_commits_one_wins() {
+    let Some(server) = Server::moto() else { return };
+    let endpoint = server.endpoint();
+    let content = Bytes::from(vec![7; 3000]);
+    for round in 0..8 {
+        let key = format!("race/{round}");
+        let writer = |name: &str| {
+            let params = EncodeParams::default();
+            let options = WriteOptions::new(params).chunk_size(1000).metalayer(name, &b"\xc0"[..]);
+            SharedWriter::new(prefix(&endpoint, &key), 3000, options).expect("a writer")
+        };
+        let first = writer("first");
+        for i in 0..3 {
+            block_on(first.write(i, content.slice(i as usize * 1000..(i as usize + 1) * 1000))).expect("a chunk");
+        }
+        let commit = |name| {
+            let writer = writer(name);
+            thread::spawn(move || block_on(writer.commit(Missing::Fail)))
+        };
+        let results = [commit("first"), commit("second")].map(|thread| thread.join().expect("no panic"));
+        let winner = match &results {
+            [Ok(_), Err(ShareError::Committed(_))] => "first",
+            [Err(ShareError::Committed(_)), Ok(_)] => "second",
+            both => panic!("round {round}: {both:?}"),
+        };
+        let source = ObjectSource::sparse(server.store(), Path::from(key.as_str()));
+        let reader = block_on(FrameReader::open(source)).expect("the frame opens");
+        assert!(reader.metalayer(winner).is_some(), "round {round}: the one that was told so has won");
+        assert_eq!(block_on(reader.bytes(0..3000)).expect("its bytes"), content);
+    }
+}
