@@ -252,7 +252,9 @@ mod object {
 
     fn s3(bucket: &str) -> Result<AmazonS3, object_store::Error> {
         let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
-        let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
+        let keys = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
+        // The more special one counts, as everywhere.
+        let endpoint = keys.iter().find_map(|key| builder.get_config_value(key));
         // Whoever names a plain endpoint means it: a server on the same machine or network.
         if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
             builder = builder.with_allow_http(true);

@@ -17,6 +17,6 @@ mod upload;
 pub use prefix::ObjectPrefix;
 pub(crate) use runtime::detach;
 pub use runtime::{Task, spawn};
-pub use store::UploadStore;
 pub(crate) use store::io_error;
+pub use store::{StoreError, UploadStore};
 pub use target::ObjectTarget;

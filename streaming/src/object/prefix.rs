@@ -143,6 +143,16 @@ impl SparsePlace for ObjectPrefix {
         Box::pin(async move { if put.await? { Ok(()) } else { Err(index_exists(path.as_ref())) } })
     }
 
+    fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>> {
+        let path = self.chunk(id);
+        self.run(move |store| async move {
+            match store.delete(&path).await {
+                Err(Error::NotFound { .. }) => Ok(()),
+                result => result,
+            }
+        })
+    }
+
     fn discard(&self, ids: Vec<u32>) {
         let this = self.clone();
         detach(async move {

@@ -140,6 +140,13 @@ impl SparsePlace for Directory {
         })
     }
 
+    fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>> {
+        self.run(move |this| match fs::remove_file(this.path.join(chunk_file_name(id))) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+            result => result,
+        })
+    }
+
     fn discard(&self, ids: Vec<u32>) {
         for id in ids {
             // What cannot be removed now does no harm: only the index says which files matter.

@@ -34,6 +34,9 @@ pub trait SparsePlace: Send + Sync {
     /// [`io::ErrorKind::AlreadyExists`] when something else is there.
     fn put_index(&self, index: Bytes, replaces: Option<IndexVersion>) -> BoxFuture<'static, io::Result<()>>;
 
+    /// Removes the chunk file of number `id`; one that is not there is no error.
+    fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>>;
+
     /// Removes chunk files some time, without anybody waiting for it: those of a frame that was given up.
     fn discard(&self, ids: Vec<u32>);
 }
@@ -82,6 +85,10 @@ impl<P: SparsePlace + ?Sized> SparsePlace for Arc<P> {
 
     fn put_index(&self, index: Bytes, replaces: Option<IndexVersion>) -> BoxFuture<'static, io::Result<()>> {
         (**self).put_index(index, replaces)
+    }
+
+    fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>> {
+        (**self).remove_chunk(id)
     }
 
     fn discard(&self, ids: Vec<u32>) {

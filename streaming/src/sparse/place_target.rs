@@ -6,9 +6,10 @@ use std::mem;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
-use futures::future::BoxFuture;
+use futures::future::{self, BoxFuture};
+use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::place::{IndexVersion, SparsePlace, index_exists};
+use super::place::{IndexVersion, SparsePlace};
 use crate::target::{Part, Target};
 
 /// Writes a sparse frame into a [`SparsePlace`]: each chunk as soon as it comes, a few at a time, and the index last.
@@ -29,6 +30,7 @@ pub struct PlaceTarget<P: SparsePlace> {
     putting: Vec<Put>,
     written: Vec<u32>,
     commit: Option<BoxFuture<'static, io::Result<()>>>,
+    aborting: Option<BoxFuture<'static, io::Result<()>>>,
     /// A commit has failed, and may have succeeded all the same.
     doubtful: bool,
     committed: bool,
@@ -68,6 +70,7 @@ impl<P: SparsePlace> PlaceTarget<P> {
             putting: Vec::new(),
             written: Vec::new(),
             commit: None,
+            aborting: None,
             doubtful: false,
             committed: false,
         }
@@ -93,7 +96,8 @@ impl<P: SparsePlace> PlaceTarget<P> {
                     let found = ready!(index.as_mut().poll(cx));
                     self.check = Check::New;
                     if found?.is_some() {
-                        return Poll::Ready(Err(index_exists("the index of this frame")));
+                        let message = "there is a sparse frame already, whose chunks would be overwritten";
+                        return Poll::Ready(Err(io::Error::new(io::ErrorKind::AlreadyExists, message)));
                     }
                     Check::Done
                 }
@@ -229,10 +233,29 @@ impl<P: SparsePlace> Target for PlaceTarget<P> {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_abort(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Waits until the chunks are gone.
+    fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.committed || self.doubtful {
+            return Poll::Ready(Ok(()));
+        }
         self.commit = None;
-        self.discard();
-        Poll::Ready(Ok(()))
+        self.current = None;
+        let aborting = self.aborting.get_or_insert_with(|| {
+            // A chunk that arrives after its removal would stay: let those under way arrive before.
+            let puts: Vec<_> = self.putting.drain(..).filter_map(|put| put.work).collect();
+            let removals: Vec<_> = self.written.iter().map(|&id| self.place.remove_chunk(id)).collect();
+            let most = self.most;
+            Box::pin(async move {
+                stream::iter(puts).buffer_unordered(most).for_each(|_| future::ready(())).await;
+                stream::iter(removals).buffer_unordered(most).try_collect().await
+            })
+        });
+        let result = ready!(aborting.as_mut().poll(cx));
+        self.aborting = None;
+        if result.is_ok() {
+            self.written.clear();
+        }
+        Poll::Ready(result)
     }
 }
 
