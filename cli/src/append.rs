@@ -40,7 +40,11 @@ pub(crate) fn run(args: &AppendArgs, registry: &Registry) -> Result<(), CliError
 /// The path of a frame that is to be changed, and the frame: one of today in a file or directory.
 pub(crate) fn editable<'a>(frame: &'a Source, what: &str, registry: &Registry) -> Result<(&'a Path, Reader), CliError> {
     let Source::Path(path) = frame else {
-        return Err(CliError::Usage(format!("cannot {what} standard input: give a file or directory")));
+        let reason = match frame {
+            Source::Object(_) => "objects cannot be changed in place; `oxiblosc recompress` makes a file of it",
+            _ => "give a file or directory",
+        };
+        return Err(CliError::Usage(format!("cannot {what} {}: {reason}", frame.name())));
     };
     let input = Input::open(frame)?;
     if input.kind == Kind::Chunk {

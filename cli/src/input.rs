@@ -40,7 +40,7 @@ pub(crate) struct Input {
 pub(crate) type Reader = FrameReader<Watched>;
 
 impl Input {
-    /// Opens a file or directory, or takes in all of standard input, and finds out what it is.
+    /// Opens a file, directory or object, or takes in all of standard input, and finds out what it is.
     pub(crate) fn open(source: &Source) -> Result<Self, CliError> {
         let name = source.name();
         let source = open(source).map_err(CliError::io(&name))?;
@@ -109,6 +109,7 @@ pub(crate) fn open(source: &Source) -> io::Result<Arc<dyn RangeSource>> {
     match source {
         Source::Standard => spool(io::stdin().lock()),
         Source::Path(path) => open_path(path),
+        Source::Object(object) => Ok(Arc::new(block_on(object.source())?)),
     }
 }
 
@@ -156,6 +157,10 @@ impl RangeSource for Watched {
 
     fn open(&self, head: u64) -> BoxFuture<'_, io::Result<(u64, Bytes)>> {
         self.source.open(head)
+    }
+
+    fn request_cost(&self) -> u64 {
+        self.source.request_cost()
     }
 
     fn is_sparse(&self) -> bool {

@@ -1,71 +1,7 @@
-//! The `oxiblosc` command.
-
-mod append;
-mod args;
-mod cat;
-mod chunk_headers;
-mod compact;
-mod compress;
-mod content;
-mod detect;
-mod error;
-mod flat;
-mod guarded;
-mod info;
-mod input;
-mod interrupt;
-mod npy;
-mod out;
-mod output;
-mod plain;
-mod plugins;
-mod progress;
-mod recompress;
-mod recover;
-mod revocable;
-mod select;
-mod tune;
-mod units;
-mod verify;
-mod writer;
+//! The `oxiblosc` program.
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use oxiblosc::core::Registry;
-
-use args::{Cli, Command};
-use error::CliError;
-
 fn main() -> ExitCode {
-    // Bad usage ends here, with status 2.
-    let cli = Cli::parse();
-    // Without it everything works but for what is left behind by a signal.
-    let _ = interrupt::watch();
-    match run(&cli.command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            if !matches!(error, CliError::BrokenPipe) {
-                eprintln!("oxiblosc: {}", error::one_line(&error));
-            }
-            ExitCode::from(error.status())
-        }
-    }
-}
-
-fn run(command: &Command) -> Result<(), CliError> {
-    let registry = Registry::linked().map_err(CliError::data("the plugins linked into this program"))?;
-    match command {
-        Command::Compress(args) => compress::run(args, registry),
-        Command::Cat(args) => cat::run(args, registry),
-        Command::Info(args) => info::run(args, registry),
-        Command::Verify(args) => verify::run(args, registry),
-        Command::Append(args) => append::run(args, registry),
-        Command::Recompress(args) => recompress::run(args, registry),
-        Command::Compact(args) => compact::run(args, registry),
-        Command::Recover(args) => recover::run(args),
-        Command::Seal(args) => recover::seal(args),
-        Command::Plugins(args) => plugins::run(args, registry),
-        Command::Tune(args) => tune::run(args, registry),
-    }
+    oxiblosc_cli::main()
 }

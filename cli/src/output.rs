@@ -1,22 +1,26 @@
-//! Where compressed bytes go: a file or directory that appears whole or not at all unless it is to be followed, or a
-//! stream.
+//! Where compressed bytes go: a file, directory or object that appears whole or not at all unless it is to be followed,
+//! or a stream.
 
 use std::fs::{self, OpenOptions};
 use std::io;
+use std::sync::Arc;
 
 use futures::io::AllowStdIo;
 use oxiblosc::streaming::IoMode;
-use oxiblosc::streaming::target::{FileTarget, OpenTarget, SparseTarget, SpoolTarget};
+use oxiblosc::streaming::location::ObjectLocation;
+use oxiblosc::streaming::object::ObjectPrefix;
+use oxiblosc::streaming::target::{FileTarget, ObjectTarget, OpenTarget, PlaceTarget, SparseTarget, SpoolTarget};
 
 use crate::args::{Layout, Source};
 use crate::error::CliError;
 use crate::guarded::Guarded;
 
-/// A target for `destination`. A file or directory gets its name when all of it is written; a stream or a device, which
-/// cannot be replaced, gets its bytes then. Only what is open-ended is there from the start.
+/// A target for `destination`. A file, directory or object gets its name when all of it is written; a stream or a
+/// device, which cannot be replaced, gets its bytes then. Only what is open-ended is there from the start.
 pub(crate) fn target(destination: &Source, layout: Layout) -> Result<Guarded, CliError> {
     let path = match (destination, layout) {
         (Source::Path(path), _) => path,
+        (Source::Object(object), _) => return self::object(object, layout),
         (Source::Standard, Layout::Contiguous) => {
             return Ok(Guarded::stream(SpoolTarget::new(AllowStdIo::new(io::stdout())).io_mode(IoMode::Inline)));
         }
@@ -43,10 +47,27 @@ pub(crate) fn target(destination: &Source, layout: Layout) -> Result<Guarded, Cl
     target.map_err(failed(destination))
 }
 
+/// An object is sent while it is written, in parts that no one sees before the last one; a sparse frame has its index
+/// put last.
+fn object(object: &ObjectLocation, layout: Layout) -> Result<Guarded, CliError> {
+    let refuse = |reason: &str| Err(CliError::Usage(format!("{object}: {reason}")));
+    match (layout, object.uploads()) {
+        (_, None) => refuse("only object stores can be written to: s3://, gs:// and az://"),
+        (Layout::Open, _) => refuse("--layout open: an object does not exist before it is complete"),
+        (Layout::Contiguous, Some(store)) => {
+            Ok(Guarded::new(ObjectTarget::with_store(Arc::clone(store), object.path().clone())))
+        }
+        (Layout::Sparse, Some(_)) => {
+            let prefix = ObjectPrefix::with_store(Arc::clone(object.store()), object.path().clone());
+            Ok(Guarded::new(PlaceTarget::new(prefix)))
+        }
+    }
+}
+
 /// An error of writing to `destination`. When standard output breaks, whoever read it has seen enough.
 pub(crate) fn failed(destination: &Source) -> impl FnOnce(io::Error) -> CliError {
     move |error| match destination {
         Source::Standard => CliError::stdout(error),
-        Source::Path(path) => CliError::io(path.display().to_string())(error),
+        _ => CliError::io(destination.output_name())(error),
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
         };
         text += &saved(&recovered);
         // Standard output may be where the frame has gone.
-        let to_stdout = args.output == Source::Standard;
+        let to_stdout = matches!(args.output, Source::Standard);
         tell(&format!("{name}: {text}"), to_stdout)?;
     }
     Ok(())
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
 
 pub(crate) fn seal(args: &SealArgs) -> Result<(), CliError> {
     let Source::Path(path) = &args.frame else {
-        return Err(CliError::Usage("cannot seal standard input: give a file".into()));
+        return Err(CliError::Usage(format!("cannot seal {}: give a file in which it is", args.frame.name())));
     };
     let name = args.frame.name();
     let sealed = recover::seal_file(path).map_err(failed(&name))?;

@@ -24,10 +24,16 @@ pub(crate) use items::ItemRange;
 pub(crate) use output::{Format, Layout, OutputArgs, Vouchers};
 pub(crate) use source::Source;
 
+const AFTER_HELP: &str =
+    "Paths may be URLs: file://, s3://bucket/key, gs://bucket/key, az://container/key, and for reading \
+http(s)://. Credentials and endpoint come from the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ...).
+
+Exit status: 0 done, 1 the data is bad or could not be read or written, 2 bad usage.";
+
 /// Compress, read, inspect, change and check Blosc2 frames, arrays and chunks.
 #[derive(Debug, Parser)]
 #[command(name = "oxiblosc", version, arg_required_else_help = true)]
-#[command(after_help = "Exit status: 0 done, 1 the data is bad or could not be read or written, 2 bad usage.")]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -61,9 +67,9 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompressArgs {
-    /// File to compress, or `-` for standard input. A .npy file becomes an array of its dtype and shape
+    /// File or URL to compress, or `-` for standard input. A .npy file becomes an array of its dtype and shape
     pub(crate) input: Source,
-    /// File or directory to write, or `-` for standard output
+    /// File, directory or URL to write, or `-` for standard output
     pub(crate) output: Source,
     #[command(flatten)]
     pub(crate) encoding: EncodingArgs,
@@ -80,9 +86,9 @@ pub(crate) struct CompressArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RecompressArgs {
-    /// Frame, directory of a sparse frame, or chunk; `-` for standard input
+    /// Frame, directory of a sparse frame, or chunk, by path or URL; `-` for standard input
     pub(crate) input: Source,
-    /// File or directory to write, or `-` for standard output; may be that of the input
+    /// File, directory or URL to write, or `-` for standard output; may be that of the input
     pub(crate) output: Source,
     #[command(flatten)]
     pub(crate) encoding: EncodingArgs,
@@ -96,7 +102,7 @@ pub(crate) struct RecompressArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CatArgs {
-    /// Frame, directory of a sparse frame, or chunk; `-` for standard input
+    /// Frame, directory of a sparse frame, or chunk, by path or URL; `-` for standard input
     pub(crate) input: Source,
     /// Only the items from A to before B, as in 10:20, :20 or -10: (those of an array counted in C order)
     #[arg(long, value_name = "A:B", allow_hyphen_values = true)]
@@ -125,7 +131,7 @@ fn parse_slice(text: &str) -> Result<Selection, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
-    /// Frame, directory of a sparse frame, or chunk; `-` for standard input
+    /// Frame, directory of a sparse frame, or chunk, by path or URL; `-` for standard input
     pub(crate) input: Source,
     /// Print a JSON object
     #[arg(long)]
@@ -134,7 +140,7 @@ pub(crate) struct InfoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// Frame, directory of a sparse frame, or chunk; `-` for standard input
+    /// Frame, directory of a sparse frame, or chunk, by path or URL; `-` for standard input
     pub(crate) input: Source,
     #[command(flatten)]
     pub(crate) run: RunArgs,
@@ -163,9 +169,9 @@ pub(crate) struct CompactArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RecoverArgs {
-    /// Frame to save, a file or the directory of a sparse frame, or `-` for standard input
+    /// Frame to save, a file, the directory of a sparse frame or a URL, or `-` for standard input
     pub(crate) input: Source,
-    /// File or directory to write, or `-` for standard output
+    /// File, directory or URL to write, or `-` for standard output
     pub(crate) output: Source,
     /// Do not say what was saved and what was lost
     #[arg(long, short)]

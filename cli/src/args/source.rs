@@ -1,12 +1,17 @@
 //! What the command line names as input or output.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A file, a directory, or one of the standard streams.
-#[derive(Debug, Clone, PartialEq, Eq)]
+use clap::builder::{OsStringValueParser, TypedValueParser, ValueParser, ValueParserFactory};
+use oxiblosc::streaming::location::{Location, LocationError, ObjectLocation};
+
+/// A file, a directory, an object far away or the prefix of several, or one of the standard streams.
+#[derive(Debug, Clone)]
 pub(crate) enum Source {
     Standard,
     Path(PathBuf),
+    Object(ObjectLocation),
 }
 
 impl Source {
@@ -20,10 +25,11 @@ impl Source {
         self.name_or("standard output")
     }
 
-    /// Whether both are the same file or directory, by whatever names.
+    /// Whether both are the same file or directory, by whatever names, or the same object.
     pub(crate) fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Path(a), Self::Path(b)) => is_same(a, b),
+            (Self::Object(a), Self::Object(b)) => a.to_string() == b.to_string(),
             _ => false,
         }
     }
@@ -32,7 +38,22 @@ impl Source {
         match self {
             Self::Standard => stream.into(),
             Self::Path(path) => path.display().to_string(),
+            Self::Object(object) => object.to_string(),
         }
+    }
+
+    fn parse(name: OsString) -> Result<Self, LocationError> {
+        // URLs are text.
+        let Some(text) = name.to_str() else { return Ok(Self::Path(name.into())) };
+        if text == "-" {
+            return Ok(Self::Standard);
+        }
+        Ok(match Location::parse(text)? {
+            Location::Object(object) => Self::Object(object),
+            Location::Local(path) => Self::Path(path),
+            // There are no others.
+            _ => Self::Path(name.into()),
+        })
     }
 }
 
@@ -49,8 +70,10 @@ fn is_same(a: &Path, b: &Path) -> bool {
     a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
-impl From<std::ffi::OsString> for Source {
-    fn from(name: std::ffi::OsString) -> Self {
-        if name == "-" { Self::Standard } else { Self::Path(name.into()) }
+impl ValueParserFactory for Source {
+    type Parser = ValueParser;
+
+    fn value_parser() -> ValueParser {
+        ValueParser::new(OsStringValueParser::new().try_map(Self::parse))
     }
 }

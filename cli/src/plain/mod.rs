@@ -2,6 +2,7 @@
 
 mod decoded;
 mod fortran;
+mod remote;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
@@ -9,14 +10,18 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use indicatif::ProgressBar;
+use oxiblosc::streaming::block_on;
+use oxiblosc::streaming::source::RangeSource;
 use tempfile::SpooledTempFile;
 
 use crate::args::{DecodingArgs, Source};
 use crate::error::CliError;
+use crate::input;
 use crate::npy::{self, NpyHeader};
 use crate::progress::{self, Counted};
 use decoded::Decoded;
 use fortran::Transposed;
+use remote::Remote;
 
 /// Bytes of an array in Fortran order that are kept in memory when the input is a stream; what is longer goes to a
 /// temporary file.
@@ -48,12 +53,21 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// Opens a file or standard input, and decodes it if it is compressed as a stream. Unless it is to be taken `raw`, a
-    /// .npy file is known by its first bytes.
+    /// Opens a file, an object or standard input, and decodes it if it is compressed as a stream. Unless it is to be
+    /// taken `raw`, a .npy file is known by its first bytes.
     pub(crate) fn open(source: &Source, raw: bool, decoding: &DecodingArgs, quiet: bool) -> Result<Self, CliError> {
         let name = source.name();
         let (reader, mut file, bar): (Box<dyn Read>, _, _) = match source {
             Source::Standard => (Box::new(io::stdin().lock()), None, progress::bar(None, quiet)),
+            Source::Object(_) => {
+                let source = input::open(source).map_err(CliError::io(&name))?;
+                if source.is_sparse() {
+                    return Err(CliError::io(&name)(io::ErrorKind::IsADirectory.into()));
+                }
+                // Its length has come when it was found.
+                let (len, _) = block_on(source.open(0)).map_err(CliError::io(&name))?;
+                (Box::new(Remote::new(source, len)), None, progress::bar(Some(len), quiet))
+            }
             Source::Path(path) => {
                 let file = File::open(path).map_err(CliError::io(&name))?;
                 let metadata = file.metadata().map_err(CliError::io(&name))?;

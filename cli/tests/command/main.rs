@@ -16,6 +16,7 @@ mod open_ended;
 mod outputs;
 mod plugins;
 mod program;
+mod progress;
 mod recompress;
 mod round_trips;
 mod transport;

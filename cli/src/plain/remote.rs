@@ -1,0 +1,43 @@
+//! Plain bytes of an object, from front to back.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use futures::stream::{self, BoxStream, StreamExt};
+use oxiblosc::streaming::block_on;
+use oxiblosc::streaming::source::RangeSource;
+
+/// Bytes that are asked for at once ...
+const PIECE: u64 = 4 << 20;
+/// ... and requests under way at a time.
+const AHEAD: usize = 4;
+
+/// A reader that asks for the next pieces before they are needed.
+pub(super) struct Remote {
+    pieces: BoxStream<'static, io::Result<Bytes>>,
+    rest: Bytes,
+}
+
+impl Remote {
+    /// A reader of all `len` bytes of a source.
+    pub(super) fn new(source: Arc<dyn RangeSource>, len: u64) -> Self {
+        let ranges = (0..len.div_ceil(PIECE)).map(move |i| i * PIECE..len.min((i + 1) * PIECE));
+        let read = move |range| {
+            let source = Arc::clone(&source);
+            async move { source.read_range(range).await }
+        };
+        Self { pieces: stream::iter(ranges).map(read).buffered(AHEAD).boxed(), rest: Bytes::new() }
+    }
+}
+
+impl Read for Remote {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.rest.is_empty() {
+            self.rest = block_on(self.pieces.next()).transpose()?.unwrap_or_default();
+        }
+        let len = self.rest.len().min(buffer.len());
+        self.rest.copy_to_slice(&mut buffer[..len]);
+        Ok(len)
+    }
+}
