@@ -14,7 +14,7 @@ use oxiblosc::streaming::source::ObjectSource;
 use oxiblosc::streaming::{FrameReader, ReadOptions, WriteOptions, block_on};
 
 use crate::proxy::{Proxy, Traffic};
-use crate::server::{BUCKET, Server, store};
+use crate::server::{BUCKET, Server, alone, store};
 
 const SIDE: u64 = 8192;
 const KEY: &str = "array.b2nd";
@@ -104,6 +104,7 @@ fn theirs(server: &Server, proxy: &Proxy) -> Option<Vec<(u64, Traffic, Traffic)>
 
 #[test]
 fn slices_take_fewer_requests_than_python() {
+    let _alone = alone();
     let server = Server::s3s();
     let array = content();
     let params = EncodeParams { typesize: 4, level: 1, ..EncodeParams::default() };
@@ -153,6 +154,7 @@ fn latency_is_hidden() {
     const CHUNKS: u64 = 256;
     const CHUNK: usize = 256 << 10;
     const BANDWIDTH: u64 = 8 << 20;
+    let _alone = alone();
     // s3s-fs digests the whole object for the ETag of each answer: that would be what takes time.
     let Some(server) = Server::moto() else { return };
     let options = WriteOptions::new(EncodeParams { typesize: 4, level: 1, ..EncodeParams::default() });

@@ -3,11 +3,15 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use object_store::ObjectStore;
+use futures::TryStreamExt;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use oxiblosc::streaming::block_on;
+use oxiblosc::streaming::object::spawn;
 use tempfile::TempDir;
 
 use crate::environment;
@@ -16,10 +20,17 @@ pub(crate) const ACCESS_KEY: &str = "AKIDTEST";
 pub(crate) const SECRET_KEY: &str = "not-much-of-a-secret";
 pub(crate) const BUCKET: &str = "bucket";
 
+/// For tests that measure time, and for those that take all of the machine: one of them at a time.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A running server with one empty bucket.
 pub(crate) struct Server {
     child: Child,
     port: u16,
+    lists_uploads: bool,
     directory: TempDir,
 }
 
@@ -34,7 +45,7 @@ impl Server {
         let mut line = String::new();
         let stdout = child.stdout.take().expect("stdout is piped");
         BufReader::new(stdout).read_line(&mut line).expect("the server says its port");
-        Self { child, port: line.trim().parse().expect("a port"), directory }
+        Self { child, port: line.trim().parse().expect("a port"), lists_uploads: false, directory }
     }
 
     /// The server of moto, which is written in Python; `None` without Python.
@@ -53,6 +64,7 @@ impl Server {
         let server = Self {
             child: child.expect("the interpreter starts"),
             port,
+            lists_uploads: true,
             directory: tempfile::tempdir().expect("a temporary directory"),
         };
         let begin = Instant::now();
@@ -82,6 +94,38 @@ impl Server {
     /// The bucket as a store.
     pub(crate) fn store(&self) -> Arc<dyn ObjectStore> {
         store(&self.endpoint())
+    }
+
+    /// Whether the server tells which uploads are pending: moto's does.
+    pub(crate) fn lists_uploads(&self) -> bool {
+        self.lists_uploads
+    }
+
+    pub(crate) fn put(&self, key: &str, bytes: &[u8]) {
+        let (store, key, bytes) = (self.store(), Path::from(key), bytes.to_vec());
+        block_on(spawn(async move { store.put(&key, bytes.into()).await })).expect("a runtime").expect("an upload");
+    }
+
+    /// The bytes of an object, if there is one.
+    pub(crate) fn get(&self, key: &str) -> Option<Vec<u8>> {
+        let (store, key) = (self.store(), Path::from(key));
+        let got = spawn(async move { store.get(&key).await.ok()?.bytes().await.ok() });
+        block_on(got).expect("a runtime").map(|bytes| bytes.to_vec())
+    }
+
+    /// The length of an object, if there is one.
+    pub(crate) fn len(&self, key: &str) -> Option<u64> {
+        let (store, key) = (self.store(), Path::from(key));
+        let head = spawn(async move { store.head(&key).await.ok() });
+        block_on(head).expect("a runtime").map(|meta| meta.size)
+    }
+
+    /// The keys under a prefix.
+    pub(crate) fn list(&self, prefix: &str) -> Vec<String> {
+        let (store, prefix) = (self.store(), Path::from(prefix));
+        let list = spawn(async move { store.list(Some(&prefix)).try_collect::<Vec<_>>().await });
+        let found = block_on(list).expect("a runtime").expect("a listing");
+        found.into_iter().map(|meta| meta.location.to_string()).collect()
     }
 
     /// Runs a Python script that uses the server by way of `endpoint`, and returns what it prints; `None` without
