@@ -223,6 +223,14 @@ impl SparsePlace for MemoryDirectory {
         })
     }
 
+    fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>> {
+        let this = self.clone();
+        Box::pin(async move {
+            this.lock().chunks.remove(&id);
+            Ok(())
+        })
+    }
+
     fn discard(&self, ids: Vec<u32>) {
         let mut files = self.lock();
         for id in ids {
