@@ -344,6 +344,41 @@ fn killed_while_compacting() {
     }
 }
 
+/// Where the system can exchange two names, a sparse frame is under its name at any time, and after any crash.
+#[test]
+#[cfg(target_os = "linux")]
+fn directories_are_compacted_in_one_step() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("frame");
+    let data = pattern(100_000);
+    let mut sink = options().sink(SparseTarget::create(&path).unwrap()).unwrap();
+    block_on(async {
+        sink.write_all(&data).await.unwrap();
+        sink.close().await.unwrap();
+    });
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let looking = scope.spawn(|| {
+            let mut looks = 0u64;
+            while !done.load(Ordering::Relaxed) {
+                assert!(path.join("chunks.b2frame").exists(), "there is no frame");
+                looks += 1;
+            }
+            looks
+        });
+        for _ in 0..30 {
+            oxiblosc_streaming::edit::compact(&path).unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(looking.join().unwrap() > 0);
+    });
+    let reader = blocking::FrameReader::open(&path).unwrap();
+    assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), &data[..]);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "old frames are left");
+}
+
 /// The pattern that the writer below writes.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len as u64).map(|i| ((i / 3) ^ (i >> 9)) as u8).collect()

@@ -141,8 +141,8 @@ where
 }
 
 /// Rewrites a frame in a file or directory without the holes that editing has left. The new frame replaces the old one
-/// when it is complete and on the disk: a file in one step. For a directory there is no such step; should the machine
-/// crash between the two that it takes, the old frame is complete in a hidden directory `.….old` beside it.
+/// when it is complete and on the disk, in one step. (Only for a directory outside Linux there is no such step; should the
+/// machine crash between the two that it takes, the old frame is complete in a hidden directory `.….old` beside it.)
 ///
 /// # Errors
 /// The old frame is then as it was.

@@ -6,6 +6,7 @@ mod files;
 mod memory;
 mod place;
 mod place_target;
+mod replace;
 mod shared;
 mod target;
 

@@ -11,7 +11,8 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use tempfile::TempDir;
 
-use super::directory::{FileName, is_replaceable, parent_of, remove_header, sync_directory, write_file, write_index};
+use super::directory::{FileName, parent_of, remove_header, sync_directory, write_file, write_index};
+use super::replace::{Behind, check_replaceable, replace_directory};
 use crate::disk::{IoMode, IoTask, follow_links};
 use crate::target::{Part, Target};
 
@@ -200,11 +201,17 @@ impl SparseTarget {
             if let Some(directory) = temporary.as_ref() {
                 write_index(directory.path(), &index, durable)?;
                 remove_header(directory.path());
-                replace_directory(directory.path(), &destination)?;
+                let behind = replace_directory(directory.path(), &destination)?;
+                let synced = if durable { sync_directory(parent_of(&destination)) } else { Ok(()) };
                 if let Some(directory) = temporary.take() {
-                    // It has another name now, and stays.
-                    let _ = directory.keep();
+                    match behind {
+                        // It is needed no more. What cannot be removed of it does no harm.
+                        Behind::OldFrame if synced.is_ok() => drop(directory.close()),
+                        // Nothing that has this name, or a frame that may still come back after a crash.
+                        Behind::OldFrame | Behind::Nothing => drop(directory.keep()),
+                    }
                 }
+                return synced;
             }
             if durable { sync_directory(parent_of(&destination)) } else { Ok(()) }
         })
@@ -285,39 +292,4 @@ fn append_to_file(directory: &Path, name: FileName, at: u64, bytes: &[u8], durab
     file.seek(io::SeekFrom::Start(at))?;
     file.write_all(bytes)?;
     if durable { file.sync_all() } else { Ok(()) }
-}
-
-/// Whether a directory may take the place of `path`.
-pub(crate) fn check_replaceable(path: &Path) -> io::Result<()> {
-    match path.metadata() {
-        Ok(metadata) if metadata.is_dir() && is_replaceable(path)? => Ok(()),
-        Ok(_) => Err(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            format!("{} is not a sparse frame and cannot be replaced by one", path.display()),
-        )),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(e) => Err(e),
-    }
-}
-
-/// Moves a directory to `destination`. No system call replaces a directory that is not empty, so what is there steps
-/// aside first: for a moment there is nothing under the name, and at no moment half of a frame.
-fn replace_directory(directory: &Path, destination: &Path) -> io::Result<()> {
-    if !destination.try_exists()? {
-        return fs::rename(directory, destination);
-    }
-    // A link is followed: what it points to is replaced, not the link.
-    let destination = destination.canonicalize()?;
-    check_replaceable(&destination)?;
-    let aside = tempfile::Builder::new().prefix(".").suffix(".old").tempdir_in(parent_of(&destination))?;
-    let old = aside.path().join("frame");
-    fs::rename(&destination, &old)?;
-    if let Err(e) = fs::rename(directory, &destination) {
-        // Back to how it was; should that fail too, the old frame must not vanish with the directory it is in.
-        if fs::rename(&old, &destination).is_err() {
-            let _ = aside.keep();
-        }
-        return Err(e);
-    }
-    aside.close()
 }

@@ -1,0 +1,67 @@
+//! A directory in the place of another one.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::directory::{is_replaceable, parent_of};
+
+/// Whether a directory may take the place of `path`.
+pub(crate) fn check_replaceable(path: &Path) -> io::Result<()> {
+    match path.metadata() {
+        Ok(metadata) if metadata.is_dir() && is_replaceable(path)? => Ok(()),
+        Ok(_) => Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!("{} is not a sparse frame and cannot be replaced by one", path.display()),
+        )),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(e),
+    }
+}
+
+/// What the old name of a directory stands for when it has moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Behind {
+    Nothing,
+    /// The frame that was at its destination.
+    OldFrame,
+}
+
+/// Moves a directory to `destination`, in one step if nothing is there or the system can exchange two names (Linux, on
+/// most file systems). Elsewhere what is there steps aside first: for a moment there is nothing under the name, and at
+/// no moment half of a frame.
+pub(super) fn replace_directory(directory: &Path, destination: &Path) -> io::Result<Behind> {
+    if !destination.try_exists()? {
+        fs::rename(directory, destination)?;
+        return Ok(Behind::Nothing);
+    }
+    // A link is followed: what it points to is replaced, not the link.
+    let destination = destination.canonicalize()?;
+    check_replaceable(&destination)?;
+    if exchange(directory, &destination).is_ok() {
+        return Ok(Behind::OldFrame);
+    }
+    let aside = tempfile::Builder::new().prefix(".").suffix(".old").tempdir_in(parent_of(&destination))?;
+    let old = aside.path().join("frame");
+    fs::rename(&destination, &old)?;
+    if let Err(e) = fs::rename(directory, &destination) {
+        // Back to how it was; should that fail too, the old frame must not vanish with the directory it is in.
+        if fs::rename(&old, &destination).is_err() {
+            let _ = aside.keep();
+        }
+        return Err(e);
+    }
+    aside.close()?;
+    Ok(Behind::Nothing)
+}
+
+#[cfg(target_os = "linux")]
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(_one: &Path, _other: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
