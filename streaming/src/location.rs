@@ -8,6 +8,10 @@
 //! | `az://container/key` | in Azure Blob Storage | `AZURE_STORAGE_ACCOUNT_NAME`, `AZURE_STORAGE_ACCOUNT_KEY` … |
 //! | `http://host/path?query`, `https://…` | behind a web server that serves ranges; the query, say of a signed URL, is sent with every request | |
 //!
+//! S3 is tested against servers of two kinds, HTTP against one that serves ranges and some that do not (a server that
+//! answers a range with the whole file is refused). Of GCS and Azure it is tested that URLs lead to their stores; what
+//! these do is the matter of the crate `object_store`.
+//!
 //! All but paths need the feature `object_store`, whose crate documents all variables. Keys of S3, GCS and Azure are
 //! taken as they stand, those of HTTP are percent-encoded. An endpoint given by `AWS_ENDPOINT_URL` may be plain HTTP.
 
@@ -297,7 +301,28 @@ mod tests {
         assert_eq!(object("s3://bucket/a b/c%20d").path().to_string(), "a b/c%20d");
         assert_eq!(object("http://127.0.0.1:9000/a%20b?token=x").path().to_string(), "a b");
         assert_eq!(object("http://127.0.0.1/a?token=x").to_string(), "http://127.0.0.1/a");
-        for bad in ["s3://bucket", "s3://bucket/", "s3:///key", "http://host?x/y"] {
+        // Which store a URL leads to; nothing is asked of any.
+        for (url, store, key, writable) in [
+            ("s3://bucket/a/b", "AmazonS3(bucket)", "a/b", true),
+            ("s3a://bucket/a/b/", "AmazonS3(bucket)", "a/b", true),
+            ("gs://bucket/a/b", "GoogleCloudStorage(bucket)", "a/b", true),
+            (
+                "abfss://container@account.dfs.core.windows.net/a/b",
+                "MicrosoftAzure { account: account, container: container }",
+                "a/b",
+                true,
+            ),
+            ("https://example.org/a/b", "HttpStore", "a/b", false),
+        ] {
+            let found = object(url);
+            assert!(found.store().to_string().starts_with(store), "{url}: {}", found.store());
+            assert_eq!((found.path().as_ref(), found.uploads().is_some()), (key, writable), "{url}");
+            assert!(Location::parse(url).unwrap().is_remote());
+        }
+        // Without the account the container is not enough.
+        let az = Location::parse("az://container/a/b");
+        assert!(az.is_ok() || az.unwrap_err().to_string().contains("ccount"));
+        for bad in ["s3://bucket", "gs://bucket", "az://container", "s3://bucket/", "s3:///key", "http://host?x/y"] {
             assert!(Location::parse(bad).is_err(), "{bad}");
         }
     }

@@ -1,8 +1,6 @@
 //! An open frame that is being changed.
 
 use std::collections::VecDeque;
-use std::fmt;
-use std::io::{self, Read};
 use std::path::Path;
 
 use bytes::Bytes;
@@ -11,15 +9,11 @@ use oxiblosc_core::chunk::{
     ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, ChunkHeader, EncodeParams, SpecialKind, SpecialValue,
     special_chunk,
 };
-use oxiblosc_core::frame::{
-    self, ChunkEntry, ChunkSize, ChunkWrite, Commit, Frame, FrameError, FrameOpener, FrameParams, Metalayers, OpenStep,
-    Target,
-};
+use oxiblosc_core::frame::{self, ChunkEntry, ChunkSize, Commit, FrameError, FrameParams, Metalayers, Target};
 use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Geometry, NdError, Tiling};
 
-use super::{EditError, EditOptions, FileStore, Store};
+use super::{EditError, EditOptions, FileStore, Store, open_frame};
 use crate::compute::Pool;
-use crate::sink::WriteOptions;
 
 /// Changes a frame in a file, a directory or memory. All changes since the last [`commit`](FrameEditor::commit) take
 /// effect together, with the next one; an editor that is dropped before leaves the frame as it was.
@@ -57,21 +51,21 @@ use crate::sink::WriteOptions;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct FrameEditor<S> {
-    store: S,
-    editor: frame::FrameEditor,
-    encoder: ChunkEncoder,
+    pub(super) store: S,
+    pub(super) editor: frame::FrameEditor,
+    pub(super) encoder: ChunkEncoder,
     decoder: ChunkDecoder,
     /// The shapes of an array that the frame holds and agrees with.
-    geometry: Option<Geometry>,
+    pub(super) geometry: Option<Geometry>,
     pool: Pool,
-    typesize: usize,
-    block_size: usize,
-    chunk_size: Option<usize>,
-    variable: bool,
+    pub(super) typesize: usize,
+    pub(super) block_size: usize,
+    pub(super) chunk_size: Option<usize>,
+    pub(super) variable: bool,
     /// Chunks that the editor has given a place, but the store has not taken yet.
-    unwritten: VecDeque<(Target, Bytes)>,
+    pub(super) unwritten: VecDeque<(Target, Bytes)>,
     /// A commit that has not been carried out yet.
-    unfinished: Option<Commit>,
+    pub(super) unfinished: Option<Commit>,
 }
 
 impl FrameEditor<FileStore> {
@@ -125,66 +119,6 @@ impl<S: Store> FrameEditor<S> {
             unwritten: VecDeque::new(),
             unfinished: None,
         })
-    }
-
-    /// Appends decoded bytes where the last ones end: a last chunk that is shorter than the chunk size is filled up
-    /// (and encoded again), then come new ones. When chunks differ in size, the bytes become chunks of their own.
-    ///
-    /// # Errors
-    /// [`EditError::IsArray`]. What was appended before the error stays.
-    pub fn append(&mut self, mut data: &[u8]) -> Result<(), EditError> {
-        self.check_bytes()?;
-        while !data.is_empty() {
-            let room = self.room()?;
-            let (part, rest) = data.split_at(room.len.min(data.len()));
-            self.append_part(&room, part)?;
-            data = rest;
-        }
-        Ok(())
-    }
-
-    /// Appends all that `reader` gives, as [`append`](Self::append) does, with one chunk in memory at a time. Returns
-    /// the number of bytes.
-    ///
-    /// # Errors
-    /// [`EditError::IsArray`]; [`EditError::Store`] when `reader` fails too. What was appended before the error stays.
-    pub fn append_from(&mut self, mut reader: impl Read) -> Result<u64, EditError> {
-        self.check_bytes()?;
-        let mut total = 0;
-        let mut part = Vec::new();
-        loop {
-            let room = self.room()?;
-            part.clear();
-            reader.by_ref().take(room.len as u64).read_to_end(&mut part)?;
-            if part.is_empty() {
-                return Ok(total);
-            }
-            self.append_part(&room, &part)?;
-            total += part.len() as u64;
-        }
-    }
-
-    /// Appends `nbytes` bytes of a special value where the last ones end: a short last chunk is filled up, then come
-    /// chunks that take next to no space.
-    ///
-    /// # Errors
-    /// [`EditError::IsArray`], and when the bytes would not consist of whole items of that value. What was appended
-    /// before the error stays.
-    pub fn fill(&mut self, value: SpecialValue<'_>, mut nbytes: u64) -> Result<(), EditError> {
-        self.check_bytes()?;
-        while nbytes > 0 {
-            let room = self.room()?;
-            let len = usize::try_from(nbytes).map_or(room.len, |n| n.min(room.len));
-            if room.shared {
-                let chunk = self.encode_special(value, len)?;
-                let part = self.decode(self.nchunks(), &chunk)?;
-                self.append_part(&room, &part)?;
-            } else {
-                self.insert_special(self.nchunks(), value, len)?;
-            }
-            nbytes -= len as u64;
-        }
-        Ok(())
     }
 
     /// Adds `data` as one chunk at the end.
@@ -297,41 +231,6 @@ impl<S: Store> FrameEditor<S> {
         Ok(())
     }
 
-    /// Adds or replaces a variable-length metalayer of the trailer; msgpack by convention.
-    ///
-    /// # Errors
-    /// When the name has more than 31 bytes or there are 16 others.
-    pub fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), EditError> {
-        self.check_committed()?;
-        Ok(self.editor.set_vlmetalayer(name, content)?)
-    }
-
-    /// Removes a variable-length metalayer of the trailer.
-    ///
-    /// # Errors
-    /// When there is none of that name.
-    pub fn delete_vlmetalayer(&mut self, name: &str) -> Result<(), EditError> {
-        self.check_committed()?;
-        Ok(self.editor.delete_vlmetalayer(name)?)
-    }
-
-    /// Replaces the content of a metalayer of the header by one of the same length.
-    ///
-    /// # Errors
-    /// When there is none of that name, or the length differs.
-    pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), EditError> {
-        self.check_committed()?;
-        self.editor.set_metalayer(name, content)?;
-        // Filters and codecs are told the new shape of an array from now on. Whether the frame agrees with it is seen
-        // when it is committed.
-        if let Some(geometry) = &mut self.geometry
-            && let Some(Ok(meta)) = ArrayMeta::find(self.editor.metalayers())
-        {
-            *geometry = meta.geometry;
-        }
-        Ok(())
-    }
-
     /// The decoded bytes of chunk `i`, with all changes.
     ///
     /// # Errors
@@ -376,79 +275,6 @@ impl<S: Store> FrameEditor<S> {
         Ok(bytes)
     }
 
-    /// Makes all changes since the last commit take effect together.
-    ///
-    /// # Errors
-    /// [`EditError::NoArray`] when chunks of an array were added or removed without regard to its shape. Otherwise the
-    /// old frame is still there, or the new one already is; calling again goes on.
-    pub fn commit(&mut self) -> Result<(), EditError> {
-        if self.unfinished.is_none() {
-            self.check_array()?;
-            self.write_chunks()?;
-            self.unfinished = Some(self.editor.commit()?);
-        }
-        if let Some(commit) = &self.unfinished {
-            carry_out(&mut self.store, commit)?;
-            self.unfinished = None;
-        }
-        Ok(())
-    }
-
-    /// What to go back to should several changes not all succeed.
-    pub(crate) fn begin(&mut self) -> Result<Snapshot, EditError> {
-        // Whatever waits to be written when going back then belongs to what is taken back.
-        self.check_committed()?;
-        Ok(Snapshot { editor: self.editor.clone(), variable: self.variable, geometry: self.geometry.clone() })
-    }
-
-    /// Takes back all changes since [`begin`](Self::begin).
-    pub(crate) fn roll_back(&mut self, to: Snapshot) {
-        self.editor.roll_back(to.editor);
-        (self.variable, self.geometry) = (to.variable, to.geometry);
-        self.unwritten.clear();
-    }
-
-    /// Settles the chunk size of a frame without chunks, also of one whose chunks were to differ in size.
-    pub(crate) fn settle_chunk_size(&mut self, chunk_size: usize) -> Result<(), EditError> {
-        self.check_committed()?;
-        self.editor.set_chunk_size(chunk_size)?;
-        self.variable = false;
-        Ok(())
-    }
-
-    /// Where the rest of a frame goes: how many bytes fit into the last chunk, or into a new one.
-    fn room(&mut self) -> Result<Room, EditError> {
-        let default = self.chunk_size.unwrap_or_else(|| {
-            let typesize = self.typesize.max(1);
-            (WriteOptions::CHUNK_SIZE / typesize).max(1).saturating_mul(typesize)
-        });
-        if self.editor.chunk_size().is_none() && self.nchunks() == 0 && !self.variable {
-            self.editor.set_chunk_size(default)?;
-        }
-        let Some(chunk_size) = self.editor.chunk_size() else {
-            return Ok(Room { len: default.clamp(1, ChunkHeader::MAX_NBYTES), shared: false });
-        };
-        let last = match self.nchunks().checked_sub(1) {
-            Some(last) => self.editor.chunk_len(last)? as usize,
-            None => chunk_size,
-        };
-        Ok(match chunk_size.saturating_sub(last) {
-            0 => Room { len: chunk_size, shared: false },
-            len => Room { len, shared: true },
-        })
-    }
-
-    fn append_part(&mut self, room: &Room, part: &[u8]) -> Result<(), EditError> {
-        if !room.shared {
-            return self.append_chunk(part);
-        }
-        // There is a last chunk, or it could not be shared.
-        let last = self.nchunks() - 1;
-        let mut data = self.chunk(last)?;
-        data.extend_from_slice(part);
-        self.update(last, &data)
-    }
-
     fn encode(&mut self, i: u64, data: &[u8]) -> Result<Vec<u8>, EditError> {
         self.check_committed()?;
         let mut ctx = ChunkContext::numbered(i);
@@ -458,13 +284,13 @@ impl<S: Store> FrameEditor<S> {
         encoded.map_err(|source| EditError::Encode { chunk: i, source })
     }
 
-    fn encode_special(&self, value: SpecialValue<'_>, nbytes: usize) -> Result<Vec<u8>, EditError> {
+    pub(super) fn encode_special(&self, value: SpecialValue<'_>, nbytes: usize) -> Result<Vec<u8>, EditError> {
         let block_size = if self.block_size == 0 { nbytes } else { self.block_size };
         let encoded = special_chunk(value, nbytes, self.typesize, block_size);
         encoded.map_err(|source| EditError::Encode { chunk: self.nchunks(), source })
     }
 
-    fn decode(&mut self, i: u64, chunk: &[u8]) -> Result<Vec<u8>, EditError> {
+    pub(super) fn decode(&mut self, i: u64, chunk: &[u8]) -> Result<Vec<u8>, EditError> {
         let mut ctx = ChunkContext::numbered(i);
         ctx.item_size = Some(self.typesize);
         ctx.nd = self.geometry.as_ref();
@@ -499,138 +325,11 @@ impl<S: Store> FrameEditor<S> {
             Err(_) => Ok(()),
         }
     }
-
-    fn store_chunk(&mut self, write: Option<ChunkWrite>, chunk: &[u8]) -> Result<(), EditError> {
-        if let Some(ChunkWrite { target, replacement }) = write {
-            let bytes = replacement.map_or_else(|| Bytes::copy_from_slice(chunk), Bytes::from);
-            self.unwritten.push_back((target, bytes));
-        }
-        // The change is made already. Should the store fail, the next call says so before it does anything else, and
-        // goes on with this chunk; a caller who sees an error therefore knows that the call has changed nothing.
-        let _ = self.write_chunks();
-        Ok(())
-    }
-
-    fn write_chunks(&mut self) -> Result<(), EditError> {
-        while let Some((target, bytes)) = self.unwritten.front() {
-            match *target {
-                Target::Offset(at) => self.store.write_at(at, bytes)?,
-                Target::File(id) => self.store.write_chunk_file(id, bytes)?,
-            }
-            self.unwritten.pop_front();
-        }
-        Ok(())
-    }
-
-    /// Before anything is changed: nothing must be left of what was changed before.
-    fn check_committed(&mut self) -> Result<(), EditError> {
-        if self.unfinished.is_some() { Err(EditError::Uncommitted) } else { self.write_chunks() }
-    }
-
-    /// Before bytes are appended.
-    fn check_bytes(&mut self) -> Result<(), EditError> {
-        if self.geometry.is_some() { Err(EditError::IsArray) } else { self.check_committed() }
-    }
-
-    /// What was an array must be one still.
-    fn check_array(&self) -> Result<(), EditError> {
-        if self.geometry.is_none() {
-            return Ok(());
-        }
-        let checked = array_in(self.editor.metalayers(), &self.sizes()).transpose();
-        checked.map(drop).map_err(EditError::NoArray)
-    }
-}
-
-impl<S> FrameEditor<S> {
-    /// Number of chunks, with all changes.
-    pub fn nchunks(&self) -> u64 {
-        self.editor.nchunks()
-    }
-
-    /// Decoded bytes, with all changes.
-    pub fn nbytes(&self) -> u64 {
-        self.editor.nbytes()
-    }
-
-    /// Decoded bytes of every chunk but the last; `None` when chunks differ in size, or an empty frame has not settled
-    /// it yet.
-    pub fn chunk_size(&self) -> Option<usize> {
-        self.editor.chunk_size()
-    }
-
-    /// Bytes of an item.
-    pub fn typesize(&self) -> usize {
-        self.typesize
-    }
-
-    /// How new chunks are encoded.
-    pub fn params(&self) -> &EncodeParams {
-        self.encoder.params()
-    }
-
-    /// The metalayers of the header, with all changes.
-    pub fn metalayers(&self) -> &Metalayers {
-        self.editor.metalayers()
-    }
-
-    /// What an array has to agree with.
-    pub(crate) fn sizes(&self) -> FrameSizes {
-        FrameSizes {
-            typesize: self.typesize as u64,
-            chunksize: self.chunk_size().unwrap_or(0) as u64,
-            blocksize: self.block_size as u64,
-            nchunks: self.nchunks(),
-        }
-    }
-
-    /// Shape, chunks and blocks of the array that the frame holds, if it holds one and agrees with it.
-    pub fn geometry(&self) -> Option<&Geometry> {
-        self.geometry.as_ref()
-    }
-
-    /// The store.
-    pub fn store(&self) -> &S {
-        &self.store
-    }
-
-    /// The store, for its own sake: what the frame consists of must not be changed through it.
-    pub fn store_mut(&mut self) -> &mut S {
-        &mut self.store
-    }
-
-    /// The store; without the changes since the last commit, or rather with unused bytes behind the frame.
-    pub fn into_store(self) -> S {
-        self.store
-    }
-}
-
-impl<S> fmt::Debug for FrameEditor<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FrameEditor")
-            .field("nchunks", &self.nchunks())
-            .field("nbytes", &self.nbytes())
-            .field("unwritten", &self.unwritten.len())
-            .finish_non_exhaustive()
-    }
-}
-
-/// An editor before several changes.
-pub(crate) struct Snapshot {
-    editor: frame::FrameEditor,
-    variable: bool,
-    geometry: Option<Geometry>,
 }
 
 /// The layout of the array whose metalayer is there, if the frame agrees with it.
-fn array_in(metalayers: &Metalayers, sizes: &FrameSizes) -> Option<Result<Tiling, NdError>> {
+pub(super) fn array_in(metalayers: &Metalayers, sizes: &FrameSizes) -> Option<Result<Tiling, NdError>> {
     ArrayMeta::find(metalayers).map(|meta| meta.and_then(|meta| meta.tiling(sizes)))
-}
-
-/// How many bytes fit, and whether into a chunk that is there already.
-struct Room {
-    len: usize,
-    shared: bool,
 }
 
 fn kind_of(value: SpecialValue<'_>) -> SpecialKind {
@@ -639,58 +338,5 @@ fn kind_of(value: SpecialValue<'_>) -> SpecialKind {
         SpecialValue::Nan => SpecialKind::Nan,
         SpecialValue::Value(_) => SpecialKind::Value,
         SpecialValue::Uninit => SpecialKind::Uninit,
-    }
-}
-
-/// Every step can be repeated, so a commit that failed is carried out again from the start.
-fn carry_out(store: &mut impl Store, commit: &Commit) -> io::Result<()> {
-    match commit {
-        Commit::Patch { tail, patch, frame_len } => {
-            if let Some((at, bytes)) = tail {
-                store.write_at(*at, bytes)?;
-            }
-            if let Some((at, bytes)) = patch {
-                // What the header will refer to must be there before it does.
-                store.sync()?;
-                store.write_at(*at, bytes)?;
-                store.sync()?;
-            }
-            if store.size()? > *frame_len {
-                store.truncate(*frame_len)?;
-            }
-        }
-        Commit::Replace { index, remove } => {
-            store.sync()?;
-            store.replace_index(index)?;
-            // What the old index refers to must stay until the new one is there for good.
-            store.sync()?;
-            for &id in remove {
-                store.remove_chunk_file(id)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-pub(crate) fn open_frame(
-    store: &impl Store,
-    registry: &Registry,
-    limits: &oxiblosc_core::Limits,
-) -> Result<Frame, EditError> {
-    let len = store.size()?;
-    let mut opener = match store.is_sparse() {
-        true => FrameOpener::sparse(len, registry, *limits),
-        false => FrameOpener::new(len, registry, *limits),
-    };
-    loop {
-        match opener.step()? {
-            OpenStep::Done(frame) => return Ok(*frame),
-            OpenStep::Read(ranges) => {
-                for range in ranges {
-                    opener.feed(range.start, store.read_at(range)?);
-                }
-            }
-            step => return Err(io::Error::other(format!("cannot do {step:?}")).into()),
-        }
     }
 }

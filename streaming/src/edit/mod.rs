@@ -14,18 +14,22 @@
 //! The one exception is a contiguous frame that loses its last chunk: every reader looks for the trailer of an empty
 //! frame right behind the header, where chunks have been.
 
+mod append;
+mod commit;
 mod copy;
 mod editor;
 mod error;
+mod metalayers;
 mod options;
 mod output;
+mod state;
 mod store;
 
 pub(crate) use copy::with_layers_of;
 pub use copy::{compact, copy, recompress};
 pub use editor::FrameEditor;
-pub(crate) use editor::open_frame;
 pub use error::EditError;
 pub use options::EditOptions;
 pub(crate) use output::Output;
+pub(crate) use store::open_frame;
 pub use store::{FileStore, Store};

@@ -6,8 +6,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use oxiblosc_core::frame::chunk_file_name;
+use oxiblosc_core::Registry;
+use oxiblosc_core::frame::{Frame, FrameOpener, OpenStep, chunk_file_name};
 
+use super::EditError;
 use crate::disk::PositionedFile;
 use crate::sparse::directory::{index_path, read_chunk_file, write_chunk_file, write_index};
 
@@ -186,6 +188,30 @@ impl Store for FileStore {
         match fs::remove_file(self.directory()?.join(chunk_file_name(id))) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
             result => result,
+        }
+    }
+}
+
+/// Opens the frame in a store.
+pub(crate) fn open_frame(
+    store: &impl Store,
+    registry: &Registry,
+    limits: &oxiblosc_core::Limits,
+) -> Result<Frame, EditError> {
+    let len = store.size()?;
+    let mut opener = match store.is_sparse() {
+        true => FrameOpener::sparse(len, registry, *limits),
+        false => FrameOpener::new(len, registry, *limits),
+    };
+    loop {
+        match opener.step()? {
+            OpenStep::Done(frame) => return Ok(*frame),
+            OpenStep::Read(ranges) => {
+                for range in ranges {
+                    opener.feed(range.start, store.read_at(range)?);
+                }
+            }
+            step => return Err(io::Error::other(format!("cannot do {step:?}")).into()),
         }
     }
 }

@@ -90,65 +90,41 @@ pub trait Target {
     }
 }
 
-impl<T: Target + ?Sized> Target for Box<T> {
-    fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
-        (**self).poll_append(cx, part, bytes)
-    }
+macro_rules! forward {
+    ($($wrapper:ty),*) => {$(
+        impl<T: Target + ?Sized> Target for $wrapper {
+            fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+                (**self).poll_append(cx, part, bytes)
+            }
 
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        (**self).poll_flush(cx)
-    }
+            fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+                (**self).poll_flush(cx)
+            }
 
-    fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
-        (**self).poll_commit(cx, header)
-    }
+            fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
+                (**self).poll_commit(cx, header)
+            }
 
-    fn is_sparse(&self) -> bool {
-        (**self).is_sparse()
-    }
+            fn is_sparse(&self) -> bool {
+                (**self).is_sparse()
+            }
 
-    fn is_open_ended(&self) -> bool {
-        (**self).is_open_ended()
-    }
+            fn is_open_ended(&self) -> bool {
+                (**self).is_open_ended()
+            }
 
-    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        (**self).poll_close(cx)
-    }
+            fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+                (**self).poll_close(cx)
+            }
 
-    fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        (**self).poll_abort(cx)
-    }
+            fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+                (**self).poll_abort(cx)
+            }
+        }
+    )*};
 }
 
-impl<T: Target + ?Sized> Target for &mut T {
-    fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
-        (**self).poll_append(cx, part, bytes)
-    }
-
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        (**self).poll_flush(cx)
-    }
-
-    fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
-        (**self).poll_commit(cx, header)
-    }
-
-    fn is_sparse(&self) -> bool {
-        (**self).is_sparse()
-    }
-
-    fn is_open_ended(&self) -> bool {
-        (**self).is_open_ended()
-    }
-
-    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        (**self).poll_close(cx)
-    }
-
-    fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        (**self).poll_abort(cx)
-    }
-}
+forward!(Box<T>, &mut T);
 
 /// What a run of bytes of a frame belongs to. Most targets need not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,0 +1,122 @@
+//! Bytes at the end of a frame: where they go is for the editor to see.
+
+use std::io::Read;
+
+use oxiblosc_core::chunk::{ChunkHeader, SpecialValue};
+
+use super::{EditError, FrameEditor, Store};
+use crate::sink::WriteOptions;
+
+impl<S: Store> FrameEditor<S> {
+    /// Appends decoded bytes where the last ones end: a last chunk that is shorter than the chunk size is filled up
+    /// (and encoded again), then come new ones. When chunks differ in size, the bytes become chunks of their own.
+    ///
+    /// # Errors
+    /// [`EditError::IsArray`]. What was appended before the error stays.
+    pub fn append(&mut self, mut data: &[u8]) -> Result<(), EditError> {
+        self.check_bytes()?;
+        while !data.is_empty() {
+            let room = self.room()?;
+            let (part, rest) = data.split_at(room.len.min(data.len()));
+            self.append_part(&room, part)?;
+            data = rest;
+        }
+        Ok(())
+    }
+
+    /// Appends all that `reader` gives, as [`append`](Self::append) does, with one chunk in memory at a time. Returns
+    /// the number of bytes.
+    ///
+    /// # Errors
+    /// [`EditError::IsArray`]; [`EditError::Store`] when `reader` fails too. What was appended before the error stays.
+    pub fn append_from(&mut self, mut reader: impl Read) -> Result<u64, EditError> {
+        self.check_bytes()?;
+        let mut total = 0;
+        let mut part = Vec::new();
+        loop {
+            let room = self.room()?;
+            part.clear();
+            reader.by_ref().take(room.len as u64).read_to_end(&mut part)?;
+            if part.is_empty() {
+                return Ok(total);
+            }
+            self.append_part(&room, &part)?;
+            total += part.len() as u64;
+        }
+    }
+
+    /// Appends `nbytes` bytes of a special value where the last ones end: a short last chunk is filled up, then come
+    /// chunks that take next to no space.
+    ///
+    /// # Errors
+    /// [`EditError::IsArray`], and when the bytes would not consist of whole items of that value. What was appended
+    /// before the error stays.
+    pub fn fill(&mut self, value: SpecialValue<'_>, mut nbytes: u64) -> Result<(), EditError> {
+        self.check_bytes()?;
+        while nbytes > 0 {
+            let room = self.room()?;
+            let len = usize::try_from(nbytes).map_or(room.len, |n| n.min(room.len));
+            if room.shared {
+                let chunk = self.encode_special(value, len)?;
+                let part = self.decode(self.nchunks(), &chunk)?;
+                self.append_part(&room, &part)?;
+            } else {
+                self.insert_special(self.nchunks(), value, len)?;
+            }
+            nbytes -= len as u64;
+        }
+        Ok(())
+    }
+
+    /// Settles the chunk size of a frame without chunks, also of one whose chunks were to differ in size.
+    pub(crate) fn settle_chunk_size(&mut self, chunk_size: usize) -> Result<(), EditError> {
+        self.check_committed()?;
+        self.editor.set_chunk_size(chunk_size)?;
+        self.variable = false;
+        Ok(())
+    }
+
+    /// Where the rest of a frame goes: how many bytes fit into the last chunk, or into a new one.
+    fn room(&mut self) -> Result<Room, EditError> {
+        let default = self.chunk_size.unwrap_or_else(|| {
+            let typesize = self.typesize.max(1);
+            (WriteOptions::CHUNK_SIZE / typesize).max(1).saturating_mul(typesize)
+        });
+        if self.editor.chunk_size().is_none() && self.nchunks() == 0 && !self.variable {
+            self.editor.set_chunk_size(default)?;
+        }
+        let Some(chunk_size) = self.editor.chunk_size() else {
+            return Ok(Room { len: default.clamp(1, ChunkHeader::MAX_NBYTES), shared: false });
+        };
+        let last = match self.nchunks().checked_sub(1) {
+            Some(last) => self.editor.chunk_len(last)? as usize,
+            None => chunk_size,
+        };
+        Ok(match chunk_size.saturating_sub(last) {
+            0 => Room { len: chunk_size, shared: false },
+            len => Room { len, shared: true },
+        })
+    }
+
+    fn append_part(&mut self, room: &Room, part: &[u8]) -> Result<(), EditError> {
+        if !room.shared {
+            return self.append_chunk(part);
+        }
+        // There is a last chunk, or it could not be shared.
+        let last = self.nchunks() - 1;
+        let mut data = self.chunk(last)?;
+        data.extend_from_slice(part);
+        self.update(last, &data)
+    }
+
+    /// Before bytes are appended.
+    fn check_bytes(&mut self) -> Result<(), EditError> {
+        if self.geometry.is_some() { Err(EditError::IsArray) } else { self.check_committed() }
+    }
+}
+
+/// How many bytes fit, and whether into a chunk that is there already.
+struct Room {
+    len: usize,
+    shared: bool,
+}

@@ -1,0 +1,42 @@
+//! Metalayers that are changed.
+
+use oxiblosc_core::nd::ArrayMeta;
+
+use super::{EditError, FrameEditor, Store};
+
+impl<S: Store> FrameEditor<S> {
+    /// Adds or replaces a variable-length metalayer of the trailer; msgpack by convention.
+    ///
+    /// # Errors
+    /// When the name has more than 31 bytes or there are 16 others.
+    pub fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), EditError> {
+        self.check_committed()?;
+        Ok(self.editor.set_vlmetalayer(name, content)?)
+    }
+
+    /// Removes a variable-length metalayer of the trailer.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn delete_vlmetalayer(&mut self, name: &str) -> Result<(), EditError> {
+        self.check_committed()?;
+        Ok(self.editor.delete_vlmetalayer(name)?)
+    }
+
+    /// Replaces the content of a metalayer of the header by one of the same length.
+    ///
+    /// # Errors
+    /// When there is none of that name, or the length differs.
+    pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), EditError> {
+        self.check_committed()?;
+        self.editor.set_metalayer(name, content)?;
+        // Filters and codecs are told the new shape of an array from now on. Whether the frame agrees with it is seen
+        // when it is committed.
+        if let Some(geometry) = &mut self.geometry
+            && let Some(Ok(meta)) = ArrayMeta::find(self.editor.metalayers())
+        {
+            *geometry = meta.geometry;
+        }
+        Ok(())
+    }
+}
