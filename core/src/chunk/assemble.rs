@@ -1,15 +1,11 @@
 //! From the blocks of a chunk to its body, on one worker or several.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::ChunkError;
-use super::block_encoder::{BlockEncoder, Job};
+use super::block_encoder::{BlockEncoder, Encoded, Job, grown};
 use super::map::WORD;
-use crate::executor::{Executor, Inline, locked, try_for_each, unlocked};
-
-/// Below this, handing the copies of blocks to other workers costs more than it saves.
-const WORTH_SHARING: usize = 1 << 20;
+use crate::executor::{Executor, locked, try_for_each, unlocked};
 
 /// A chunk being built. It may take all of the buffer and no more.
 pub(crate) struct Output<'a> {
@@ -99,7 +95,8 @@ fn in_place<'s>(
     Ok(Outcome::Done { zero })
 }
 
-/// On several workers, each into a buffer of its own, which are then put together.
+/// On several workers, each into a buffer of its own, from which it is copied to its place as soon as all before it are
+/// there: while the bytes are still in the cache, most of the time.
 fn side_by_side<'s>(
     workers: &mut [Mutex<BlockEncoder>],
     executor: &dyn Executor,
@@ -108,67 +105,64 @@ fn side_by_side<'s>(
     out: &mut Output<'_>,
 ) -> Result<Outcome, ChunkError> {
     let count = blocks.len();
-    let room = out.bytes.len() - out.len;
-    let zero = AtomicBool::new(true);
-    let total = AtomicUsize::new(0);
-    for worker in &mut *workers {
-        unlocked(worker).done.clear();
-    }
+    let spare = workers.first_mut().map(|worker| std::mem::take(&mut unlocked(worker).spare));
+    let queue = Mutex::new(Queue::new(out, count, spare.unwrap_or_default()));
     let result = try_for_each(executor, count, blocks, |worker, (block, src)| {
         let mut worker = locked(&workers[worker]);
-        let start = worker.done.last().map_or(0, |(_, end)| *end);
-        let mut finished = std::mem::take(&mut worker.finished);
-        let needed = start + src.len() + job.overhead(src.len());
-        if finished.len() < needed {
-            // Never past what a worker can come to need, unless all blocks fall to it.
-            finished.resize(needed.max(start.saturating_mul(2)), 0);
-        }
-        let result = worker.encode(job, block, src, &mut finished[start..]);
-        worker.finished = finished;
-        let encoded = result.map_err(Stop::Failed)?.ok_or(Stop::TooLong)?;
-        worker.done.push((block, start + encoded.len));
-        // Relaxed: both are only relied on after the workers have been joined; stopping a little late does no harm.
-        zero.fetch_and(encoded.zero, Ordering::Relaxed);
-        let total = total.fetch_add(encoded.len, Ordering::Relaxed) + encoded.len;
-        if total > room { Err(Stop::TooLong) } else { Ok(()) }
-    });
-    match result {
-        Ok(()) => {}
-        Err(Stop::TooLong) => return Ok(Outcome::TooLong),
-        Err(Stop::Failed(error)) => return Err(error),
-    }
-    let mut finished = Vec::with_capacity(workers.len());
-    let mut places = vec![(0, 0..0); count];
-    for (worker, encoder) in workers.iter_mut().enumerate() {
-        let encoder = unlocked(encoder);
-        finished.push(std::mem::take(&mut encoder.finished));
-        let mut start = 0;
-        for &(block, end) in &encoder.done {
-            places[block] = (worker, start..end);
-            start = end;
-        }
-    }
-    let mut start = out.len;
-    for (block, (_, range)) in places.iter().enumerate() {
-        out.begin(block);
-        out.len += range.len();
-    }
-    let total = total.into_inner();
-    let mut rest = &mut out.bytes[start..];
-    start += total;
-    debug_assert_eq!(start, out.len);
-    let copies = places.into_iter().map(|(worker, range)| {
-        let (dst, tail) = std::mem::take(&mut rest).split_at_mut(range.len());
-        rest = tail;
-        (dst, &finished[worker][range])
-    });
-    let executor = if total < WORTH_SHARING { &Inline } else { executor };
-    let Ok(()) = try_for_each(executor, count, copies, |_, (dst, src)| -> Result<(), std::convert::Infallible> {
-        dst.copy_from_slice(src);
+        let mut buffer = std::mem::take(&mut worker.finished);
+        let room = grown(&mut buffer, src.len() + job.overhead(src.len()));
+        let encoded = worker.encode(job, block, src, room).map_err(Stop::Failed)?.ok_or(Stop::TooLong)?;
+        worker.finished = locked(&queue).put(block, buffer, encoded).ok_or(Stop::TooLong)?;
         Ok(())
     });
-    for (encoder, finished) in workers.iter_mut().zip(finished) {
-        unlocked(encoder).finished = finished;
+    let Queue { zero, mut spare, .. } = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+    spare.truncate(workers.len());
+    if let Some(worker) = workers.first_mut() {
+        unlocked(worker).spare = spare;
     }
-    Ok(Outcome::Done { zero: zero.into_inner() })
+    match result {
+        Ok(()) => Ok(Outcome::Done { zero }),
+        Err(Stop::TooLong) => Ok(Outcome::TooLong),
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
+/// Finished blocks on their way into the output.
+struct Queue<'o, 'a> {
+    out: &'o mut Output<'a>,
+    /// The block that belongs at the end of the output.
+    next: usize,
+    /// Those behind it that are finished already: the buffer, and how much of it is the block.
+    waiting: Vec<Option<(Vec<u8>, usize)>>,
+    /// Bytes of all finished blocks and of what was in the output before.
+    total: usize,
+    zero: bool,
+    /// Buffers that are free again.
+    spare: Vec<Vec<u8>>,
+}
+
+impl<'o, 'a> Queue<'o, 'a> {
+    fn new(out: &'o mut Output<'a>, count: usize, spare: Vec<Vec<u8>>) -> Self {
+        let total = out.len;
+        Self { out, next: 0, waiting: vec![None; count], total, zero: true, spare }
+    }
+
+    /// Takes a finished block and gives a buffer for another one; `None` when the blocks are too long together.
+    fn put(&mut self, block: usize, buffer: Vec<u8>, encoded: Encoded) -> Option<Vec<u8>> {
+        self.zero &= encoded.zero;
+        self.total += encoded.len;
+        if self.total > self.out.bytes.len() {
+            return None;
+        }
+        self.waiting[block] = Some((buffer, encoded.len));
+        while let Some((buffer, len)) = self.waiting.get_mut(self.next).and_then(Option::take) {
+            self.out.begin(self.next);
+            if !self.out.push(&buffer[..len]) {
+                return None;
+            }
+            self.next += 1;
+            self.spare.push(buffer);
+        }
+        Some(self.spare.pop().unwrap_or_default())
+    }
 }

@@ -14,10 +14,10 @@ pub(crate) struct BlockEncoder {
     pipeline: Pipeline,
     /// A block with its filters applied.
     filtered: Vec<u8>,
-    /// Blocks finished by this worker when several work on one chunk, and whatever was behind them before...
+    /// Where this worker puts a block when several work on one chunk.
     pub(crate) finished: Vec<u8>,
-    /// ... and which they are, with where each of them ends in `finished`.
-    pub(crate) done: Vec<(usize, usize)>,
+    /// More buffers of that kind, free for whoever needs one. Only the first worker keeps them.
+    pub(crate) spare: Vec<Vec<u8>>,
 }
 
 /// A block that found room.
@@ -86,7 +86,7 @@ impl<'a> Job<'a> {
 impl BlockEncoder {
     pub(crate) fn new(codec: Box<dyn Codec>) -> Self {
         let pipeline = Pipeline::default();
-        Self { codec, pipeline, filtered: Vec::new(), finished: Vec::new(), done: Vec::new() }
+        Self { codec, pipeline, filtered: Vec::new(), finished: Vec::new(), spare: Vec::new() }
     }
 
     /// Writes the streams of `block`, whose bytes are `src`, to the front of `out`; `None` when they do not fit.
