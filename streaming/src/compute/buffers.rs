@@ -30,13 +30,33 @@ impl Buffers {
     /// A buffer of `len` bytes that hold whatever they held before.
     pub(crate) fn take(&self, len: usize) -> Buffer {
         // Fresh zero pages cost less than copying and clearing old ones to grow them.
-        let bytes = self.pop().filter(|bytes| bytes.len() >= len).unwrap_or_else(|| vec![0; len]);
+        let bytes = self.pop(len).unwrap_or_else(|| vec![0; roomy(len)]);
         Buffer { bytes, len, home: Arc::downgrade(&self.shelf) }
     }
 
-    fn pop(&self) -> Option<Vec<u8>> {
-        self.shelf.free.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    /// A kept buffer of at least `len` bytes.
+    fn pop(&self, len: usize) -> Option<Vec<u8>> {
+        let mut free = self.shelf.free.lock().unwrap_or_else(PoisonError::into_inner);
+        match free.iter().rposition(|bytes| bytes.len() >= len) {
+            Some(found) => Some(free.swap_remove(found)),
+            None => {
+                // Or the shelf would come to be full of short ones.
+                free.pop();
+                None
+            }
+        }
     }
+}
+
+/// The length of a new buffer for `len` bytes. Lengths vary from one use to the next, of encoded chunks above all, and the
+/// system gives no memory for pages that are never touched.
+fn roomy(len: usize) -> usize {
+    const PAGE: usize = 4096;
+    if len < 16 * PAGE {
+        return len;
+    }
+    let step = len.checked_next_power_of_two().map_or(PAGE, |power| power / 8);
+    len.checked_next_multiple_of(step).unwrap_or(len)
 }
 
 impl fmt::Debug for Buffers {
@@ -110,7 +130,7 @@ mod tests {
         let part = first.slice(10..20);
         drop(first);
         assert_ne!(buffers.take(100).as_ptr(), address);
-        drop(buffers.pop());
+        drop(buffers.pop(0));
         drop(part);
         let again = buffers.take(50);
         assert_eq!((again.as_ptr(), again.len()), (address, 50));
@@ -126,6 +146,20 @@ mod tests {
         let held = Bytes::from(buffers.take(1));
         drop(buffers);
         drop(held);
+    }
+
+    #[test]
+    fn a_little_more_finds_room_too() {
+        let buffers = Buffers::new(2);
+        let first = buffers.take(1_000_000);
+        let address = first.as_ptr();
+        drop(first);
+        drop(buffers.take(10));
+        assert_eq!(buffers.take(1_040_000).as_ptr(), address);
+        for len in [0, 1, 65_535, 65_536, 65_537, 1 << 20, (1 << 20) + 1] {
+            assert!((len..=len + len / 4).contains(&roomy(len)), "{len}");
+        }
+        assert_eq!(roomy(usize::MAX), usize::MAX);
     }
 
     #[test]

@@ -100,14 +100,9 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
         stored.saturating_add(self.shared.frame.chunk_len(chunk).unwrap_or(stored))
     }
 
-    /// How many chunks are worth having in work. Two for each worker keep all of them busy; more would only be decoded
-    /// bytes that leave the caches before they are taken. Without threads decoding happens here and now, so not more
-    /// of it than is asked for.
-    fn in_work(&self) -> usize {
-        match self.shared.decoding.pool.threads() {
-            0 => 1,
-            threads => threads.saturating_mul(2).saturating_add(1),
-        }
+    /// Decoded bytes of a chunk, as far as that is known.
+    fn chunk_len(&self) -> usize {
+        self.shared.frame.header().chunk_size.fixed().unwrap_or(0)
     }
 
     fn is_far(&self) -> bool {
@@ -116,7 +111,7 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
 
     /// Asks for more chunks while there is room for them; whether it did.
     fn fetch(&mut self) -> bool {
-        if self.shared.reads().is_immediate() && self.chunks_ahead >= self.in_work() {
+        if self.shared.reads().is_immediate() && self.chunks_ahead >= self.shared.decoding.in_work(self.chunk_len()) {
             return false;
         }
         let first = self.rest.start;
@@ -149,7 +144,7 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
 
     /// Hands fetched chunks to the pool; whether there was one.
     fn decode(&mut self) -> bool {
-        let at_once = self.in_work();
+        let at_once = self.shared.decoding.in_work(self.chunk_len());
         let mut moved = false;
         while self.decoding.len() < at_once
             && let Some((chunk, fetched)) = self.fetched.pop_front()

@@ -13,6 +13,9 @@ use super::blocks::{BlockReader, out_of_range, stored};
 use super::cache::{BlockCache, Keep};
 use crate::compute::{Buffer, Buffers, Job, Pool};
 
+/// Chunks of so many bytes take longer to decode than a thread takes to wake up, many times.
+const LARGE_CHUNK: usize = 1 << 20;
+
 /// Decoders and what they need to know.
 pub(crate) struct Decoding {
     pub(crate) registry: Registry,
@@ -58,6 +61,19 @@ impl Decoding {
     ) -> Self {
         let (decoders, buffers) = (Mutex::new(Vec::new()), Buffers::new(pool.threads().max(1)));
         Self { registry, limits, pool, geometry, bitshuffle, decoders, buffers, cache }
+    }
+
+    /// How many chunks of `chunk_len` bytes are worth having in work.
+    ///
+    /// Without threads decoding happens here and now, so not more of it than is asked for. Else every worker has one and
+    /// there is one to go on with, when whoever takes them has time enough to bring the next: more would only be decoded
+    /// bytes that leave the caches, and buffers for them. Small chunks are done sooner than that.
+    pub(crate) fn in_work(&self, chunk_len: usize) -> usize {
+        match self.pool.threads() {
+            0 => 1,
+            threads if chunk_len >= LARGE_CHUNK => threads + 1,
+            threads => threads.saturating_mul(2).saturating_add(1),
+        }
     }
 
     /// Decodes a whole chunk into a buffer from `buffers`.

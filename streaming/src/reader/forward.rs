@@ -23,7 +23,14 @@ use super::frame_reader::is_checked;
 use super::open_end::OpenEnd;
 use super::spool::spool;
 use super::{ChecksumPolicy, ReadOptions};
+use crate::compute::Buffers;
 use crate::error::ReadError;
+
+/// For a chunk of no more than this memory is taken before its bytes have come; for longer ones as they come.
+const AT_ONCE: u64 = 16 << 20;
+/// Buffers kept for the next chunks: as many as can come to be free at once, when whoever takes the chunks drops a few
+/// together.
+const KEPT: usize = 4;
 
 /// The decoded chunks of a frame that arrives front to back: from a pipe, a socket, a decompressor.
 ///
@@ -204,13 +211,14 @@ fn decoded(
     let chunk_size = header.chunk_size.fixed().unwrap_or(ReadOptions::BYTES_AHEAD / 8).max(1);
     let ahead = options.ahead(&decoding.pool, 0);
     let at_once = ahead.chunks.min(ahead.bytes / chunk_size.saturating_mul(2)).max(1);
+    let (at_once, buffers) = (at_once.min(decoding.in_work(chunk_size)), Buffers::new(KEPT));
     let typesize = header.typesize as usize;
     let decode = move |item: Result<Numbered, ReadError>| {
         // Begins here and now; only the result is waited for in order.
         let job = item.map(|(chunk, bytes, offset)| {
             let mut ctx = ChunkContext::numbered(chunk);
             ctx.item_size = Some(typesize);
-            (chunk, offset, decoding.decode(bytes, ctx, &decoding.buffers))
+            (chunk, offset, decoding.decode(bytes, ctx, &buffers))
         });
         async move {
             let (chunk, offset, job) = job?;
@@ -263,12 +271,14 @@ struct Forward<R> {
     /// Where each chunk was, and its checksum if that is to be compared.
     seen: Vec<(u64, u64)>,
     end: Arc<OnceLock<End>>,
+    /// For chunks as they are stored.
+    buffers: Buffers,
 }
 
 impl<R: AsyncRead + Unpin> Forward<R> {
     fn new(reader: R, head: Bytes, header: FrameHeader, options: ReadOptions, end: Arc<OnceLock<End>>) -> Self {
         let at = head.len() as u64;
-        Self { reader, head, header, options, at, nbytes: 0, seen: Vec::new(), end }
+        Self { reader, head, header, options, at, nbytes: 0, seen: Vec::new(), end, buffers: Buffers::new(KEPT) }
     }
 
     /// The next chunk; after the last one nothing, or what is wrong with the frame.
@@ -301,12 +311,34 @@ impl<R: AsyncRead + Unpin> Forward<R> {
                 return Err(FrameError::ChunkLen { chunk: number, expected, found }.into());
             }
         }
-        read_more(&mut self.reader, &mut bytes, cbytes).await?;
+        let bytes = self.read_rest(bytes, cbytes).await?;
         let sum = if self.options.checksums == ChecksumPolicy::Ignore { 0 } else { chunk_checksum(&bytes) };
         self.seen.push((offset, sum));
         self.nbytes += chunk.nbytes as u64;
         self.at += cbytes;
-        Ok(Some((number, bytes.into(), offset)))
+        Ok(Some((number, bytes, offset)))
+    }
+
+    /// Reads what follows `head` of a chunk of `cbytes` bytes.
+    async fn read_rest(&mut self, mut head: Vec<u8>, cbytes: u64) -> Result<Bytes, ReadError> {
+        if cbytes > AT_ONCE {
+            read_more(&mut self.reader, &mut head, cbytes).await?;
+            return Ok(head.into());
+        }
+        // Lossless: just compared.
+        let mut chunk = self.buffers.take(cbytes as usize);
+        let (front, rest) = chunk.split_at_mut(head.len());
+        front.copy_from_slice(&head);
+        let mut done = 0;
+        while done < rest.len() {
+            match self.reader.read(&mut rest[done..]).await {
+                Ok(0) => return Err(too_early((rest.len() - done) as u64)),
+                Ok(n) => done += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(chunk.into())
     }
 
     /// Reads the end of the frame and compares.
@@ -362,9 +394,10 @@ fn out_of_order(chunk: u64) -> ReadError {
 async fn read_more<R: AsyncRead + Unpin>(reader: &mut R, bytes: &mut Vec<u8>, len: u64) -> Result<(), ReadError> {
     let missing = len.saturating_sub(bytes.len() as u64);
     let found = reader.take(missing).read_to_end(bytes).await? as u64;
-    if found < missing {
-        let message = format!("the stream ended {} bytes too early", missing - found);
-        return Err(ReadError::Source(io::Error::new(io::ErrorKind::UnexpectedEof, message)));
-    }
-    Ok(())
+    if found < missing { Err(too_early(missing - found)) } else { Ok(()) }
+}
+
+fn too_early(missing: u64) -> ReadError {
+    let message = format!("the stream ended {missing} bytes too early");
+    ReadError::Source(io::Error::new(io::ErrorKind::UnexpectedEof, message))
 }

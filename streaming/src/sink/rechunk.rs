@@ -126,11 +126,14 @@ impl Rechunker {
     }
 
     fn take_gathered(&mut self) -> ChunkInput {
-        let next = self.spare.pop().unwrap_or_default();
-        ChunkInput::Gathered(std::mem::replace(&mut self.gathered, next))
+        ChunkInput::Gathered(std::mem::take(&mut self.gathered))
     }
 
     fn gather(&mut self, bytes: &[u8]) {
+        if self.gathered.capacity() == 0 {
+            // Only now: the buffer of the chunk before may have come back since it was taken, and is still in the cache.
+            self.gathered = self.spare.pop().unwrap_or_default();
+        }
         let needed = self.gathered.len() + bytes.len();
         if needed > self.gathered.capacity() {
             // Doubling, so that little data takes little memory, but never past the chunk size.
@@ -207,9 +210,10 @@ mod tests {
         let address = first.as_ptr();
         rechunker.recycle(ChunkInput::Gathered(first));
         rechunker.fill(&[1; 1000]);
+        assert_eq!(rechunker.gathered.as_ptr(), address);
         let second = rechunker.next_chunk();
         rechunker.fill(&[1; 1000]);
         assert!(second.is_some());
-        assert_eq!(rechunker.gathered.as_ptr(), address);
+        assert_ne!(rechunker.gathered.as_ptr(), address, "in use");
     }
 }

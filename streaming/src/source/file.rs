@@ -15,13 +15,13 @@ use crate::disk::{IoMode, PositionedFile};
 use crate::sparse::directory::{index_path, read_chunk_file};
 
 /// Reading this many bytes too many costs about as much as another system call.
-const GAP: u64 = 16 << 10;
-/// Ranges are not joined to more than this: the buffer lives as long as any part of it.
+const GAP: u64 = 4 << 10;
+/// Ranges do not share a buffer longer than this: it lives as long as any part of it.
 const LONGEST: u64 = 4 << 20;
-/// Buffers of this many ranges are kept for the next ones...
+/// This many buffers are kept for the next ranges...
 const KEPT: usize = 2;
 /// ... when they are at least this long. Shorter ones come from the allocator's own shelves.
-const WORTH_KEEPING: usize = 128 << 10;
+const WORTH_KEEPING: u64 = 16 << 10;
 
 /// A file read at positions, or the directory of a sparse frame.
 #[derive(Debug, Clone)]
@@ -68,6 +68,36 @@ impl FileSource {
     }
 }
 
+/// Reads `ranges`, which are `len` bytes in all, one behind the other into one buffer.
+fn read_together(
+    file: &PositionedFile,
+    buffers: &Buffers,
+    ranges: &[Range<u64>],
+    len: u64,
+    found: &mut Vec<Bytes>,
+) -> io::Result<()> {
+    let fill = |mut rest: &mut [u8]| {
+        for range in ranges {
+            // Lossless: `check` has made sure that the length fits, and the buffer has that of all.
+            let (place, behind) = std::mem::take(&mut rest).split_at_mut((range.end - range.start) as usize);
+            file.read_exact_at(place, range.start)?;
+            rest = behind;
+        }
+        Ok::<_, io::Error>(())
+    };
+    let mut all = if len < WORTH_KEEPING {
+        let mut bytes = vec![0; len as usize];
+        fill(&mut bytes)?;
+        Bytes::from(bytes)
+    } else {
+        let mut buffer = buffers.take(len as usize);
+        fill(&mut buffer)?;
+        buffer.into()
+    };
+    found.extend(ranges.iter().map(|range| all.split_to((range.end - range.start) as usize)));
+    Ok(())
+}
+
 impl RangeSource for FileSource {
     fn size(&self) -> BoxFuture<'_, io::Result<u64>> {
         let file = Arc::clone(&self.file);
@@ -78,21 +108,24 @@ impl RangeSource for FileSource {
         let (file, buffers) = (Arc::clone(&self.file), self.buffers.clone());
         Box::pin(self.mode.run(move || {
             check(&ranges, file.len()?)?;
-            let read = |r: &Range<u64>| {
-                // Lossless: `check` has made sure that the length fits.
-                let len = (r.end - r.start) as usize;
-                if len < WORTH_KEEPING {
-                    let mut bytes = vec![0; len];
-                    file.read_exact_at(&mut bytes, r.start)?;
-                    return Ok(bytes.into());
-                }
-                let mut bytes = buffers.take(len);
-                file.read_exact_at(&mut bytes, r.start)?;
-                Ok(bytes.into())
-            };
             let coalesced = Coalesced::new(&ranges, GAP, LONGEST);
-            let joined = coalesced.ranges().iter().map(read).collect::<io::Result<_>>()?;
-            Ok(coalesced.split(joined))
+            let mut found = Vec::with_capacity(coalesced.ranges().len());
+            let mut rest = coalesced.ranges();
+            while let Some(first) = rest.first() {
+                // As many as go into one buffer, at least one.
+                let (mut count, mut len) = (1, first.end - first.start);
+                for next in &rest[1..] {
+                    let with_next = len.saturating_add(next.end - next.start);
+                    if with_next > LONGEST {
+                        break;
+                    }
+                    (count, len) = (count + 1, with_next);
+                }
+                let (together, behind) = rest.split_at(count);
+                read_together(&file, &buffers, together, len, &mut found)?;
+                rest = behind;
+            }
+            Ok(coalesced.split(found))
         }))
     }
 
