@@ -1,6 +1,7 @@
 //! Measurements of oxiblosc against C-Blosc2, blosc2-pure-rs and a memory copy; see `README.md` beside this crate.
 
 pub mod group;
+pub mod linear;
 pub mod matrix;
 pub mod npy;
 pub mod peer;

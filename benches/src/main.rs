@@ -12,7 +12,7 @@ use oxiblosc_bench::peer::c::CBlosc2;
 use oxiblosc_bench::race::Clock;
 use oxiblosc_bench::report::{GROUPS, Report, plot, table};
 use oxiblosc_bench::workload::{self, Source};
-use oxiblosc_bench::{Error, Result};
+use oxiblosc_bench::{Error, Result, linear};
 
 /// Times oxiblosc against C-Blosc2 3.3.5, blosc2-pure-rs 0.2.4 and a memory copy, all interleaved in one run.
 #[derive(Debug, Parser)]
@@ -30,6 +30,9 @@ struct Args {
     /// Take the processors' time instead of the time that passes: for machines that are busy.
     #[arg(long)]
     cpu_time: bool,
+    /// Instead of all that: time and memory from 1 MiB to 8 GiB, which are to be in proportion.
+    #[arg(long, conflicts_with_all = ["short", "json", "svg", "only", "data"])]
+    linear: bool,
     /// Only these groups: compress (with decompress), filter, access, stream.
     #[arg(long, value_name = "GROUP", value_delimiter = ',', value_parser = GROUPS)]
     only: Vec<String>,
@@ -53,6 +56,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<usize> {
+    if args.linear {
+        return linear::run().map(|out_of_line| usize::from(out_of_line > 0));
+    }
     let begin = Instant::now();
     let form = if args.short { Form::Short } else { Form::Full };
     let clock = if args.cpu_time { Clock::Cpu } else { Clock::Wall };

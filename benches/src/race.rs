@@ -22,7 +22,7 @@ pub enum Clock {
 
 impl Clock {
     /// Seconds since some moment.
-    fn now(self) -> f64 {
+    pub fn now(self) -> f64 {
         match self {
             Self::Wall => {
                 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -66,8 +66,10 @@ impl<'a> Lane<'a> {
 pub struct Pace {
     /// Rounds go on until this is used up ...
     pub budget: Duration,
-    /// ... but there are at least this many, if they fit into `Pace::PATIENCE` times the budget,
+    /// ... but there are at least this many, if they do not take longer than this,
     pub good_rounds: usize,
+    /// see there,
+    pub patience: Duration,
     /// ... or else at least this many,
     pub min_rounds: usize,
     /// ... and at most this many.
@@ -75,12 +77,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// How much longer than its budget a race may take for the sake of more rounds: on a busy machine the median of
-    /// few says little.
-    const PATIENCE: u32 = 3;
-
     fn is_over(&self, round: usize, elapsed: Duration) -> bool {
-        let least = if elapsed < self.budget * Self::PATIENCE { self.good_rounds } else { self.min_rounds };
+        let least = if elapsed < self.patience { self.good_rounds } else { self.min_rounds };
         round >= self.max_rounds.max(1) || (round >= least && elapsed >= self.budget)
     }
 }
@@ -189,7 +187,8 @@ mod tests {
 
     #[test]
     fn more_rounds_when_they_are_cheap() {
-        let pace = Pace { budget: Duration::from_secs(1), good_rounds: 9, min_rounds: 3, max_rounds: 20 };
+        let (budget, patience) = (Duration::from_secs(1), Duration::from_secs(3));
+        let pace = Pace { budget, good_rounds: 9, patience, min_rounds: 3, max_rounds: 20 };
         assert!(!pace.is_over(15, Duration::from_millis(900)));
         assert!(pace.is_over(20, Duration::from_millis(900)));
         assert!(!pace.is_over(8, Duration::from_secs(2)));
@@ -201,7 +200,8 @@ mod tests {
     #[test]
     fn turns_alternate_and_slow_guests_drop_out() {
         let log = std::cell::RefCell::new(Vec::new());
-        let pace = Pace { budget: Duration::ZERO, good_rounds: 9, min_rounds: 3, max_rounds: 9 };
+        let (budget, patience) = (Duration::ZERO, Duration::ZERO);
+        let pace = Pace { budget, good_rounds: 9, patience, min_rounds: 3, max_rounds: 9 };
         let mut lanes = [
             Lane::new("a", |round| {
                 log.borrow_mut().push(('a', round));

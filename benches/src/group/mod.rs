@@ -101,11 +101,15 @@ impl Schedule {
         Self { end: Instant::now() + time, left: u32::try_from(races).unwrap_or(u32::MAX).max(1) }
     }
 
-    /// How long the next race may take: its share of what is left, but no more than `most`. Three rounds are the least
-    /// of which a median can be taken.
+    /// How long the next race may take: its share of what is left, but no more than `most`; for the sake of nine rounds
+    /// three times as long, when others have left so much of theirs. (On a busy machine the median of few says little.)
+    /// Three rounds are the least of which a median can be taken; behind schedule even a single one must do, which says what
+    /// there is to be said of the slowest settings.
     pub fn next(&mut self, most: Duration) -> Pace {
         let share = self.end.saturating_duration_since(Instant::now()) / self.left.max(1);
         self.left = self.left.saturating_sub(1);
-        Pace { budget: most.min(share), good_rounds: 9, min_rounds: 3, max_rounds: 201 }
+        let budget = most.min(share);
+        let min_rounds = if share.is_zero() { 1 } else { 3 };
+        Pace { budget, good_rounds: 9, patience: share.min(3 * budget), min_rounds, max_rounds: 201 }
     }
 }

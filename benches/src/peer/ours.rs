@@ -42,6 +42,15 @@ impl Chunks {
         Ok(Self { encoder, decoder: ChunkDecoder::new(registry), executor })
     }
 
+    /// Encodes `src` and appends the chunk to `out`.
+    ///
+    /// # Errors
+    /// When the encoder refuses.
+    pub fn append(&mut self, src: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let ctx = ChunkContext::default();
+        self.encoder.encode_into_on(src, &ctx, out, &*self.executor).map(drop).map_err(Error::new)
+    }
+
     /// Decodes the items from number `start` on that fill `dst`.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::{GROUPS, Report, Row};
 use crate::peer::name;
@@ -15,7 +16,12 @@ const PEERS: [(&str, RGBColor); 3] =
     [(name::C, RGBColor(0, 90, 181)), (name::PURE, RGBColor(220, 120, 0)), (name::IN_MEMORY, RGBColor(0, 130, 80))];
 
 const LINE_HEIGHT: u32 = 18;
-const WIDTH: u32 = 1000;
+/// Width of the plot without the labels on its left.
+const PLOT_WIDTH: u32 = 720;
+/// A letter of the labels is no wider than this on average, whatever font the viewer has.
+const LETTER_WIDTH: f64 = 7.3;
+/// Title above, and axis, its name and the peers below.
+const FRAME_HEIGHT: u32 = 130;
 
 /// Writes `GROUP.svg` into `dir` for every group that has rows.
 ///
@@ -68,16 +74,19 @@ fn draw(group: &str, rows: &[&Row], path: &Path) -> std::result::Result<(), Box<
     let low = dots.iter().map(|d| d.1).fold(0.9, f64::min) / 1.1;
     let high = dots.iter().map(|d| d.1).fold(1.1, f64::max) * 1.1;
 
-    let height = kinds.len() as u32 * LINE_HEIGHT + 110;
-    let root = SVGBackend::new(path, (WIDTH, height)).into_drawing_area();
+    let longest = kinds.iter().map(|kind| kind.chars().count()).max().unwrap_or(0);
+    let label_width = (longest as f64 * LETTER_WIDTH) as u32 + 20;
+    let height = kinds.len() as u32 * LINE_HEIGHT + FRAME_HEIGHT;
+    let root = SVGBackend::new(path, (label_width + PLOT_WIDTH, height)).into_drawing_area();
     root.fill(&WHITE)?;
     let title = format!("{group}: how many times faster than the peer (dot: one data set, bar: geometric mean)");
     // The y axis runs downwards, so that the plot is read like the table.
     let mut chart = ChartBuilder::on(&root)
         .caption(title, ("sans-serif", 16))
         .margin(12)
-        .x_label_area_size(32)
-        .y_label_area_size(290)
+        .margin_bottom(36)
+        .x_label_area_size(36)
+        .y_label_area_size(label_width)
         .build_cartesian_2d((low..high).log_scale(), (kinds.len() as f64 - 0.5)..-0.5)?;
     chart
         .configure_mesh()
@@ -89,9 +98,11 @@ fn draw(group: &str, rows: &[&Row], path: &Path) -> std::result::Result<(), Box<
         .draw()?;
     chart.draw_series(std::iter::once(PathElement::new(vec![(1.0, -0.5), (1.0, kinds.len() as f64 - 0.5)], BLACK)))?;
 
+    let right = Pos::new(HPos::Right, VPos::Center);
+    let label = ("sans-serif", 12).into_font().color(&BLACK).pos(right);
     for (line, kind) in kinds.iter().enumerate() {
         let (x, y) = chart.backend_coord(&(low, line as f64));
-        root.draw(&Text::new(kind.clone(), (x - 280, y - 7), ("sans-serif", 12)))?;
+        root.draw(&Text::new(kind.clone(), (x - 8, y), label.clone()))?;
     }
     chart
         .draw_series(dots.iter().map(|&(line, x, color)| Circle::new((x, line as f64), 3, color.mix(0.45).filled())))?;
@@ -102,7 +113,7 @@ fn draw(group: &str, rows: &[&Row], path: &Path) -> std::result::Result<(), Box<
             .draw_series(std::iter::once(PathElement::new(vec![(x, y - 0.4), (x, y + 0.4)], color.stroke_width(3))))?;
     }
     for (i, (peer, color)) in PEERS.iter().filter(|(peer, _)| rows.iter().any(|r| r.peer == *peer)).enumerate() {
-        let (x, y) = (300 + i as i32 * 180, height as i32 - 20);
+        let (x, y) = (label_width as i32 + 20 + i as i32 * 180, height as i32 - 18);
         root.draw(&Circle::new((x, y), 5, color.filled()))?;
         root.draw(&Text::new(*peer, (x + 10, y - 7), ("sans-serif", 13)))?;
     }

@@ -9,11 +9,10 @@ use oxiblosc_streaming::source::FileSource;
 use oxiblosc_streaming::{Pool, ReadOptions, blocking};
 
 use super::super::{Schedule, Session, Subject};
-use super::{RACE, positions};
+use super::{RACE, positions, settings, subject};
 use crate::matrix::Form;
 use crate::peer::name;
 use crate::race::Lane;
-use crate::settings::{Codec, Filter, Settings};
 use crate::workload::{self, Source, Workload};
 use crate::{Error, Result};
 
@@ -83,25 +82,11 @@ pub(super) fn run(session: &mut Session, schedule: &mut Schedule) -> Result<()> 
             chunk_shape: array.chunks.to_vec(),
             block_shape: array.blocks.to_vec(),
         };
-        let settings = Settings {
-            codec: Codec::Lz4,
-            filter: Filter::Shuffle,
-            level: 5,
-            threads: 1,
-            typesize: workload.typesize,
-            block_size: None,
-        };
+        let settings = settings(workload.typesize);
         let directory = tempfile::tempdir().map_err(Error::new)?;
         let path = directory.path().join("array.b2nd");
         session.c.create_array(&path, &geometry, array.dtype, &settings, &workload.bytes)?;
-        let subject = |what: &str| Subject {
-            group: "access",
-            workload: format!("{}, {what} of an array", array.workload),
-            codec: "lz4",
-            filter: "shuffle",
-            level: 5,
-            threads: 1,
-        };
+        let subject = |what: &str| subject(format!("{}, {what} of an array", array.workload));
         for (what, spans) in READ {
             let subject = subject(what);
             let result = read(session, &subject, &path, array, &workload, &slices(array.shape, spans), schedule);

@@ -6,11 +6,10 @@ use oxiblosc_streaming::source::FileSource;
 use oxiblosc_streaming::{Pool, ReadOptions, blocking};
 
 use super::super::{Schedule, Session, Subject};
-use super::{RACE, positions};
+use super::{RACE, positions, settings, subject};
 use crate::matrix::Form;
 use crate::peer::name;
 use crate::race::Lane;
-use crate::settings::{Codec, Filter, Settings};
 use crate::workload::{self, Source, Workload};
 use crate::{Error, Result};
 
@@ -23,14 +22,7 @@ pub(super) const RACES: usize = 3;
 pub(super) fn run(session: &mut Session, schedule: &mut Schedule) -> Result<()> {
     let source = Source::named("smooth-f64").ok_or_else(|| Error::new("no such data set"))?;
     let workload = source.load(workload::BYTES)?;
-    let settings = Settings {
-        codec: Codec::Lz4,
-        filter: Filter::Shuffle,
-        level: 5,
-        threads: 1,
-        typesize: workload.typesize,
-        block_size: None,
-    };
+    let settings = settings(workload.typesize);
     // The data set several times over: a large index, and more than the caches hold.
     let repeats = if session.form == Form::Full { 16 } else { 4 };
     let directory = tempfile::tempdir().map_err(Error::new)?;
@@ -43,14 +35,7 @@ pub(super) fn run(session: &mut Session, schedule: &mut Schedule) -> Result<()> 
 
     let items = repeats * workload.bytes.len() / workload.typesize;
     let mib = (repeats * workload.bytes.len()) >> 20;
-    let subject = |what: &str| Subject {
-        group: "access",
-        workload: format!("{}, {what} of a {mib} MiB file", workload.name),
-        codec: "lz4",
-        filter: "shuffle",
-        level: 5,
-        threads: 1,
-    };
+    let subject = |what: &str| subject(format!("{}, {what} of a {mib} MiB file", workload.name));
     let one = subject("open and 1 item");
     let result = open_and_read(session, &one, &path, &workload, items, schedule);
     session.note(&one, result);

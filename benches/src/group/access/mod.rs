@@ -6,8 +6,9 @@ mod item;
 
 use std::time::Duration;
 
-use super::{Schedule, Session};
+use super::{Schedule, Session, Subject};
 use crate::Result;
+use crate::settings::{Codec, Filter, Settings};
 
 /// The most time for one race.
 const RACE: Duration = Duration::from_millis(600);
@@ -22,6 +23,16 @@ pub fn run(session: &mut Session, time: Duration) -> Result<()> {
     item::run(session, &mut schedule)?;
     file::run(session, &mut schedule)?;
     array::run(session, &mut schedule)
+}
+
+/// How the files are compressed.
+fn settings(typesize: usize) -> Settings {
+    Settings { codec: Codec::Lz4, filter: Filter::Shuffle, level: 5, threads: 1, typesize, block_size: None }
+}
+
+/// What is measured on files that are compressed like that.
+fn subject(workload: String) -> Subject {
+    Subject { group: "access", workload, codec: "lz4", filter: "shuffle", level: 5, threads: 1 }
 }
 
 /// The same positions in every run: a linear congruential generator's upper bits, in `0..below`.
