@@ -56,8 +56,8 @@ fn to_memory(
             Ok(())
         }),
         Lane::new(name::IN_MEMORY, |_| {
-            // The same buffers, and in the end the same bytes in memory that has not been touched before.
-            let mut encoded = Vec::new();
+            // The same buffers, and in the end the same bytes in memory that has not been touched before; it need not grow.
+            let mut encoded = Vec::with_capacity(data.len());
             if piece == CHUNK {
                 data.chunks(CHUNK).try_for_each(|chunk| encoder.append(chunk, &mut encoded))?;
             } else {
