@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use bytes::{Buf, Bytes};
+use indicatif::ProgressBar;
 use oxiblosc::core::Registry;
 use oxiblosc::core::frame::Layout;
 use oxiblosc::core::nd::{ArrayMeta, Resize};
@@ -26,7 +27,8 @@ pub(crate) fn run(args: &AppendArgs, registry: &Registry) -> Result<(), CliError
         // The input would grow as fast as it is read.
         return Err(CliError::Usage(format!("cannot append {} to itself", args.frame.name())));
     }
-    let (path, reader) = editable(&args.frame, "append to", registry)?;
+    let path = path_of(&args.frame, "append to")?;
+    let reader = editable(&args.frame, "append to", registry, &ProgressBar::hidden())?;
     let store = Revocable::open(path, reader.header().frame_len).map_err(CliError::io(args.frame.name()))?;
     let editor = EditOptions::new().registry(registry).pool(&args.run.pool()).edit(store);
     let editor = editor.map_err(CliError::data(args.frame.name()))?;
@@ -37,25 +39,29 @@ pub(crate) fn run(args: &AppendArgs, registry: &Registry) -> Result<(), CliError
     done
 }
 
-/// The path of a frame that is to be changed, and the frame: one of today in a file or directory.
-pub(crate) fn editable<'a>(frame: &'a Source, what: &str, registry: &Registry) -> Result<(&'a Path, Reader), CliError> {
-    let Source::Path(path) = frame else {
-        let reason = match frame {
-            Source::Object(_) => "objects cannot be changed in place; `oxiblosc recompress` makes a file of it",
-            _ => "give a file or directory",
-        };
-        return Err(CliError::Usage(format!("cannot {what} {}: {reason}", frame.name())));
+/// The path of a frame that is to be changed.
+pub(crate) fn path_of<'a>(frame: &'a Source, what: &str) -> Result<&'a Path, CliError> {
+    let reason = match frame {
+        Source::Path(path) => return Ok(path),
+        Source::Object(_) => "objects cannot be changed in place; `oxiblosc recompress` makes a file of it",
+        Source::Standard => "give a file or directory",
     };
-    let input = Input::open(frame)?;
+    Err(CliError::Usage(format!("cannot {what} {}: {reason}", frame.name())))
+}
+
+/// A frame that is to be changed: one of today. Reading it moves `bar`.
+pub(crate) fn editable(frame: &Source, what: &str, registry: &Registry, bar: &ProgressBar) -> Result<Reader, CliError> {
+    let mut input = Input::open(frame)?;
     if input.kind == Kind::Chunk {
         return Err(CliError::data(&input.name)(format!("cannot {what} a single chunk, only a frame")));
     }
+    input.watch(bar);
     let reader = input.frame(ReadOptions::new().pool(&Pool::inline()).registry(registry))?;
     if reader.header().layout != Layout::Current {
         let reason = format!("cannot {what} an early frame; `oxiblosc recompress` makes one of today of it");
         return Err(CliError::data(&input.name)(reason));
     }
-    Ok((path, reader))
+    Ok(reader)
 }
 
 fn items(args: &AppendArgs, mut editor: FrameEditor<Revocable>, input: &mut Plain) -> Result<(), CliError> {

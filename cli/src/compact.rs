@@ -3,18 +3,26 @@
 use std::io::{self, IsTerminal};
 
 use oxiblosc::core::Registry;
-use oxiblosc::streaming::edit;
+use oxiblosc::streaming::block_on;
+use oxiblosc::streaming::edit::{self, FileStore, Store};
 
-use crate::append::editable;
+use crate::append::{editable, path_of};
 use crate::args::CompactArgs;
 use crate::error::CliError;
 use crate::units::show_bytes;
+use crate::{output, progress};
 
 pub(crate) fn run(args: &CompactArgs, registry: &Registry) -> Result<(), CliError> {
-    let (path, reader) = editable(&args.frame, "compact", registry)?;
+    let path = path_of(&args.frame, "compact")?;
+    // Keeps editors out until the frame has been replaced.
+    let store = FileStore::open(path, true).map_err(CliError::io(args.frame.name()))?;
+    let bar = progress::bar(None, args.quiet);
+    let reader = editable(&args.frame, "compact", registry, &bar)?;
     let before = reader.cbytes();
-    drop(reader);
-    let summary = edit::compact(path).map_err(CliError::data(args.frame.name()))?;
+    bar.set_length(before);
+    let mut target = output::replacement(path, store.is_sparse()).map_err(CliError::io(args.frame.name()))?;
+    let summary = block_on(edit::copy(&reader, &mut target)).map_err(CliError::data(args.frame.name()))?;
+    bar.finish_and_clear();
     if !args.quiet && io::stderr().is_terminal() {
         eprintln!("{}: {} to {}", path.display(), show_bytes(before), show_bytes(summary.cbytes));
     }

@@ -44,7 +44,7 @@ impl Input {
     pub(crate) fn open(source: &Source) -> Result<Self, CliError> {
         let name = source.name();
         let source = open(source).map_err(CliError::io(&name))?;
-        let source = Watched { source, bar: ProgressBar::hidden() };
+        let source = Watched::new(source, &ProgressBar::hidden());
         let (len, head) = block_on(source.open(HEAD_LEN)).map_err(CliError::io(&name))?;
         let kind = Kind::of(&head).map_err(CliError::data(&name))?;
         Ok(Self { name, kind, source, head, len })
@@ -140,6 +140,13 @@ fn spool(mut stream: impl Read) -> io::Result<Arc<dyn RangeSource>> {
 pub(crate) struct Watched {
     source: Arc<dyn RangeSource>,
     bar: ProgressBar,
+}
+
+impl Watched {
+    /// `source`, moving `bar`.
+    pub(crate) fn new(source: Arc<dyn RangeSource>, bar: &ProgressBar) -> Self {
+        Self { source, bar: bar.clone() }
+    }
 }
 
 impl RangeSource for Watched {

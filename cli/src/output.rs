@@ -3,6 +3,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use futures::io::AllowStdIo;
@@ -45,6 +46,14 @@ pub(crate) fn target(destination: &Source, layout: Layout) -> Result<Guarded, Cl
         target.map(|target| Guarded::new(target.io_mode(IoMode::Inline)))
     };
     target.map_err(failed(destination))
+}
+
+/// A target for what replaces the frame at `path`, and is on the disk when it does.
+pub(crate) fn replacement(path: &Path, is_sparse: bool) -> io::Result<Guarded> {
+    Ok(match is_sparse {
+        true => Guarded::new(SparseTarget::create(path)?.inline().durable(true)),
+        false => Guarded::new(FileTarget::create(path)?.inline().durable(true)),
+    })
 }
 
 /// An object is sent while it is written, in parts that no one sees before the last one; a sparse frame has its index

@@ -9,28 +9,31 @@ use oxiblosc::streaming::source::RangeSource;
 
 use crate::args::{Layout, RecoverArgs, SealArgs, Source};
 use crate::error::CliError;
-use crate::{input, output};
+use crate::input::Watched;
+use crate::{input, output, progress};
 
 /// Chunks that are named one by one; of more, only how many.
 const NAMED: usize = 8;
 
 pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
     let name = args.input.name();
+    if args.input.is(&args.output) {
+        let message = format!("{name}: what is left of a frame cannot replace it, name another output");
+        return Err(CliError::Usage(message));
+    }
+    let bar = progress::bar(None, args.quiet);
     let recovered = match (&args.input, &args.output) {
-        (Source::Path(input), Source::Path(output)) => {
-            if args.input.is(&args.output) {
-                let message = format!("{name}: what is left of a frame cannot replace it, name another output");
-                return Err(CliError::Usage(message));
-            }
-            recover::recover(input, output)
-        }
+        // The only one that may have lost its index.
+        (Source::Path(input), Source::Path(output)) if input.is_dir() => recover::recover(input, output),
         _ => {
             let source = input::open(&args.input).map_err(CliError::io(&name))?;
+            bar.set_length(block_on(source.size()).map_err(CliError::io(&name))?);
             let layout = if source.is_sparse() { Layout::Sparse } else { Layout::Contiguous };
             let mut target = output::target(&args.output, layout)?;
-            block_on(recover::recover_into(source, &mut target))
+            block_on(recover::recover_into(Watched::new(source, &bar), &mut target))
         }
     };
+    bar.finish_and_clear();
     let recovered = recovered.map_err(failed(&name))?;
     if !args.quiet {
         let mut text = match recovered.found {

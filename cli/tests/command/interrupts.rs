@@ -17,6 +17,13 @@ fn send(signal: &str, child: &Child) {
     assert!(kill.expect("a shell").success());
 }
 
+/// Whether the tests ignore a signal, and with them the programs that they start.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
 /// Waits until something is true of a directory.
 #[track_caller]
 fn wait(what: &str, condition: impl Fn() -> bool) {
@@ -59,6 +66,11 @@ fn a_signal_leaves_nothing_behind() {
     let dir = tempdir().expect("a directory");
     for layout in ["contiguous", "sparse"] {
         for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+            // A shell starts what it has in the background so, and the program inherits it.
+            if is_ignored(status - 128) {
+                println!("skipped {signal}, which is ignored here");
+                continue;
+            }
             let output = dir.path().join("out");
             let args = args!["compress", "-", &output, "--layout", layout, "--chunk-size", "20000", "--level", "0"];
             assert_eq!(interrupt(&args, dir.path(), signal), Some(status), "{layout} {signal}");

@@ -89,10 +89,7 @@ where
     let source = Arc::new(source);
     let opened = ReadOptions::new().registry(&registry).open(Arc::clone(&source)).await;
     match opened {
-        Ok(reader) if whole::agrees(reader.frame(), &source).await => {
-            let size = source.size().await?;
-            whole::recover(&reader, size, target).await
-        }
+        Ok(reader) if whole::agrees(reader.frame(), &source).await => whole::recover(&reader, &source, target).await,
         Err(crate::ReadError::Source(e)) => Err(e.into()),
         Err(error) if source.is_sparse() => Err(RecoverError::Index(Box::new(error))),
         _ => {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use futures::SinkExt;
-use oxiblosc_core::chunk::{ChunkHeader, SpecialKind};
+use oxiblosc_core::chunk::{ChunkDecoder, ChunkHeader, SpecialKind};
 use oxiblosc_core::frame::{BitshuffleAge, Frame, FrameParams, FrameType, Layout};
 
 use super::agree::agree;
@@ -33,13 +33,17 @@ pub(super) async fn agrees<S: RangeSource>(frame: &Frame, source: &S) -> bool {
 }
 
 /// Copies the frame; chunks that do not decode become zeros.
-pub(super) async fn recover<S, T>(reader: &FrameReader<S>, size: u64, target: &mut T) -> Result<Recovered, RecoverError>
+pub(super) async fn recover<S, T>(
+    reader: &FrameReader<S>,
+    source: &S,
+    target: &mut T,
+) -> Result<Recovered, RecoverError>
 where
     S: RangeSource + 'static,
     T: Target,
 {
     let frame = reader.frame();
-    let unused_bytes = size.saturating_sub(frame.frame_len());
+    let unused_bytes = source.size().await?.saturating_sub(frame.frame_len());
     let mut params = FrameParams::like(frame);
     // Chunks of variable length are none of an array.
     let lens: Vec<_> = (0..reader.nchunks()).map(|i| frame.chunk_len(i).unwrap_or(0) as u64).collect();
@@ -61,8 +65,8 @@ where
         let options = WriteOptions::new(params.encode).registry(reader.registry());
         let mut sink = with_layers_of(reader, options).await?.sink(target).map_err(EditError::from)?;
         for i in 0..reader.nchunks() {
-            let decoded = match saved(reader, i, &mut tally).await? {
-                Ok(decoded) => decoded,
+            let decoded = match save(reader, source, i, &mut tally).await? {
+                Ok(saved) => saved.decoded,
                 // Lossless: the length of a chunk.
                 Err(lost) => vec![0; lost as usize].into(),
             };
@@ -75,8 +79,8 @@ where
     let mut output = Output::new(&params, reader.registry(), target)?;
     output.copy_encoded_vlmetalayers(&frame.trailer().vlmetalayers)?;
     for i in 0..reader.nchunks() {
-        let chunk = match saved(reader, i, &mut tally).await? {
-            Ok(_) => reader.encoded_chunk(i).await.map_err(EditError::from)?,
+        let chunk = match save(reader, source, i, &mut tally).await? {
+            Ok(saved) => saved.encoded,
             Err(lost) => special(SpecialKind::Zero, lost, params.encode.typesize),
         };
         output.push(chunk).await?;
@@ -85,32 +89,61 @@ where
     Ok(whole(tally, summary))
 }
 
-/// The decoded chunk, or how many bytes of it are lost.
-async fn saved<S>(reader: &FrameReader<S>, i: u64, tally: &mut Tally) -> Result<Result<Bytes, u64>, RecoverError>
+/// A chunk that has been saved.
+struct Saved {
+    encoded: Bytes,
+    decoded: Bytes,
+}
+
+/// The chunk, or how many bytes of it are lost.
+async fn save<S>(
+    reader: &FrameReader<S>,
+    source: &S,
+    i: u64,
+    tally: &mut Tally,
+) -> Result<Result<Saved, u64>, RecoverError>
 where
     S: RangeSource + 'static,
 {
-    match reader.chunk(i).await {
+    let error = match reader.chunk(i).await {
         Ok(decoded) => {
             tally.save(decoded.len() as u64);
-            Ok(Ok(decoded))
+            let encoded = reader.encoded_chunk(i).await.map_err(EditError::from)?;
+            return Ok(Ok(Saved { encoded, decoded }));
         }
         // The place failed, not the chunk.
-        Err(ReadError::Source(error)) => Err(error.into()),
+        Err(ReadError::Source(error)) => return Err(error.into()),
         Err(ReadError::ChunkFile { source, .. })
             if !matches!(source.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::UnexpectedEof) =>
         {
-            Err(source.into())
+            return Err(source.into());
         }
-        Err(error) => {
-            // Without a common length only its own header tells how long it was.
-            let len = match reader.frame().chunk_len(i) {
-                Some(len) => Some(len),
-                None => reader.encoded_chunk(i).await.ok().and_then(|c| Some(ChunkHeader::parse(&c).ok()?.nbytes)),
-            };
-            let Some(len) = len.filter(|&len| len > 0) else { return Err(EditError::from(error).into()) };
-            tally.lose(i, len as u64);
-            Ok(Err(len as u64))
-        }
+        Err(error) => error,
+    };
+    if i + 1 == reader.nchunks()
+        && let Some(saved) = last_of_other_length(reader, source).await
+    {
+        tally.save(saved.decoded.len() as u64);
+        return Ok(Ok(saved));
     }
+    // Without a common length only its own header tells how long it was.
+    let len = match reader.frame().chunk_len(i) {
+        Some(len) => Some(len),
+        None => reader.encoded_chunk(i).await.ok().and_then(|c| Some(ChunkHeader::parse(&c).ok()?.nbytes)),
+    };
+    let Some(len) = len.filter(|&len| len > 0) else { return Err(EditError::from(error).into()) };
+    tally.lose(i, len as u64);
+    Ok(Err(len as u64))
+}
+
+/// The last chunk, if it holds and only the total in the header of the frame says that it should have another length.
+async fn last_of_other_length<S: RangeSource + 'static>(reader: &FrameReader<S>, source: &S) -> Option<Saved> {
+    let (frame, i) = (reader.frame(), reader.nchunks().checked_sub(1)?);
+    let at = frame.span(i).ok()??.start;
+    let head = source.read_range(at..at + ChunkHeader::EXTENDED_LEN as u64).await.ok()?;
+    let header = ChunkHeader::parse(&head).ok()?;
+    let encoded = source.read_range(at..at + header.cbytes as u64).await.ok()?;
+    let fits = reader.chunk_size().is_none_or(|full| (1..=full).contains(&header.nbytes));
+    let decoded = ChunkDecoder::new(reader.registry()).decode(&encoded, &frame.chunk_context(i)).ok();
+    decoded.filter(|_| fits).map(|decoded| Saved { encoded, decoded: decoded.into() })
 }
