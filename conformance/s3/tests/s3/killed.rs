@@ -80,7 +80,7 @@ fn no_object_with_moto() {
 fn no_chunks_under_a_prefix() {
     let server = Server::s3s();
     let args = ["compress", "-", &url("killed"), "--layout", "sparse", "--chunk-size", "1M", "--level", "0"];
-    assert_eq!(kill(&server, "INT", &args).0, 130);
+    assert_eq!(kill(&server, "TERM", &args).0, 143);
     assert_eq!(server.list("killed"), Vec::<String>::new());
     // Without a chance to clean up there may be chunks, but no frame.
     assert_eq!(kill(&server, "KILL", &args).0, -9);
