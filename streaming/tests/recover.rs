@@ -305,6 +305,19 @@ fn a_damaged_array_header_is_corrected_or_the_array_is_a_plain_frame() {
 }
 
 #[test]
+fn a_damaged_total_alone_loses_nothing() {
+    let data = data(2 * CHUNK + 250);
+    let whole = frame(&data, small());
+    for difference in [-401, -400, -200, -1, 1, 100, 400, 1 << 20] {
+        let mut damaged = whole.clone();
+        damaged[30..38].copy_from_slice(&(data.len() as i64 + difference).to_be_bytes());
+        let (recovered, found) = recovered(&damaged).unwrap();
+        assert!(recovered.replaced.is_empty(), "{difference}: {recovered:?}");
+        assert_eq!(found, data, "{difference}");
+    }
+}
+
+#[test]
 fn noise_is_refused_without_panic() {
     let mut random = Random::new(9);
     let whole = frame(&data(3000), small());

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use futures::{SinkExt, StreamExt};
 use oxiblosc_core::Registry;
-use oxiblosc_core::chunk::{ChunkDecoder, ChunkEncoder, ChunkHeader};
+use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader};
 use oxiblosc_core::frame::{BitshuffleAge, Checksums, FrameParams, Layout, Sequential};
 
 use super::{EditError, FileStore, Output, Store};
-use crate::compute::block_on;
+use crate::compute::{Pool, block_on};
 use crate::error::ReadError;
 use crate::reader::{FrameReader, ReadOptions};
 use crate::sink::{Summary, WriteOptions};
@@ -121,23 +121,41 @@ where
     for (name, content) in &options.vlmetalayers {
         output.set_vlmetalayer(name, content)?;
     }
-    let mut encoder = ChunkEncoder::new(&options.params, registry).map_err(EditError::Params)?;
-    let mut decoder = ChunkDecoder::new(reader.registry());
+    let mut recoder = Recoder {
+        decoder: ChunkDecoder::new(reader.registry()).with_limits(reader.limits()),
+        encoder: ChunkEncoder::new(&options.params, registry).map_err(EditError::Params)?,
+        pool: pool.clone(),
+    };
     for chunk in 0..reader.nchunks() {
         let encoded = reader.encoded_chunk(chunk).await?;
         let ctx = reader.frame().chunk_context(chunk);
-        let decode = |source| EditError::Decode { chunk, source };
-        let encode = |source| EditError::Encode { chunk, source };
-        let again = if ChunkHeader::parse(&encoded).map_err(decode)?.has_vl_blocks() {
-            let blocks = decoder.decode_blocks(&encoded, &ctx).map_err(decode)?;
-            encoder.encode_blocks_on(&blocks, &ctx, &pool).map_err(encode)?
-        } else {
-            let decoded = decoder.decode_on(&encoded, &ctx, &pool).map_err(decode)?;
-            encoder.encode_on(&decoded, &ctx, &pool).map_err(encode)?
-        };
-        output.push(again.into()).await?;
+        // Off the thread that polls, like all decoding and encoding.
+        let job = pool.spawn(move || (recoder.recode(chunk, &encoded, &ctx), recoder));
+        let (again, kept) = job.await.map_err(|panic| ReadError::Panicked { chunk, panic })?;
+        recoder = kept;
+        output.push(again?.into()).await?;
     }
     output.finish().await
+}
+
+/// Encodes chunks again.
+struct Recoder {
+    decoder: ChunkDecoder,
+    encoder: ChunkEncoder,
+    pool: Pool,
+}
+
+impl Recoder {
+    fn recode(&mut self, chunk: u64, encoded: &[u8], ctx: &ChunkContext<'_>) -> Result<Vec<u8>, EditError> {
+        let decode = |source| EditError::Decode { chunk, source };
+        let encode = |source| EditError::Encode { chunk, source };
+        if ChunkHeader::parse(encoded).map_err(decode)?.has_vl_blocks() {
+            let blocks = self.decoder.decode_blocks(encoded, ctx).map_err(decode)?;
+            return self.encoder.encode_blocks_on(&blocks, ctx, &self.pool).map_err(encode);
+        }
+        let decoded = self.decoder.decode_on(encoded, ctx, &self.pool).map_err(decode)?;
+        self.encoder.encode_on(&decoded, ctx, &self.pool).map_err(encode)
+    }
 }
 
 /// Rewrites a frame in a file or directory without the holes that editing has left. The new frame replaces the old one

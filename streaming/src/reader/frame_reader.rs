@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use oxiblosc_core::Registry;
 use oxiblosc_core::frame::{
     ChecksumState, Frame, FrameError, FrameHeader, FrameOpener, Head, Metalayers, OpenEnded, OpenStep,
 };
+use oxiblosc_core::{Limits, Registry};
 
 use super::cache::BlockCache;
 use super::open_end::{Growing, OpenEnd};
@@ -254,6 +254,10 @@ impl<S> FrameReader<S> {
 
     pub(crate) fn registry(&self) -> &Registry {
         &self.shared.decoding.registry
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.shared.decoding.limits
     }
 
     /// Decoded bytes.

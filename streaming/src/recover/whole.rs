@@ -144,6 +144,9 @@ async fn last_of_other_length<S: RangeSource + 'static>(reader: &FrameReader<S>,
     let header = ChunkHeader::parse(&head).ok()?;
     let encoded = source.read_range(at..at + header.cbytes as u64).await.ok()?;
     let fits = reader.chunk_size().is_none_or(|full| (1..=full).contains(&header.nbytes));
-    let decoded = ChunkDecoder::new(reader.registry()).decode(&encoded, &frame.chunk_context(i)).ok();
+    let decoded = ChunkDecoder::new(reader.registry())
+        .with_limits(reader.limits())
+        .decode(&encoded, &frame.chunk_context(i))
+        .ok();
     decoded.filter(|_| fits).map(|decoded| Saved { encoded, decoded: decoded.into() })
 }
