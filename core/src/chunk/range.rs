@@ -100,6 +100,7 @@ impl ChunkDecoder {
         if dst.len() != bytes.len() {
             return Err(ChunkError::Destination { expected: bytes.len(), found: dst.len() });
         }
+        self.check_limit(map)?;
         if let Body::Special(fill) = map.body() {
             fill.write(bytes.start, dst);
             return Ok(());
@@ -129,7 +130,16 @@ impl ChunkDecoder {
                 let (part, tail) = std::mem::take(&mut rest).split_at_mut(wanted.len());
                 rest = tail;
                 let inside = wanted.start - block_bytes.start..wanted.end - block_bytes.start;
-                if let (0, Some(first)) = (block, reference) {
+                if let Body::Stored = map.body() {
+                    // Nothing to decode, so nothing to decode as a whole.
+                    let stored = span(block)?;
+                    part.copy_from_slice(stored.get(inside).ok_or_else(|| ChunkError::Truncated {
+                        what: "block",
+                        offset: map.span(block).start,
+                        expected: block_bytes.len(),
+                        found: stored.len(),
+                    })?);
+                } else if let (0, Some(first)) = (block, reference) {
                     part.copy_from_slice(&first[inside]);
                 } else if inside.len() == block_bytes.len() {
                     self.decode_block_into(map, block, span(block)?, reference, ctx, part)?;
