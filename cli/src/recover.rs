@@ -78,7 +78,7 @@ fn failed(name: &str) -> impl FnOnce(RecoverError) -> CliError {
 fn saved(recovered: &Recovered) -> String {
     let mut text = format!("{} saved, {} bytes", chunks(recovered.chunks), recovered.nbytes);
     match recovered.lost_nbytes {
-        Some(0) if recovered.damaged_array.is_none() => text += ", nothing lost",
+        Some(0) if recovered.damaged_array.is_none() && !recovered.lost_vlmetalayers => text += ", nothing lost",
         Some(0) => text += ", none lost",
         Some(lost) => {
             let _ = write!(text, ", {lost} bytes lost");
@@ -98,6 +98,9 @@ fn saved(recovered: &Recovered) -> String {
     }
     if let Some(error) = &recovered.damaged_array {
         let _ = write!(text, "; it is an array no more, its chunks follow one another as plain bytes: {error}");
+    }
+    if recovered.lost_vlmetalayers {
+        text += "; its variable-length metalayers are lost";
     }
     if !recovered.in_order {
         text += "; without the index it is not certain that they are in their old order";

@@ -480,3 +480,90 @@ fn killed_writers() {
     }
     println!("{saved} chunks saved");
 }
+
+#[test]
+fn what_contradicts_its_checksum_is_lost_and_gets_no_new_one() {
+    let data = data(5 * 400);
+    let mut damaged = frame(&data, small().checksums(true));
+    // The last byte of a chunk that is stored as it is: it decodes to something else.
+    let spans = spans(&damaged);
+    let mut found_one = false;
+    for (i, span) in spans.iter().enumerate() {
+        let at = span.end as usize - 1;
+        damaged[at] ^= 1;
+        let (recovered, found) = recovered(&damaged).unwrap();
+        assert_eq!(recovered.replaced, [i as u64]);
+        assert_eq!(recovered.lost_nbytes, Some(400));
+        assert_eq!(found[i * 400..][..400], [0; 400]);
+        damaged[at] ^= 1;
+        found_one = true;
+    }
+    assert!(found_one);
+}
+
+#[test]
+fn lost_metalayers_are_told() {
+    let whole = frame(&data(1000), small().vlmetalayer("name", &b"\xa3abc"[..]));
+    assert!(!recovered(&whole).unwrap().0.lost_vlmetalayers);
+    assert!(recovered(&whole[..whole.len() - 10]).unwrap().0.lost_vlmetalayers);
+}
+
+#[test]
+fn a_directory_with_a_damaged_index() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, saved) = (directory.path().join("frame"), directory.path().join("saved"));
+    let data = data(2000);
+    let mut sink = small().sink(SparseTarget::create(&path).unwrap()).unwrap();
+    block_on(async {
+        sink.write_all(&data).await.unwrap();
+        sink.close().await.unwrap();
+    });
+    let index = fs::read(path.join("chunks.b2frame")).unwrap();
+    for len in [0, 50, index.len() - 10] {
+        fs::write(path.join("chunks.b2frame"), &index[..len]).unwrap();
+        assert_eq!(recover(&path, &saved).unwrap().chunks, 5, "{len} bytes");
+        let reader = blocking::FrameReader::open(&saved).unwrap();
+        assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), &data[..], "{len} bytes");
+    }
+}
+
+/// What is being written is not sealed, and what is being edited not edited by somebody else.
+#[test]
+#[cfg(unix)]
+fn one_writer_at_a_time() {
+    use oxiblosc_streaming::edit::{EditError, EditOptions};
+    use std::io::ErrorKind;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("open");
+    let mut sink = small().sink(FileTarget::in_place(&path).unwrap()).unwrap();
+    block_on(async {
+        sink.write_all(&data(2000)).await.unwrap();
+        sink.flush().await.unwrap();
+    });
+    let busy = |error: RecoverError| matches!(error, RecoverError::Io(e) if e.kind() == ErrorKind::WouldBlock);
+    assert!(busy(seal_file(&path).unwrap_err()));
+    block_on(sink.close()).unwrap();
+    drop(sink);
+    seal_file(&path).unwrap();
+
+    let path = directory.path().join("sparse");
+    let write = |data: &[u8]| {
+        let mut sink = small().sink(SparseTarget::create(&path).unwrap()).unwrap();
+        block_on(async {
+            sink.write_all(data).await.unwrap();
+            sink.close().await.unwrap();
+        });
+    };
+    write(&data(2000));
+    let mut editor = EditOptions::new().open(&path).unwrap();
+    let other = EditOptions::new().open(&path);
+    assert!(matches!(other, Err(EditError::Store(e)) if e.kind() == ErrorKind::WouldBlock));
+    // A new frame takes the place of the one that is being edited: what the editor does must not get into it.
+    write(&data(900));
+    assert!(editor.append(&data(800)).and_then(|_| editor.commit()).is_err());
+    drop(editor);
+    let reader = blocking::FrameReader::open(&path).unwrap();
+    assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), data(900));
+    EditOptions::new().open(&path).unwrap();
+}

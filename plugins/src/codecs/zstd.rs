@@ -15,7 +15,7 @@ register_codec!(CodecId::ZSTD, "zstd", CodecTraits::PLAIN.high_ratio().split_up_
 /// dictionary, and a prepared one can serve all levels.
 const DICT_LEVEL: i32 = 1;
 
-/// The codec `zstd`. Levels 1..=8 are Zstandard's 1, 3, 5, .. 15; 9 is its highest, 22; see [`fitted`] for what is different
+/// The codec `zstd`. Levels 1..=8 are Zstandard's 1, 3, 5, .. 15; 9 is its highest, 22; see `fitted` for what is different
 /// on filtered data.
 ///
 /// An instance keeps its contexts and, as long as the dictionary stays the same, the tables prepared from it.

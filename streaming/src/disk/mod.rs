@@ -2,11 +2,13 @@
 
 mod append;
 mod links;
+mod lock;
 mod mode;
 mod positioned;
 
 pub(crate) use append::AppendFile;
 pub(crate) use links::follow_links;
+pub(crate) use lock::{is_at, lock};
 pub use mode::IoMode;
 pub(crate) use mode::IoTask;
 pub(crate) use positioned::PositionedFile;

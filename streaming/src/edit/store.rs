@@ -1,6 +1,6 @@
 //! Where a frame that is edited lies.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use oxiblosc_core::Registry;
 use oxiblosc_core::frame::{Frame, FrameOpener, OpenStep, chunk_file_name};
 
 use super::EditError;
-use crate::disk::PositionedFile;
+use crate::disk::{PositionedFile, is_at, lock};
 use crate::sparse::directory::{index_path, read_chunk_file, write_chunk_file, write_index};
 
 /// A place where a frame can be changed: random access to the bytes of a contiguous frame, or to the files of a sparse
@@ -101,15 +101,25 @@ impl Store for Vec<u8> {
 
 /// A contiguous frame in a file, or a sparse one in a directory.
 ///
-/// The file of a contiguous frame is locked against other editors, where the system has such locks; readers are not
-/// affected.
+/// File or directory are locked against other editors, where the system has such locks; readers are not affected.
 #[derive(Debug)]
 pub struct FileStore {
     file: PositionedFile,
     /// Where the chunk files of a sparse frame are.
-    directory: Option<PathBuf>,
+    directory: Option<Held>,
     durable: bool,
 }
+
+/// A directory that nobody else edits.
+#[derive(Debug)]
+struct Held {
+    path: PathBuf,
+    /// `None` where directories cannot be opened.
+    handle: Option<File>,
+}
+
+/// How often a frame is opened anew that has been replaced while it was opened.
+const TRIES: usize = 8;
 
 impl FileStore {
     /// Opens a file or directory for reading and writing. With `durable`, [`sync`](Store::sync) waits for the disk.
@@ -117,29 +127,60 @@ impl FileStore {
     /// # Errors
     /// When there is none, and [`io::ErrorKind::WouldBlock`] when somebody else edits it.
     pub fn open(path: &Path, durable: bool) -> io::Result<Self> {
+        for _ in 0..TRIES {
+            if let Some(store) = Self::open_once(path, durable)? {
+                return Ok(store);
+            }
+        }
+        Err(replaced(path))
+    }
+
+    /// `None` when it has been replaced before it was locked.
+    fn open_once(path: &Path, durable: bool) -> io::Result<Option<Self>> {
         let (index, is_sparse) = index_path(path);
+        let directory = match is_sparse {
+            true => {
+                let handle = File::open(path).ok();
+                if let Some(handle) = &handle {
+                    lock(handle, path)?;
+                    if !is_at(handle, path)? {
+                        return Ok(None);
+                    }
+                }
+                Some(Held { path: path.to_owned(), handle })
+            }
+            false => None,
+        };
         // The index of a sparse frame is replaced, never written to.
         let file = OpenOptions::new().read(true).write(!is_sparse).open(&index)?;
         if !is_sparse {
             lock(&file, path)?;
+            if !is_at(&file, path)? {
+                return Ok(None);
+            }
         }
-        let directory = is_sparse.then(|| path.to_owned());
-        Ok(Self { file: PositionedFile::new(file), directory, durable })
+        Ok(Some(Self { file: PositionedFile::new(file), directory, durable }))
     }
 
     fn directory(&self) -> io::Result<&Path> {
-        self.directory.as_deref().ok_or_else(|| io::ErrorKind::Unsupported.into())
+        match &self.directory {
+            Some(held) => Ok(&held.path),
+            None => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// The directory, if it is still the one that was opened: what has replaced it must not be written into.
+    fn same_directory(&self) -> io::Result<&Path> {
+        let path = self.directory()?;
+        match self.directory.as_ref().and_then(|held| held.handle.as_ref()) {
+            Some(handle) if !is_at(handle, path)? => Err(replaced(path)),
+            _ => Ok(path),
+        }
     }
 }
 
-/// Not every file system has locks; where there are none, everything goes on without.
-fn lock(file: &File, path: &Path) -> io::Result<()> {
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            Err(io::Error::new(io::ErrorKind::WouldBlock, format!("{} is being edited already", path.display())))
-        }
-        Err(TryLockError::Error(_)) | Ok(()) => Ok(()),
-    }
+fn replaced(path: &Path) -> io::Error {
+    io::Error::other(format!("{} has been replaced by somebody else", path.display()))
 }
 
 impl Store for FileStore {
@@ -177,15 +218,15 @@ impl Store for FileStore {
     }
 
     fn write_chunk_file(&mut self, id: u32, bytes: &[u8]) -> io::Result<()> {
-        write_chunk_file(self.directory()?, id, bytes, self.durable)
+        write_chunk_file(self.same_directory()?, id, bytes, self.durable)
     }
 
     fn replace_index(&mut self, index: &[u8]) -> io::Result<()> {
-        write_index(self.directory()?, index, self.durable)
+        write_index(self.same_directory()?, index, self.durable)
     }
 
     fn remove_chunk_file(&mut self, id: u32) -> io::Result<()> {
-        match fs::remove_file(self.directory()?.join(chunk_file_name(id))) {
+        match fs::remove_file(self.same_directory()?.join(chunk_file_name(id))) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
             result => result,
         }

@@ -64,6 +64,7 @@ where
         unused_bytes: scan.unused,
         in_order: scan.in_order,
         damaged_array,
+        lost_vlmetalayers: scan.lost_vlmetalayers(),
         summary,
     })
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use oxiblosc_core::chunk::{ChunkHeader, EncodeParams, SpecialKind};
-use oxiblosc_core::frame::{Fingerprint, FrameParams, Head, Metalayers, chunk_file_id};
+use oxiblosc_core::frame::{Fingerprint, FrameParams, Head, INDEX_FILE, Metalayers, chunk_file_id};
 use oxiblosc_core::{Limits, Registry};
 
 use super::agree::agree;
@@ -26,7 +26,11 @@ pub(super) async fn recover<T: Target>(directory: &Path, target: &mut T) -> Resu
     let ids = ids(directory)?;
     let head = match fs::read(directory.join(HEADER_FILE)) {
         Ok(bytes) => Some(Head::parse(&Bytes::from(bytes), &Limits::default()).map_err(RecoverError::Head)?),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+        // A damaged index may still have a header.
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            let index = fs::read(directory.join(INDEX_FILE)).unwrap_or_default();
+            Head::parse(&Bytes::from(index), &Limits::default()).ok()
+        }
         Err(e) => return Err(e.into()),
     };
     let first = ids.first().map(|&id| read_chunk_file(directory, id, &(0..u64::MAX))).transpose()?;
@@ -101,6 +105,7 @@ pub(super) async fn recover<T: Target>(directory: &Path, target: &mut T) -> Resu
         unused_bytes: scan.unused,
         in_order: scan.in_order,
         damaged_array,
+        lost_vlmetalayers: scan.lost_vlmetalayers(),
         summary,
     })
 }

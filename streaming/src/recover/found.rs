@@ -42,6 +42,8 @@ pub struct Recovered {
     /// The frame was an array and is one no more: its metalayer was damaged, or contradicted the chunks, which are all the
     /// more in the new frame, one after the other. This is what was wrong with it.
     pub damaged_array: Option<NdError>,
+    /// The frame had variable-length metalayers, and they are lost.
+    pub lost_vlmetalayers: bool,
     /// The new frame.
     pub summary: Summary,
 }

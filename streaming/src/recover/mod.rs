@@ -69,7 +69,11 @@ pub fn recover(input: impl AsRef<Path>, output: impl AsRef<Path>) -> Result<Reco
     }
     let mut target = SparseTarget::create(output)?.inline();
     match FileSource::open_inline(input) {
-        Ok(source) => block_on(recover_into(source, &mut target)),
+        Ok(source) => match block_on(recover_into(source, &mut target)) {
+            // Nothing has been written to the target yet.
+            Err(RecoverError::Index(_)) => block_on(files::recover(input, &mut target)),
+            recovered => recovered,
+        },
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => block_on(files::recover(input, &mut target)),
         Err(e) => Err(e.into()),
     }

@@ -35,6 +35,13 @@ pub(super) struct Scan {
     pub(super) vl_blocks: bool,
 }
 
+impl Scan {
+    /// Whether the header tells of variable-length metalayers that are not there.
+    pub(super) fn lost_vlmetalayers(&self) -> bool {
+        self.head.header.has_vlmetalayers && self.vlmetalayers.is_empty()
+    }
+}
+
 /// A chunk of the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Item {

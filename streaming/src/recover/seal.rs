@@ -69,6 +69,7 @@ pub fn seal<S: Store + Send + Sync>(store: &mut S) -> Result<Recovered, RecoverE
         unused_bytes,
         in_order: scan.in_order,
         damaged_array: None,
+        lost_vlmetalayers: false,
         summary,
     })
 }
@@ -86,6 +87,7 @@ fn already(frame: &Frame, size: u64) -> Recovered {
         unused_bytes: size.saturating_sub(frame_len),
         in_order: true,
         damaged_array: None,
+        lost_vlmetalayers: false,
         summary: Summary { chunks, nbytes, cbytes, frame_len, fingerprint: frame.fingerprint() },
     }
 }

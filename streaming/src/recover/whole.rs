@@ -57,6 +57,7 @@ where
         unused_bytes,
         in_order: true,
         damaged_array,
+        lost_vlmetalayers: false,
         summary,
     };
     let mut tally = Tally::default();
@@ -107,9 +108,15 @@ where
 {
     let error = match reader.chunk(i).await {
         Ok(decoded) => {
-            tally.save(decoded.len() as u64);
             let encoded = reader.encoded_chunk(i).await.map_err(EditError::from)?;
-            return Ok(Ok(Saved { encoded, decoded }));
+            match reader.frame().check_chunk_bytes(i, &encoded) {
+                Ok(()) => {
+                    tally.save(decoded.len() as u64);
+                    return Ok(Ok(Saved { encoded, decoded }));
+                }
+                // It decodes, to something else than was written. Nothing must vouch for that.
+                Err(error) => error.into(),
+            }
         }
         // The place failed, not the chunk.
         Err(ReadError::Source(error)) => return Err(error.into()),
@@ -142,6 +149,10 @@ async fn last_of_other_length<S: RangeSource + 'static>(reader: &FrameReader<S>,
     let at = frame.span(i).ok()??.start;
     let head = source.read_range(at..at + ChunkHeader::EXTENDED_LEN as u64).await.ok()?;
     let header = ChunkHeader::parse(&head).ok()?;
+    if frame.chunk_len(i) == Some(header.nbytes) {
+        // Something else is wrong with it.
+        return None;
+    }
     let encoded = source.read_range(at..at + header.cbytes as u64).await.ok()?;
     let fits = reader.chunk_size().is_none_or(|full| (1..=full).contains(&header.nbytes));
     let decoded = ChunkDecoder::new(reader.registry())

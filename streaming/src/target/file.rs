@@ -12,7 +12,7 @@ use bytes::Bytes;
 use tempfile::TempPath;
 
 use super::{Part, Target};
-use crate::disk::{AppendFile, IoMode, IoTask, follow_links};
+use crate::disk::{AppendFile, IoMode, IoTask, follow_links, lock};
 
 /// Writes the frame to a file that appears under its name when it is complete.
 ///
@@ -69,9 +69,15 @@ impl FileTarget {
     }
 
     /// A target whose file has its final name from the start, and is an open-ended frame until it is complete: it can
-    /// be followed while it grows, and recovered when its writer was killed. An existing file is emptied.
+    /// be followed while it grows, and recovered when its writer was killed. An existing file is emptied. Nobody can edit
+    /// or seal it while the target is there, where the system has locks.
+    ///
+    /// # Errors
+    /// When it cannot be written, and [`io::ErrorKind::WouldBlock`] when somebody else edits it.
     pub fn in_place(path: impl AsRef<Path>) -> io::Result<Self> {
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path)?;
+        lock(&file, path.as_ref())?;
+        file.set_len(0)?;
         Ok(Self::new(file, Place::Final))
     }
 
