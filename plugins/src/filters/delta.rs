@@ -55,7 +55,7 @@ impl Delta {
         let (src, tail) = src.split_at(whole);
         let (dst, dst_tail) = dst.split_at_mut(whole);
         match reference(ctx, whole)? {
-            Some(reference) => simd::xor(self.level, src, reference, dst),
+            Some(reference) => simd::xor(src, reference, dst),
             None => own_reference(self.level, word, src, dst),
         }
         dst_tail.copy_from_slice(tail);

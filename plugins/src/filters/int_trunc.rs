@@ -3,23 +3,12 @@
 use oxiblosc_core::filter::{BlockContext, Filter, FilterError, FilterTraits};
 use oxiblosc_core::{FilterId, register_filter};
 
-use crate::simd::Level;
-
 /// Clears low bits of integers of 1, 2, 4 or 8 bytes. Nothing is undone on the way back.
 ///
 /// The meta byte, read as a signed number, is the count of bits to keep when positive and to clear when negative; at
 /// least one bit must stay.
 #[derive(Debug, Clone, Default)]
-pub struct IntTrunc {
-    level: Level,
-}
-
-impl IntTrunc {
-    /// A filter that uses the kernels of `level`.
-    pub const fn with_level(level: Level) -> Self {
-        Self { level }
-    }
-}
+pub struct IntTrunc;
 
 /// Number of low bits to clear.
 fn cleared_bits(ctx: &BlockContext<'_>) -> Result<u32, FilterError> {
@@ -35,7 +24,7 @@ fn cleared_bits(ctx: &BlockContext<'_>) -> Result<u32, FilterError> {
 
 impl Filter for IntTrunc {
     fn forward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
-        super::clear_low_bits(self.level, ctx.typesize, cleared_bits(ctx)?, src, dst);
+        super::clear_low_bits(ctx.typesize, cleared_bits(ctx)?, src, dst);
         Ok(())
     }
 
@@ -45,4 +34,4 @@ impl Filter for IntTrunc {
     }
 }
 
-register_filter!(FilterId::INT_TRUNC, "int_trunc", FilterTraits::FORWARD_ONLY, || Box::new(IntTrunc::default()));
+register_filter!(FilterId::INT_TRUNC, "int_trunc", FilterTraits::FORWARD_ONLY, || Box::new(IntTrunc));

@@ -21,7 +21,7 @@ pub use trunc_prec::TruncPrec;
 
 use oxiblosc_core::filter::{BlockContext, FilterError};
 
-use crate::simd::{self, Level};
+use crate::simd;
 
 /// The type size of the chunk, which no filter may divide by before it is known not to be 0.
 fn typesize(ctx: &BlockContext<'_>) -> Result<usize, FilterError> {
@@ -43,8 +43,8 @@ fn bits_to_clear(ctx: &BlockContext<'_>, bits: u32, expected: &'static str) -> R
 
 /// Clears the low `bits` of every whole word of `width` bytes and copies the rest. C-Blosc2's encoder leaves that rest
 /// unwritten; its decoder takes it as it is.
-fn clear_low_bits(level: Level, width: usize, bits: u32, src: &[u8], dst: &mut [u8]) {
+fn clear_low_bits(width: usize, bits: u32, src: &[u8], dst: &mut [u8]) {
     let whole = src.len() - src.len() % width;
-    simd::mask(level, width, u64::MAX << bits, &src[..whole], &mut dst[..whole]);
+    simd::mask(width, u64::MAX << bits, &src[..whole], &mut dst[..whole]);
     dst[whole..].copy_from_slice(&src[whole..]);
 }

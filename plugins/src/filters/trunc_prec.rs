@@ -3,23 +3,12 @@
 use oxiblosc_core::filter::{BlockContext, Filter, FilterError, FilterTraits};
 use oxiblosc_core::{FilterId, register_filter};
 
-use crate::simd::Level;
-
 /// Clears low mantissa bits of IEEE 754 numbers of 4 or 8 bytes. Nothing is undone on the way back.
 ///
 /// The meta byte, read as a signed number, is the count of mantissa bits to keep when positive and to clear when
 /// negative; at least one bit must stay. A NaN whose payload lies in the cleared bits alone becomes an infinity.
 #[derive(Debug, Clone, Default)]
-pub struct TruncPrec {
-    level: Level,
-}
-
-impl TruncPrec {
-    /// A filter that uses the kernels of `level`.
-    pub const fn with_level(level: Level) -> Self {
-        Self { level }
-    }
-}
+pub struct TruncPrec;
 
 /// Number of low bits to clear.
 fn cleared_bits(ctx: &BlockContext<'_>) -> Result<u32, FilterError> {
@@ -34,7 +23,7 @@ fn cleared_bits(ctx: &BlockContext<'_>) -> Result<u32, FilterError> {
 
 impl Filter for TruncPrec {
     fn forward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
-        super::clear_low_bits(self.level, ctx.typesize, cleared_bits(ctx)?, src, dst);
+        super::clear_low_bits(ctx.typesize, cleared_bits(ctx)?, src, dst);
         Ok(())
     }
 
@@ -44,4 +33,4 @@ impl Filter for TruncPrec {
     }
 }
 
-register_filter!(FilterId::TRUNC_PREC, "trunc_prec", FilterTraits::FORWARD_ONLY, || Box::new(TruncPrec::default()));
+register_filter!(FilterId::TRUNC_PREC, "trunc_prec", FilterTraits::FORWARD_ONLY, || Box::new(TruncPrec));

@@ -72,22 +72,27 @@ pub(crate) fn bitunshuffle(level: Level, width: usize, src: &[u8], dst: &mut [u8
 
 /// `dst[i] = src[i] ^ other[i]`.
 ///
+/// The same on all levels: the memory is what takes the time, and the compiler's vectors of 16 bytes get more out of it than
+/// wider ones. They do not straddle cache lines wherever an allocator put the blocks, and more stores in waiting tell
+/// the processor earlier which lines come next.
+///
 /// # Panics
 /// When the three slices differ in length.
-pub(crate) fn xor(level: Level, src: &[u8], other: &[u8], dst: &mut [u8]) {
+pub(crate) fn xor(src: &[u8], other: &[u8], dst: &mut [u8]) {
     assert!(src.len() == dst.len() && src.len() == other.len(), "xor works on slices of the same length");
-    dispatch!(level, xor(src, other, dst));
+    scalar::xor(src, other, dst);
 }
 
 /// Every word is replaced by its XOR with the word before it; the first one is copied.
+/// It takes a level as its inverse does, and needs it as little as [`xor`].
 ///
 /// # Panics
 /// When the slices differ in length or it is no multiple of `width`, which must be 1, 2, 4 or 8.
-pub(crate) fn xor_previous(level: Level, width: usize, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn xor_previous(_: Level, width: usize, src: &[u8], dst: &mut [u8]) {
     check_words(width, src, dst);
     let first = width.min(src.len());
     dst[..first].copy_from_slice(&src[..first]);
-    xor(level, &src[first..], &src[..src.len() - first], &mut dst[first..]);
+    xor(&src[first..], &src[..src.len() - first], &mut dst[first..]);
 }
 
 /// Inverse of [`xor_previous`]: the running XOR.
@@ -111,13 +116,13 @@ pub(crate) fn add_running(level: Level, src: &[u8], dst: &mut [u8]) {
     dispatch!(level, add_running(src, dst));
 }
 
-/// Every word is ANDed with the low `width` bytes of `mask` (little-endian).
+/// Every word is ANDed with the low `width` bytes of `mask` (little-endian). The same on all levels, as [`xor`] is.
 ///
 /// # Panics
 /// As for [`xor_previous`].
-pub(crate) fn mask(level: Level, width: usize, mask: u64, src: &[u8], dst: &mut [u8]) {
+pub(crate) fn mask(width: usize, mask: u64, src: &[u8], dst: &mut [u8]) {
     check_words(width, src, dst);
-    dispatch!(level, mask(width, mask, src, dst));
+    scalar::mask(width, mask, src, dst);
 }
 
 fn check_words(width: usize, src: &[u8], dst: &[u8]) {
@@ -150,6 +155,13 @@ fn slabs(phase: usize, len: usize, size: usize, least: usize) -> impl Iterator<I
 fn misalignment(block: &[u8]) -> usize {
     const LINE: usize = 64;
     block.as_ptr().addr().wrapping_neg() % LINE
+}
+
+/// How many items of `width` bytes, less than 64, lie before the first cache line that begins in `items`; 0 when the line
+/// begins within an item, so that no number of them leads to it.
+fn items_before_line(width: usize, items: &[u8]) -> usize {
+    let bytes = misalignment(items);
+    if bytes.is_multiple_of(width) { bytes / width } else { 0 }
 }
 
 #[cfg(test)]

@@ -44,11 +44,9 @@ entry_points! {
     fn unshuffle(width: usize, src: &[u8], dst: &mut [u8]) = shuffle::unshuffle;
     fn bitshuffle(width: usize, src: &[u8], dst: &mut [u8]) = bitshuffle::bitshuffle;
     fn bitunshuffle(width: usize, src: &[u8], dst: &mut [u8]) = bitshuffle::bitunshuffle;
-    fn xor(src: &[u8], other: &[u8], dst: &mut [u8]) = words::xor;
     fn xor_running(width: usize, src: &[u8], dst: &mut [u8]) = words::xor_running;
     fn sub_previous(src: &[u8], dst: &mut [u8]) = words::sub_previous;
     fn add_running(src: &[u8], dst: &mut [u8]) = words::add_running;
-    fn mask(width: usize, mask: u64, src: &[u8], dst: &mut [u8]) = words::mask;
 }
 
 /// Bytes in a vector.
@@ -79,6 +77,25 @@ fn store(dst: &mut [u8], at: usize, v: __m512i) {
     let bytes = &mut dst[at..at + VECTOR];
     // SAFETY: `bytes` is 64 bytes long, and the instruction does not need them aligned.
     unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), v) }
+}
+
+/// How far ahead of the stores their destination is fetched, in bytes.
+///
+/// A block is larger than the first-level cache. A vector is a whole line, so the few dozen stores that a processor keeps
+/// waiting are all that tells it which lines come next; they are not enough of them to hide the way to the second level.
+const AHEAD: usize = 512;
+
+/// Fetches the line that holds byte `at` of `dst`, or would hold it if `dst` were as long.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+#[inline]
+fn prefetch(dst: &[u8], at: usize) {
+    let line = dst.as_ptr().wrapping_add(at);
+    // SAFETY: a prefetch is a hint: it changes nothing that a program could see, and does not fault wherever it points.
+    // Newer compilers know that, and call the block needless.
+    #[allow(unused_unsafe)]
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(line.cast())
+    }
 }
 
 /// Writes the first `len` bytes of `v`, at most 64, to `at`.

@@ -10,8 +10,10 @@
 use std::arch::x86_64::*;
 
 use super::transpose::{transpose, transpose_bytes};
-use super::{VECTOR, load_part, load_planes, load_rows, store, store_part, store_planes, store_rows, vector};
-use crate::simd::{misalignment, scalar, slabs, strips};
+use super::{
+    AHEAD, VECTOR, load_part, load_planes, load_rows, prefetch, store, store_part, store_planes, store_rows, vector,
+};
+use crate::simd::{items_before_line, misalignment, scalar, slabs, strips};
 
 /// Items that are transposed at a time.
 pub(super) const STRIP: usize = 64;
@@ -75,6 +77,9 @@ pub(super) fn unshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
 fn shuffle_narrow<const P: usize>(width: usize, items: &[u8], planes: &mut [u8], n: usize) {
     let index = gather::<P>(width);
     for (first, _) in slabs(misalignment(planes), n, STRIP, STRIP) {
+        for plane in 0..width {
+            prefetch(planes, plane * n + first + 2 * VECTOR);
+        }
         strip_to_planes::<P>(width, index, &items[first * width..], planes, n, first);
     }
 }
@@ -82,7 +87,10 @@ fn shuffle_narrow<const P: usize>(width: usize, items: &[u8], planes: &mut [u8],
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn unshuffle_narrow<const P: usize>(width: usize, planes: &[u8], items: &mut [u8], n: usize) {
     let index = scatter::<P>(width);
-    for first in strips(n, STRIP) {
+    for (first, _) in slabs(items_before_line(width, items), n, STRIP, STRIP) {
+        for line in 0..width {
+            prefetch(items, first * width + line * VECTOR + AHEAD.max(2 * P * VECTOR));
+        }
         strip_from_planes::<P>(width, index, planes, n, first, &mut items[first * width..]);
     }
 }

@@ -5,22 +5,10 @@ use std::arch::x86_64::*;
 use super::{VECTOR, load, store, vector};
 use crate::simd::scalar;
 
-/// See [`crate::simd::xor`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-pub(super) fn xor(src: &[u8], other: &[u8], dst: &mut [u8]) {
-    scalar::xor(src, other, dst);
-}
-
 /// See [`crate::simd::sub_previous`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 pub(super) fn sub_previous(src: &[u8], dst: &mut [u8]) {
     scalar::sub_previous(src, dst);
-}
-
-/// See [`crate::simd::mask`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-pub(super) fn mask(width: usize, mask: u64, src: &[u8], dst: &mut [u8]) {
-    scalar::mask(width, mask, src, dst);
 }
 
 /// See [`crate::simd::xor_running`].

@@ -129,11 +129,9 @@ macro_rules! entry_points {
                 fn unshuffle(width: usize, src: &[u8], dst: &mut [u8]) = super::shuffle::unshuffle;
                 fn bitshuffle(width: usize, src: &[u8], dst: &mut [u8]) = super::bitshuffle::bitshuffle;
                 fn bitunshuffle(width: usize, src: &[u8], dst: &mut [u8]) = super::bitshuffle::bitunshuffle;
-                fn xor(src: &[u8], other: &[u8], dst: &mut [u8]) = super::words::xor;
                 fn xor_running(width: usize, src: &[u8], dst: &mut [u8]) = super::words::xor_running;
                 fn sub_previous(src: &[u8], dst: &mut [u8]) = super::words::sub_previous;
                 fn add_running(src: &[u8], dst: &mut [u8]) = super::words::add_running;
-                fn mask(width: usize, mask: u64, src: &[u8], dst: &mut [u8]) = super::words::mask;
             }
         }
 

@@ -3,22 +3,10 @@
 use super::Lanes;
 use crate::simd::scalar;
 
-/// See [`crate::simd::xor`].
-#[inline(always)]
-pub(super) fn xor<S: Lanes>(_: S, src: &[u8], other: &[u8], dst: &mut [u8]) {
-    scalar::xor(src, other, dst);
-}
-
 /// See [`crate::simd::sub_previous`].
 #[inline(always)]
 pub(super) fn sub_previous<S: Lanes>(_: S, src: &[u8], dst: &mut [u8]) {
     scalar::sub_previous(src, dst);
-}
-
-/// See [`crate::simd::mask`].
-#[inline(always)]
-pub(super) fn mask<S: Lanes>(_: S, width: usize, mask: u64, src: &[u8], dst: &mut [u8]) {
-    scalar::mask(width, mask, src, dst);
 }
 
 /// See [`crate::simd::xor_running`].
