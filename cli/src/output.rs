@@ -7,10 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures::io::AllowStdIo;
-use oxiblosc::streaming::IoMode;
 use oxiblosc::streaming::location::ObjectLocation;
 use oxiblosc::streaming::object::ObjectPrefix;
+use oxiblosc::streaming::source::{ObjectSource, RangeSource};
 use oxiblosc::streaming::target::{FileTarget, ObjectTarget, OpenTarget, PlaceTarget, SparseTarget, SpoolTarget};
+use oxiblosc::streaming::{IoMode, block_on};
 
 use crate::args::{Layout, Source};
 use crate::error::CliError;
@@ -21,7 +22,7 @@ use crate::guarded::Guarded;
 pub(crate) fn target(destination: &Source, layout: Layout) -> Result<Guarded, CliError> {
     let path = match (destination, layout) {
         (Source::Path(path), _) => path,
-        (Source::Object(object), _) => return self::object(object, layout),
+        (Source::Object(object), _) => return self::object(object, layout, destination),
         (Source::Standard, Layout::Contiguous) => {
             return Ok(Guarded::stream(SpoolTarget::new(AllowStdIo::new(io::stdout())).io_mode(IoMode::Inline)));
         }
@@ -58,18 +59,59 @@ pub(crate) fn replacement(path: &Path, is_sparse: bool) -> io::Result<Guarded> {
 
 /// An object is sent while it is written, in parts that no one sees before the last one; a sparse frame has its index
 /// put last.
-fn object(object: &ObjectLocation, layout: Layout) -> Result<Guarded, CliError> {
+fn object(object: &ObjectLocation, layout: Layout, destination: &Source) -> Result<Guarded, CliError> {
     let refuse = |reason: &str| Err(CliError::Usage(format!("{object}: {reason}")));
-    match (layout, object.uploads()) {
+    let store = object.store().map_err(failed(destination))?;
+    let uploads = object.uploads().map_err(failed(destination))?;
+    match (layout, uploads) {
         (_, None) => refuse("only object stores can be written to: s3://, gs:// and az://"),
         (Layout::Open, _) => refuse("--layout open: an object does not exist before it is complete"),
-        (Layout::Contiguous, Some(store)) => {
-            Ok(Guarded::new(ObjectTarget::with_store(Arc::clone(store), object.path().clone())))
+        (Layout::Contiguous, Some(_)) if object.is_prefix() => {
+            refuse("the slash at the end says that it is the prefix of a sparse frame: --layout sparse writes one")
+        }
+        (Layout::Contiguous, Some(uploads)) => {
+            block_on(refuse_sparse(object)).map_err(failed(destination))?;
+            Ok(Guarded::new(ObjectTarget::with_store(Arc::clone(uploads), object.path().clone())))
         }
         (Layout::Sparse, Some(_)) => {
-            let prefix = ObjectPrefix::with_store(Arc::clone(object.store()), object.path().clone());
+            block_on(refuse_object(object)).map_err(failed(destination))?;
+            let prefix = ObjectPrefix::with_store(Arc::clone(store), object.path().clone());
             Ok(Guarded::new(PlaceTarget::new(prefix)))
         }
+    }
+}
+
+/// An object beside the prefix of the same name would hide the sparse frame there from all who read it.
+async fn refuse_sparse(object: &ObjectLocation) -> io::Result<()> {
+    match exists(ObjectSource::sparse(Arc::clone(object.store()?), object.path().clone())).await? {
+        true => Err(taken("there is a sparse frame of this name, which is not replaced by an object")),
+        false => Ok(()),
+    }
+}
+
+/// The other way around.
+async fn refuse_object(object: &ObjectLocation) -> io::Result<()> {
+    let (store, path) = (object.store()?, object.path());
+    let object = ObjectSource::new(Arc::clone(store), path.clone());
+    // Where objects are files, prefixes are directories, which some servers show as objects. What is to be said of a
+    // sparse frame the target says.
+    let index = ObjectSource::sparse(Arc::clone(store), path.clone());
+    if exists(object).await? && !exists(index).await? {
+        return Err(taken("there is an object of this name, which is not replaced by a sparse frame"));
+    }
+    Ok(())
+}
+
+fn taken(message: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::AlreadyExists, message)
+}
+
+/// Whether there is such an object, as far as one may know: who may only write is denied the answer.
+async fn exists(source: ObjectSource) -> io::Result<bool> {
+    match source.size().await {
+        Ok(_) => Ok(true),
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => Ok(false),
+        Err(e) => Err(e),
     }
 }
 

@@ -13,7 +13,11 @@
 //! these do is the matter of the crate `object_store`.
 //!
 //! All but paths need the feature `object_store`, whose crate documents all variables. Keys of S3, GCS and Azure are
-//! taken as they stand, those of HTTP are percent-encoded. An endpoint given by `AWS_ENDPOINT_URL` may be plain HTTP.
+//! taken as they stand, those of HTTP are percent-encoded. An endpoint given by `AWS_ENDPOINT_URL` may be plain HTTP. A
+//! variable of S3 that is empty counts as not set.
+//!
+//! A server that says nothing for a minute is given up; as long as bytes come, a request may take an hour. The variables
+//! `AWS_READ_TIMEOUT`, `AWS_TIMEOUT` and `AWS_CONNECT_TIMEOUT` change that (`GOOGLE_…`, `AZURE_…` alike).
 
 use std::io;
 use std::path::PathBuf;
@@ -71,7 +75,8 @@ impl Location {
     /// Understands a path or a URL; nothing is asked of the place yet.
     ///
     /// # Errors
-    /// When it is a URL of a kind that is not known, or not a complete one, or when its credentials make no sense.
+    /// When it is a URL of a kind that is not known, or not a complete one. Settings and credentials that make no sense are
+    /// found when the place is used.
     pub fn parse(text: &str) -> Result<Self, LocationError> {
         let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) else {
             return Ok(Self::Local(text.into()));
@@ -97,7 +102,8 @@ impl Location {
     /// What is there, to be read: a frame, or a sparse one if that is what it is.
     ///
     /// # Errors
-    /// When there is nothing.
+    /// When there is nothing; [`io::ErrorKind::InvalidInput`] when the name of the bucket, or a variable of the environment,
+    /// makes no sense.
     pub async fn source(&self) -> io::Result<Box<dyn RangeSource>> {
         Ok(match self {
             Self::Local(path) => Box::new(FileSource::open(path).await?),
@@ -145,45 +151,82 @@ use object::remote;
 
 #[cfg(feature = "object_store")]
 mod object {
+    use std::env;
     use std::fmt;
     use std::io;
     use std::sync::Arc;
+    use std::time::Duration;
 
-    use object_store::ObjectStore;
     use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
-    use object_store::azure::MicrosoftAzureBuilder;
+    use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
     use object_store::client::ClientOptions;
-    use object_store::gcp::GoogleCloudStorageBuilder;
+    use object_store::gcp::{GoogleCloudStorage, GoogleCloudStorageBuilder, GoogleConfigKey};
     use object_store::http::HttpBuilder;
     use object_store::path::Path;
+    use object_store::{ClientConfigKey, ObjectStore, RetryConfig};
 
     use super::{Location, LocationError};
     use crate::object::UploadStore;
     use crate::source::ObjectSource;
 
+    /// How long is waited for servers, unless the environment says otherwise: variables with these names and a prefix.
+    ///
+    /// A server is given up when it says nothing for a minute, which is also the time that it has to take in one part of
+    /// an upload. A request as a whole may last: large parts on slow lines are no failure.
+    const PATIENCE: [(ClientConfigKey, &str, &str); 3] = [
+        (ClientConfigKey::ConnectTimeout, "CONNECT_TIMEOUT", "10s"),
+        (ClientConfigKey::ReadTimeout, "READ_TIMEOUT", "60s"),
+        (ClientConfigKey::Timeout, "TIMEOUT", "1h"),
+    ];
+
+    /// What fails at once is tried again for a minute; what took that long to fail is not.
+    fn retries() -> RetryConfig {
+        RetryConfig { retry_timeout: Duration::from_secs(60), ..RetryConfig::default() }
+    }
+
+    /// What of [`PATIENCE`] the environment does not say.
+    fn patience(prefix: &str) -> impl Iterator<Item = (ClientConfigKey, &'static str)> {
+        let unsaid = move |name: &str| env::var_os(format!("{prefix}_{name}")).is_none();
+        PATIENCE.into_iter().filter(move |(_, name, _)| unsaid(name)).map(|(key, _, time)| (key, time))
+    }
+
     /// An object, or the prefix of a sparse frame, and the store that it is in.
     #[derive(Clone)]
     pub struct ObjectLocation {
+        /// Without a query, which may hold a signature.
         url: String,
-        store: Arc<dyn ObjectStore>,
-        uploads: Option<Arc<dyn UploadStore>>,
+        /// Or why there can be none.
+        stores: Result<Stores, String>,
         path: Path,
     }
+
+    /// A store, and the same as one that can be written to.
+    type Stores = (Arc<dyn ObjectStore>, Option<Arc<dyn UploadStore>>);
 
     impl ObjectLocation {
         /// The object at `path` of any store, to be read.
         pub fn new(store: Arc<dyn ObjectStore>, path: Path) -> Self {
-            Self { url: format!("{store}/{path}"), store, uploads: None, path }
+            Self { url: format!("{store}/{path}"), stores: Ok((store, None)), path }
+        }
+
+        fn stores(&self) -> io::Result<&Stores> {
+            self.stores.as_ref().map_err(|reason| io::Error::new(io::ErrorKind::InvalidInput, reason.as_str()))
         }
 
         /// The store as one that frames can be written to; `None` for plain HTTP.
-        pub fn uploads(&self) -> Option<&Arc<dyn UploadStore>> {
-            self.uploads.as_ref()
+        ///
+        /// # Errors
+        /// As those of [`store`](Self::store).
+        pub fn uploads(&self) -> io::Result<Option<&Arc<dyn UploadStore>>> {
+            Ok(self.stores()?.1.as_ref())
         }
 
         /// The store. Its futures need Tokio: see [`spawn`](crate::object::spawn).
-        pub fn store(&self) -> &Arc<dyn ObjectStore> {
-            &self.store
+        ///
+        /// # Errors
+        /// [`io::ErrorKind::InvalidInput`] when the name of the bucket, or a variable of the environment, makes no sense.
+        pub fn store(&self) -> io::Result<&Arc<dyn ObjectStore>> {
+            Ok(&self.stores()?.0)
         }
 
         /// The key of the object within the store.
@@ -191,23 +234,28 @@ mod object {
             &self.path
         }
 
-        /// What is there: an object, or a sparse frame. Unless the URL ends in a slash, which says that it is a sparse
-        /// frame, this takes one request.
+        /// Whether the URL ends in a slash, which says that it is the prefix of a sparse frame.
+        pub fn is_prefix(&self) -> bool {
+            self.url.ends_with('/')
+        }
+
+        /// What is there: an object, or a sparse frame. Unless it [is a prefix](Self::is_prefix), this takes one request.
         ///
         /// # Errors
-        /// When there is nothing.
+        /// When there is nothing, and those of [`store`](Self::store).
         pub async fn source(&self) -> io::Result<ObjectSource> {
-            if self.url.ends_with('/') {
-                return Ok(ObjectSource::sparse(Arc::clone(&self.store), self.path.clone()));
+            let store = Arc::clone(self.store()?);
+            if self.is_prefix() {
+                return Ok(ObjectSource::sparse(store, self.path.clone()));
             }
-            ObjectSource::find(Arc::clone(&self.store), self.path.clone()).await
+            ObjectSource::find(store, self.path.clone()).await
         }
     }
 
     impl fmt::Display for ObjectLocation {
         /// The URL, without a query, which may hold a signature.
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str(self.url.split('?').next().unwrap_or_default())
+            f.write_str(&self.url)
         }
     }
 
@@ -218,58 +266,139 @@ mod object {
     }
 
     pub(super) fn remote(url: &str) -> Result<Location, LocationError> {
-        let wrong =
-            |reason: String| LocationError::Url { url: url.split('?').next().unwrap_or_default().to_owned(), reason };
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
-        let (host, key) = rest.split_once('/').unwrap_or((rest, ""));
         let scheme = scheme.to_ascii_lowercase();
         let is_http = scheme.starts_with("http");
-        let (key, query) = match key.split_once('?').filter(|_| is_http) {
-            Some((key, query)) => (key, format!("?{query}")),
-            None => (key, String::new()),
+        // A question mark in a key is one; only HTTP has queries.
+        let (shown, query) = match url.find('?').filter(|_| is_http) {
+            Some(at) => url.split_at(at),
+            None => (url, ""),
         };
-        if host.is_empty() || host.contains('?') || key.is_empty() {
+        let rest = rest.strip_suffix(query).unwrap_or(rest);
+        let wrong = |reason: String| LocationError::Url { url: shown.to_owned(), reason };
+        let (host, key) = rest.split_once('/').unwrap_or((rest, ""));
+        if host.is_empty() || key.is_empty() {
             return Err(wrong("it names no object".to_owned()));
         }
-        let path = if is_http { Path::from_url_path(key) } else { Path::parse(key.trim_end_matches('/')) };
+        // The crate drops some of these without a word, and would lead to another object.
+        if key.strip_suffix('/').unwrap_or(key).split('/').any(str::is_empty) {
+            return Err(wrong("its path has an empty part: two slashes in a row".to_owned()));
+        }
+        let path = if is_http { Path::from_url_path(key) } else { Path::parse(key) };
         let path = path.map_err(|e| wrong(e.to_string()))?;
         let stores = match scheme.as_str() {
-            "s3" | "s3a" => s3(host).map(both),
-            "gs" => GoogleCloudStorageBuilder::from_env().with_bucket_name(host).build().map(both),
+            "s3" | "s3a" => s3(host, variables()).map(both),
+            "gs" => gs(host).map(both),
             "http" | "https" => {
-                let options = ClientOptions::new().with_allow_http(true);
-                let builder = HttpBuilder::new().with_url(format!("{scheme}://{host}/{query}"));
-                builder.with_client_options(options).build().map(|store| (Arc::new(store) as _, None))
+                let client =
+                    patience("HTTP").fold(ClientOptions::new(), |client, (key, time)| client.with_config(key, time));
+                let builder = HttpBuilder::new().with_url(format!("{scheme}://{host}/{query}")).with_retry(retries());
+                let store = builder.with_client_options(client.with_allow_http(true)).build();
+                store.map(|store| (Arc::new(store) as _, None)).map_err(|e| e.to_string())
             }
             // The container may come with an account: abfss://container@account.dfs.core.windows.net/key.
-            _ => MicrosoftAzureBuilder::from_env().with_url(format!("{scheme}://{host}")).build().map(both),
+            _ => {
+                let builder =
+                    MicrosoftAzureBuilder::from_env().with_url(format!("{scheme}://{host}")).with_retry(retries());
+                let set = |builder: MicrosoftAzureBuilder, (key, time)| {
+                    builder.with_config(AzureConfigKey::Client(key), time)
+                };
+                patience("AZURE").fold(builder, set).build().map(both).map_err(|e| e.to_string())
+            }
         };
-        let (store, uploads) = stores.map_err(|e| wrong(e.to_string()))?;
-        Ok(Location::Object(ObjectLocation { url: url.to_owned(), store, uploads, path }))
+        Ok(Location::Object(ObjectLocation { url: shown.to_owned(), stores, path }))
     }
 
     /// One store, to be read from and written to.
-    fn both<S: UploadStore>(store: S) -> (Arc<dyn ObjectStore>, Option<Arc<dyn UploadStore>>) {
+    fn both<S: UploadStore>(store: S) -> Stores {
         let store = Arc::new(store);
         (Arc::clone(&store) as _, Some(store))
     }
 
-    fn s3(bucket: &str) -> Result<AmazonS3, object_store::Error> {
-        let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
-        let keys = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
+    fn gs(bucket: &str) -> Result<GoogleCloudStorage, String> {
+        check_name("the bucket", bucket)?;
+        let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(retries());
+        let set =
+            |builder: GoogleCloudStorageBuilder, (key, time)| builder.with_config(GoogleConfigKey::Client(key), time);
+        patience("GOOGLE").fold(builder, set).build().map_err(|e| e.to_string())
+    }
+
+    /// The variables of the environment that are text and say something.
+    fn variables() -> impl Iterator<Item = (String, String)> {
+        let text =
+            env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        text.filter(|(_, value)| !value.is_empty())
+    }
+
+    /// The store of a bucket. Names and settings become parts of URLs and headers, of which the crate takes it for
+    /// granted that they can be made: whatever they cannot be made of is found here.
+    pub(super) fn s3(bucket: &str, variables: impl IntoIterator<Item = (String, String)>) -> Result<AmazonS3, String> {
+        use AmazonS3ConfigKey as Key;
+
+        check_name("the bucket", bucket)?;
+        let mut builder = AmazonS3Builder::new().with_bucket_name(bucket).with_retry(retries());
+        for (key, _, time) in PATIENCE {
+            builder = builder.with_config(Key::Client(key), time);
+        }
+        for (name, value) in variables {
+            if !name.starts_with("AWS_") || value.is_empty() {
+                continue;
+            }
+            let Ok(key) = name.to_ascii_lowercase().parse::<Key>() else { continue };
+            match key {
+                Key::Endpoint | Key::S3Endpoint | Key::StsEndpoint | Key::MetadataEndpoint => check_url(&name, &value)?,
+                Key::Region | Key::DefaultRegion => check_name(&name, &value)?,
+                Key::AccessKeyId | Key::SecretAccessKey | Key::Token if value.contains(char::is_control) => {
+                    return Err(format!("{name} has control characters in it, such as the end of a line"));
+                }
+                _ => {}
+            }
+            builder = builder.with_config(key, value);
+        }
         // The more special one counts, as everywhere.
-        let endpoint = keys.iter().find_map(|key| builder.get_config_value(key));
+        let endpoint = [Key::S3Endpoint, Key::Endpoint].iter().find_map(|key| builder.get_config_value(key));
         // Whoever names a plain endpoint means it: a server on the same machine or network.
         if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
             builder = builder.with_allow_http(true);
         }
-        builder.build()
+        builder.build().map_err(|e| e.to_string())
+    }
+
+    /// What is a part of a URL, and has no other characters than all of them allow there.
+    fn check_name(what: &str, name: &str) -> Result<(), String> {
+        if name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c)) {
+            return Ok(());
+        }
+        Err(format!("{what} is {name:?}: only letters, digits, hyphens, dots and underscores can be in it"))
+    }
+
+    /// An endpoint, to which paths are appended.
+    fn check_url(variable: &str, url: &str) -> Result<(), String> {
+        let wrong = |reason: &str| Err(format!("{variable} is {url:?}: {reason}"));
+        let Some(rest) = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")) else {
+            return wrong("a URL begins with http:// or https://");
+        };
+        if rest.is_empty() || rest.starts_with('/') {
+            return wrong("it names no host");
+        }
+        // Stricter than the parser of URLs, which would escape some of them.
+        if !rest.chars().all(|c| c.is_ascii_graphic() && !"\"<>\\^`{|}?#@".contains(c)) {
+            return wrong("it has characters that cannot be in it");
+        }
+        // The parser itself is not to be had, but this store has it check its own URL.
+        let client = ClientOptions::new().with_allow_http(true).with_no_system_certificates(true);
+        match HttpBuilder::new().with_url(url).with_client_options(client).build() {
+            Ok(_) => Ok(()),
+            Err(_) => wrong("it is no URL"),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "object_store")]
+    use crate::compute::block_on;
 
     #[test]
     fn paths_and_urls() {
@@ -315,15 +444,85 @@ mod tests {
             ("https://example.org/a/b", "HttpStore", "a/b", false),
         ] {
             let found = object(url);
-            assert!(found.store().to_string().starts_with(store), "{url}: {}", found.store());
-            assert_eq!((found.path().as_ref(), found.uploads().is_some()), (key, writable), "{url}");
+            let (there, uploads) = (found.store().unwrap(), found.uploads().unwrap());
+            assert!(there.to_string().starts_with(store), "{url}: {there}");
+            assert_eq!((found.path().as_ref(), uploads.is_some()), (key, writable), "{url}");
             assert!(Location::parse(url).unwrap().is_remote());
         }
         // Without the account the container is not enough.
-        let az = Location::parse("az://container/a/b");
-        assert!(az.is_ok() || az.unwrap_err().to_string().contains("ccount"));
+        let az = object("az://container/a/b");
+        assert!(az.store().is_ok() || az.store().unwrap_err().to_string().contains("ccount"));
         for bad in ["s3://bucket", "gs://bucket", "az://container", "s3://bucket/", "s3:///key", "http://host?x/y"] {
-            assert!(Location::parse(bad).is_err(), "{bad}");
+            assert!(matches!(Location::parse(bad), Err(LocationError::Url { .. })), "{bad}");
+        }
+        // Nothing is dropped from a key.
+        for key in ["//lead", "//", "/a//b", "/a//"] {
+            for store in ["s3://bucket", "gs://bucket", "http://host"] {
+                let url = format!("{store}{key}");
+                let error = Location::parse(&url).unwrap_err();
+                let said = error.to_string().contains("empty part");
+                assert!(said && matches!(error, LocationError::Url { .. }), "{url}: {error}");
+            }
+        }
+        let question = object("s3://bucket/what?/a?b#c");
+        assert_eq!(
+            (question.path().as_ref(), question.to_string().as_str()),
+            ("what?/a?b#c", "s3://bucket/what?/a?b#c")
+        );
+        for (url, prefix) in
+            [("s3://b/a", false), ("s3://b/a/", true), ("http://h/a/?q=x", true), ("http://h/a?q=/", false)]
+        {
+            assert_eq!(object(url).is_prefix(), prefix, "{url}");
+        }
+    }
+
+    #[cfg(feature = "object_store")]
+    #[test]
+    fn settings_that_no_url_or_header_can_be_made_of() {
+        let s3 = |bucket, variable: &str, value: &str| {
+            let variables = [("AWS_ACCESS_KEY_ID", "key"), ("AWS_SECRET_ACCESS_KEY", "secret"), (variable, value)];
+            object::s3(bucket, variables.map(|(name, value)| (name.to_owned(), value.to_owned())))
+        };
+        for (variable, bad) in [
+            ("AWS_ENDPOINT_URL", "localhost:18777"),
+            ("AWS_ENDPOINT_URL", "http://"),
+            ("AWS_ENDPOINT_URL", "https:///x"),
+            ("AWS_ENDPOINT_URL", "http://a b"),
+            ("AWS_ENDPOINT_URL", "http://a/b c"),
+            ("AWS_ENDPOINT_URL", "://"),
+            ("AWS_ENDPOINT_URL", "ftp://host"),
+            ("AWS_ENDPOINT_URL", "http://host:port"),
+            ("AWS_ENDPOINT_URL", "http://host:65536"),
+            ("AWS_ENDPOINT_URL", "http://1.2.3.256"),
+            ("AWS_ENDPOINT_URL", "http://[::1"),
+            ("AWS_ENDPOINT_URL", "http://:1"),
+            ("AWS_ENDPOINT_URL_S3", "x"),
+            ("AWS_REGION", "us east"),
+            ("AWS_ACCESS_KEY_ID", "key\n"),
+            ("AWS_SECRET_ACCESS_KEY", "\u{1}"),
+            ("AWS_SESSION_TOKEN", "a\0b"),
+        ] {
+            let error = s3("bucket", variable, bad).unwrap_err();
+            assert!(error.starts_with(&format!("{variable} ")), "{bad:?}: {error}");
+        }
+        for (variable, good) in [
+            ("AWS_ENDPOINT_URL", ""),
+            ("AWS_ENDPOINT_URL", "http://localhost:18777"),
+            ("AWS_ENDPOINT_URL", "https://[::1]:9000/path/"),
+            ("AWS_REGION", ""),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_READ_TIMEOUT", "5s"),
+        ] {
+            assert!(s3("bucket", variable, good).is_ok(), "{variable} {good}");
+        }
+        for bucket in ["a b", "b\n", "b\u{fc}cket"] {
+            let error = s3(bucket, "", "").unwrap_err();
+            assert!(error.contains("bucket is"), "{error}");
+        }
+        for url in ["s3://a b/key", "gs://a b/key"] {
+            let Ok(Location::Object(object)) = Location::parse(url) else { panic!("{url}") };
+            assert_eq!(object.store().unwrap_err().kind(), io::ErrorKind::InvalidInput, "{url}");
+            assert!(block_on(object.source()).unwrap_err().to_string().contains("bucket"), "{url}");
         }
     }
 }

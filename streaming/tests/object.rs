@@ -5,14 +5,18 @@ mod common;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use common::{CHUNK, data, frame, options};
+use futures::SinkExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
+use oxiblosc_streaming::object::ObjectPrefix;
 use oxiblosc_streaming::source::ObjectSource;
 use oxiblosc_streaming::source::RangeSource;
-use oxiblosc_streaming::target::SparseTarget;
+use oxiblosc_streaming::target::{PlaceTarget, SparseTarget};
 use oxiblosc_streaming::{FrameReader, block_on, blocking};
 use std::io::Write;
 
@@ -94,4 +98,35 @@ fn a_replaced_object_is_an_error_until_refreshed() {
     assert!(block_on(reader.refresh()).unwrap());
     assert_eq!(block_on(reader.bytes(0..reader.nbytes())).unwrap(), other);
     assert!(!block_on(reader.refresh()).unwrap());
+}
+
+/// Of two that write to the same prefix one wins, and the other takes nothing away from it.
+#[test]
+fn the_loser_leaves_the_chunks_of_the_winner() {
+    let content = data(9 * CHUNK + 77);
+    for way in ["abort", "drop", "commit and abort", "commit and drop"] {
+        let store = Arc::new(InMemory::new());
+        let place = || PlaceTarget::new(ObjectPrefix::new(Arc::clone(&store), "p"));
+        let begun = || {
+            let mut sink = options().sink(place()).unwrap();
+            block_on(sink.send(Bytes::from(content.clone()))).unwrap();
+            block_on(SinkExt::<Bytes>::flush(&mut sink)).unwrap();
+            sink
+        };
+        let (mut loser, mut winner) = (begun(), begun());
+        block_on(SinkExt::<Bytes>::close(&mut winner)).unwrap();
+        if way.starts_with("commit") {
+            let error = block_on(SinkExt::<Bytes>::close(&mut loser)).unwrap_err();
+            assert!(error.to_string().contains("somebody else"), "{error}");
+        }
+        if way.ends_with("abort") {
+            block_on(loser.abort()).unwrap();
+        }
+        drop(loser);
+        // What happens in the background has had its time.
+        std::thread::sleep(Duration::from_millis(100));
+        let sparse = ObjectSource::sparse(Arc::clone(&store) as Arc<dyn ObjectStore>, Path::from("p"));
+        let reader = block_on(FrameReader::open(sparse)).unwrap();
+        assert!(block_on(reader.verify()).unwrap().is_good(), "{way}");
+    }
 }

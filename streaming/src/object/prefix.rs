@@ -155,7 +155,12 @@ impl SparsePlace for ObjectPrefix {
 
     fn discard(&self, ids: Vec<u32>) {
         let this = self.clone();
+        let index = self.prefix.clone().join(INDEX_FILE);
         detach(async move {
+            // The chunks of whoever has written an index have the same names.
+            if !matches!(this.store.head(&index).await, Err(Error::NotFound { .. })) {
+                return;
+            }
             for id in ids {
                 let _ = this.store.delete(&this.chunk(id)).await;
             }

@@ -233,8 +233,10 @@ impl SparsePlace for MemoryDirectory {
 
     fn discard(&self, ids: Vec<u32>) {
         let mut files = self.lock();
-        for id in ids {
-            files.chunks.remove(&id);
+        if files.index.is_none() {
+            for id in ids {
+                files.chunks.remove(&id);
+            }
         }
     }
 }

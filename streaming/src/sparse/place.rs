@@ -37,7 +37,8 @@ pub trait SparsePlace: Send + Sync {
     /// Removes the chunk file of number `id`; one that is not there is no error.
     fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>>;
 
-    /// Removes chunk files some time, without anybody waiting for it: those of a frame that was given up.
+    /// Removes chunk files some time, without anybody waiting for it: those of a frame that was given up. Unless there is
+    /// an index by then, which may need files with these names.
     fn discard(&self, ids: Vec<u32>);
 }
 

@@ -6,7 +6,7 @@ use std::mem;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
-use futures::future::{self, BoxFuture};
+use futures::future::{self, BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::place::{IndexVersion, SparsePlace};
@@ -16,7 +16,8 @@ use crate::target::{Part, Target};
 ///
 /// The place must not have an index; should somebody write one meanwhile, the commit fails with
 /// [`io::ErrorKind::AlreadyExists`] and leaves it alone. The chunks of a target that is dropped or aborted before it is
-/// complete are removed.
+/// complete are removed, unless an index is there by then: they have the names of the chunks of that frame, and may have
+/// been replaced by them.
 ///
 /// (For a directory, [`SparseTarget`](crate::target::SparseTarget) is better: nothing is under the final name until the
 /// frame is complete.)
@@ -33,6 +34,8 @@ pub struct PlaceTarget<P: SparsePlace> {
     aborting: Option<BoxFuture<'static, io::Result<()>>>,
     /// A commit has failed, and may have succeeded all the same.
     doubtful: bool,
+    /// A commit has found the index of somebody else, whose chunks have the names of ours.
+    lost: bool,
     committed: bool,
 }
 
@@ -72,6 +75,7 @@ impl<P: SparsePlace> PlaceTarget<P> {
             commit: None,
             aborting: None,
             doubtful: false,
+            lost: false,
             committed: false,
         }
     }
@@ -160,7 +164,11 @@ impl<P: SparsePlace> PlaceTarget<P> {
         self.putting.clear();
         self.current = None;
         let written = mem::take(&mut self.written);
-        if !self.committed && !self.doubtful && !written.is_empty() {
+        if self.committed || self.doubtful || self.lost || written.is_empty() {
+            return;
+        }
+        // A place that answers at once is asked here, since there is no waiting; one across a network looks by itself.
+        if matches!(self.place.index().now_or_never(), None | Some(Ok(None))) {
             self.place.discard(written);
         }
     }
@@ -221,7 +229,8 @@ impl<P: SparsePlace> Target for PlaceTarget<P> {
         let result = ready!(commit.as_mut().poll(cx));
         self.commit = None;
         self.committed = result.is_ok();
-        self.doubtful = result.as_ref().is_err_and(|e| e.kind() != io::ErrorKind::AlreadyExists);
+        self.lost = result.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::AlreadyExists);
+        self.doubtful = result.is_err() && !self.lost;
         Poll::Ready(result)
     }
 
@@ -233,9 +242,9 @@ impl<P: SparsePlace> Target for PlaceTarget<P> {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits until the chunks are gone.
+    /// Waits until the chunks are gone; if an index is there, they are left alone.
     fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.committed || self.doubtful {
+        if self.committed || self.doubtful || self.lost {
             return Poll::Ready(Ok(()));
         }
         self.commit = None;
@@ -245,8 +254,14 @@ impl<P: SparsePlace> Target for PlaceTarget<P> {
             let puts: Vec<_> = self.putting.drain(..).filter_map(|put| put.work).collect();
             let removals: Vec<_> = self.written.iter().map(|&id| self.place.remove_chunk(id)).collect();
             let most = self.most;
+            let index = (!removals.is_empty()).then(|| self.place.index());
             Box::pin(async move {
                 stream::iter(puts).buffer_unordered(most).for_each(|_| future::ready(())).await;
+                if let Some(index) = index
+                    && index.await?.is_some()
+                {
+                    return Ok(());
+                }
                 stream::iter(removals).buffer_unordered(most).try_collect().await
             })
         });

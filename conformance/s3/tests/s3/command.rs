@@ -164,6 +164,44 @@ for part in (np.s_[17], np.s_[100:4900:7], np.s_[4999, 5:9], np.s_[:, 3]):
     }
 }
 
+/// Neither kind of frame hides the other.
+#[test]
+fn a_name_is_an_object_or_a_prefix() {
+    let Some(server) = Server::moto() else { return };
+    let endpoint = server.endpoint();
+    let compress =
+        |key: &str, layout: &str| run_with(&endpoint, &["compress", "-", &url(key), "--layout", layout], b"data");
+    compress("object", "contiguous").ok();
+    compress("prefix", "sparse").ok();
+    for key in ["object", "object/"] {
+        let message = compress(key, "sparse").failed(1);
+        assert!(message.contains("there is an object of this name"), "{message}");
+    }
+    let message = compress("prefix", "contiguous").failed(1);
+    assert!(message.contains("there is a sparse frame of this name"), "{message}");
+    for key in ["object", "prefix"] {
+        assert_eq!(run(&endpoint, &["cat", &url(key)]).ok(), b"data");
+    }
+}
+
+#[test]
+fn settings_that_make_no_sense_are_said() {
+    for (name, value) in [
+        ("AWS_ENDPOINT_URL", "localhost:18777"),
+        ("AWS_ENDPOINT_URL", "http://a b"),
+        ("AWS_ENDPOINT_URL", "://"),
+        ("AWS_ACCESS_KEY_ID", "key\n"),
+    ] {
+        for args in [&["cat", "s3://bucket/key"][..], &["compress", "-", "s3://bucket/key"]] {
+            let child = command("http://127.0.0.1:1", args).env(name, value).spawn().expect("the program was built");
+            let message = ended(child).failed(1);
+            assert!(message.contains(name), "{message}");
+        }
+    }
+    let message = run("http://127.0.0.1:1", &["cat", "s3://a bucket/key"]).failed(1);
+    assert!(message.contains("the bucket is \"a bucket\""), "{message}");
+}
+
 /// s3s-fs makes buckets as they are needed.
 #[test]
 fn a_bucket_that_is_not_there() {
@@ -215,7 +253,10 @@ fn failures_are_plain() {
         let message = run(&endpoint, args).failed(2);
         assert!(message.contains("s3://bucket/"), "{message}");
     }
-    for place in ["ftp://host/x", "s3://bucket", "file://x"] {
+    // A slash says that it is a prefix, two in a row say nothing.
+    let slash = run_with(&endpoint, &["compress", "-", &url("slash/")], b"data").failed(2);
+    assert!(slash.contains("prefix of a sparse frame"), "{slash}");
+    for place in ["ftp://host/x", "s3://bucket", "file://x", "s3://bucket//", "s3://bucket//lead"] {
         assert_eq!(run(&endpoint, &["cat", place]).status, Some(2), "{place}");
     }
 }
