@@ -100,7 +100,8 @@ fn rows(args: &AppendArgs, editor: FrameEditor<Revocable>, input: &mut Plain) ->
     let mut filled = shape[0] % chunk_rows;
     loop {
         // First what the last chunks have room for.
-        let wanted = (slabs * chunk_rows - filled).saturating_mul(row_bytes);
+        // One byte that there must not be where rows have none.
+        let wanted = (slabs * chunk_rows - filled).saturating_mul(row_bytes).max(1);
         let bytes = input.next(usize::try_from(wanted).map_err(|_| too_large(input))?)?;
         let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) else { break };
         editor.append(0, &bytes).map_err(|error| match error {
@@ -108,6 +109,12 @@ fn rows(args: &AppendArgs, editor: FrameEditor<Revocable>, input: &mut Plain) ->
             error => failed(error),
         })?;
         filled = 0;
+    }
+    if let Some(npy) = input.npy.as_ref().filter(|_| row_bytes == 0) {
+        // Rows without bytes cannot be counted, but a .npy file says how many they are.
+        let count = if npy.shape.len() == editor.shape().len() { npy.shape[0] } else { 1 };
+        let (longer, _) = Resize::append(editor.tiling(), 0, count).map_err(|e| failed(e.into()))?;
+        editor.resize(longer.after().shape()).map_err(failed)?;
     }
     editor.commit().map_err(failed)
 }

@@ -3,10 +3,10 @@
 use oxiblosc::core::chunk::EncodeParams;
 use oxiblosc::core::{CodecId, Registry};
 
-use crate::args::{CompressArgs, Shape, Vouchers};
+use crate::args::{CompressArgs, Layout, Shape, Vouchers};
 use crate::content::{Content, write_options};
 use crate::error::CliError;
-use crate::plain::Plain;
+use crate::plain::{Next, Plain};
 use crate::writer::{Job, Writer, Written};
 
 pub(crate) fn run(args: &CompressArgs, registry: &Registry) -> Result<(), CliError> {
@@ -17,17 +17,18 @@ pub(crate) fn run(args: &CompressArgs, registry: &Registry) -> Result<(), CliErr
     }
     let base = EncodeParams { codec: CodecId::ZSTD, ..EncodeParams::default() };
     let params = args.encoding.params(base, registry)?;
-    let mut input = Plain::open(&args.input, args.raw, &args.decoding, args.run.quiet)?;
-    let written = write(args, params, &mut input, registry);
-    input.bar.finish_and_clear();
-    written?.tell(&input.name, &args.output.output_name(), args.run.quiet);
+    let input = Plain::open(&args.input, args.raw, &args.decoding, args.run.quiet)?;
+    let (name, bar) = (input.name.clone(), input.bar.clone());
+    let written = write(args, params, input, registry);
+    bar.finish_and_clear();
+    written?.tell(&name, &args.output.output_name(), args.run.quiet);
     Ok(())
 }
 
 fn write(
     args: &CompressArgs,
     params: EncodeParams,
-    input: &mut Plain,
+    mut input: Plain,
     registry: &Registry,
 ) -> Result<Written, CliError> {
     let npy = input.npy.as_ref();
@@ -43,14 +44,36 @@ fn write(
     let job = Job {
         encoding: &args.encoding,
         result: &args.result,
+        layout: args.result.layout.unwrap_or(Layout::Contiguous),
         pool: &pool,
         registry,
         input: &name,
         destination: &args.output,
     };
     let mut writer = Writer::new(&job, &content, params, options)?;
+    if job.layout == Layout::Open {
+        return follow(input, writer);
+    }
     while let Some(bytes) = input.next(writer.piece)? {
         writer.push(bytes)?;
     }
     writer.finish()
+}
+
+/// Writes the input as it comes: whenever it pauses, all chunks that are complete are in the output.
+fn follow(input: Plain, mut writer: Writer<'_>) -> Result<Written, CliError> {
+    let mut input = input.ahead()?;
+    let mut paused = false;
+    loop {
+        match input.next(paused)? {
+            Next::Bytes(bytes) => writer.push(bytes)?,
+            Next::Pause => {
+                writer.flush()?;
+                paused = true;
+                continue;
+            }
+            Next::End => return writer.finish(),
+        }
+        paused = false;
+    }
 }

@@ -3,26 +3,26 @@
 use futures::stream::{Stream, StreamExt};
 use oxiblosc::core::Registry;
 use oxiblosc::core::chunk::{ChunkFormat, EncodeParams};
-use oxiblosc::core::frame::{Checksums, FrameParams, Layout as Age, Sequential};
+use oxiblosc::core::frame::{Checksums, FrameParams, FrameType, Layout as Age, Sequential};
 use oxiblosc::core::nd::{ArrayMeta, Selection};
 use oxiblosc::core::pipeline::FilterSlots;
 use oxiblosc::streaming::edit::{self, EditError};
 use oxiblosc::streaming::nd::NdArray;
 use oxiblosc::streaming::{ChecksumPolicy, WriteError, WriteOptions, block_on};
 
-use crate::args::{Format, Layout, ReadingArgs, RecompressArgs, Shape, Vouchers};
+use crate::args::{Format, Layout, ReadingArgs, RecompressArgs, Shape, Source, Vouchers, whole_items};
 use crate::cat::read_chunk;
 use crate::chunk_headers::chunk_headers;
 use crate::content::{Content, write_options};
 use crate::detect::Kind;
 use crate::error::CliError;
 use crate::input::{Input, Reader};
-use crate::writer::{Job, Writer, Written, write_failed};
+use crate::writer::{Job, Writer, Written, cautions, write_failed};
 use crate::{output, progress};
 
 pub(crate) fn run(args: &RecompressArgs, registry: &Registry) -> Result<(), CliError> {
     args.result.check(&args.encoding)?;
-    if args.result.layout == Layout::Open && args.input.is(&args.output) {
+    if args.result.layout == Some(Layout::Open) && args.input.is(&args.output) {
         let message = format!("{}: an open-ended frame would replace it before it is read", args.input.name());
         return Err(CliError::Usage(message));
     }
@@ -32,12 +32,13 @@ pub(crate) fn run(args: &RecompressArgs, registry: &Registry) -> Result<(), CliE
     let job = Job {
         encoding: &args.encoding,
         result: &args.result,
+        layout: args.result.layout.unwrap_or(Layout::Contiguous),
         pool: &pool,
         registry,
         input: &name,
         destination: &args.output,
     };
-    let job = Recompress { job, reading: &args.reading };
+    let mut job = Recompress { job, reading: &args.reading };
     let written = match input.kind {
         Kind::Chunk => job.chunk(&input)?,
         Kind::Frame => {
@@ -46,6 +47,9 @@ pub(crate) fn run(args: &RecompressArgs, registry: &Registry) -> Result<(), CliE
             // What is damaged must not get checksums that vouch for it.
             let reader = input.frame(args.reading.options(&pool, registry, ChecksumPolicy::Check))?;
             bar.set_length(reader.cbytes());
+            if args.result.layout.is_none() && keeps_sparse(args, &reader) {
+                job.job.layout = Layout::Sparse;
+            }
             let written = job.frame(&input, &reader);
             bar.finish_and_clear();
             written?
@@ -53,6 +57,17 @@ pub(crate) fn run(args: &RecompressArgs, registry: &Registry) -> Result<(), CliE
     };
     written.tell(&input.name, &args.output.output_name(), args.run.quiet);
     Ok(())
+}
+
+/// Whether the result is a sparse frame because the input is one: where there can be a directory.
+fn keeps_sparse(args: &RecompressArgs, reader: &Reader) -> bool {
+    let somewhere = match &args.output {
+        Source::Standard => false,
+        // A file, a pipe or a device that is there cannot become a directory.
+        Source::Path(path) => path.metadata().map_or(true, |metadata| metadata.is_dir()),
+        Source::Object(_) => true,
+    };
+    somewhere && args.result.format == Format::Frame && reader.header().frame_type == FrameType::Sparse
 }
 
 struct Recompress<'a> {
@@ -114,18 +129,21 @@ impl Recompress<'_> {
         array_block: Option<usize>,
         base: Base,
     ) -> Result<Written, CliError> {
-        let Job { encoding, result, pool, registry, destination, .. } = self.job;
+        let Job { encoding, result, layout, pool, registry, destination, .. } = self.job;
         let mut params = encoding.params(base.params, registry)?;
         params.block_size = array_block.or(params.block_size);
         if result.format == Format::Early {
             params.format = ChunkFormat::Early;
         }
-        encoding.check_filters(&params, registry)?;
+        encoding.check(&params, array_block.is_some(), registry)?;
         let mut options = write_options(params.clone(), result, base.vouchers, pool)?.registry(registry);
-        if let Some(size) = encoding.chunk_size_of(params.typesize) {
+        // The chunk size of the input may not be one of items of another size.
+        let kept = || reader.chunk_size().filter(|size| size % params.typesize != 0);
+        let size = encoding.chunk_size_of(params.typesize);
+        if let Some(size) = size.or_else(|| kept().map(|size| whole_items(size, params.typesize))) {
             options = options.chunk_size(size);
         }
-        let mut target = output::target(destination, result.layout)?;
+        let mut target = output::target(destination, layout)?;
         let summary = block_on(edit::recompress(reader, options, &mut target)).map_err(|error| match error {
             EditError::Read(error) => input.failed(error),
             EditError::Decode { .. } | EditError::Frame(_) => input.failed(error),
@@ -136,7 +154,8 @@ impl Recompress<'_> {
             EditError::Write(error) => write_failed(destination, error),
             error => CliError::data(destination.output_name())(error),
         })?;
-        Ok(Written { decoded: summary.nbytes, encoded: summary.frame_len })
+        let cautions = cautions(&params, result.format);
+        Ok(Written { decoded: summary.nbytes, encoded: summary.frame_len, cautions })
     }
 
     /// Decodes everything and writes it as `compress` would.

@@ -4,13 +4,14 @@ use std::future::poll_fn;
 use std::io::{self, IsTerminal};
 
 use bytes::Bytes;
-use oxiblosc::core::Registry;
 use oxiblosc::core::chunk::{ChunkContext, ChunkEncoder, ChunkHeader, EncodeParams};
+use oxiblosc::core::pipeline::FilterSlot;
+use oxiblosc::core::{FilterId, Registry};
 use oxiblosc::streaming::nd::ArrayError;
 use oxiblosc::streaming::target::{Part, Target};
 use oxiblosc::streaming::{Pool, WriteError, WriteOptions, block_on, blocking};
 
-use crate::args::{EncodingArgs, OutputArgs, Source};
+use crate::args::{EncodingArgs, Format, Layout, OutputArgs, Source};
 use crate::content::{Content, array_options};
 use crate::error::CliError;
 use crate::guarded::Guarded;
@@ -24,6 +25,8 @@ const PIECE: usize = 4 << 20;
 pub(crate) struct Job<'a> {
     pub(crate) encoding: &'a EncodingArgs,
     pub(crate) result: &'a OutputArgs,
+    /// That of the result.
+    pub(crate) layout: Layout,
     pub(crate) pool: &'a Pool,
     pub(crate) registry: &'a Registry,
     /// What to call the input in messages.
@@ -40,6 +43,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) piece: usize,
     input: &'a str,
     destination: &'a Source,
+    cautions: Vec<&'static str>,
 }
 
 enum Kind {
@@ -52,6 +56,8 @@ enum Kind {
 pub(crate) struct Written {
     pub(crate) decoded: u64,
     pub(crate) encoded: u64,
+    /// What others cannot do with it.
+    pub(crate) cautions: Vec<&'static str>,
 }
 
 impl<'a> Writer<'a> {
@@ -65,9 +71,10 @@ impl<'a> Writer<'a> {
         params: EncodeParams,
         write: WriteOptions,
     ) -> Result<Self, CliError> {
-        let Job { encoding, result, pool, registry, input, destination } = *job;
+        let Job { encoding, result, layout, pool, registry, input, destination } = *job;
         let usage = |error: &dyn std::error::Error| CliError::Usage(crate::error::one_line(error));
-        encoding.check_filters(&params, registry)?;
+        encoding.check(&params, content.array.is_some(), registry)?;
+        let cautions = cautions(&params, result.format);
         let mut piece = PIECE;
         let kind = if result.format.is_chunk() {
             let encoder = ChunkEncoder::new(&params, registry).map_err(|e| usage(&e))?;
@@ -79,7 +86,7 @@ impl<'a> Writer<'a> {
                 true => usage(&e),
                 false => CliError::data(input)(e),
             })?;
-            let target = output::target(destination, result.layout)?;
+            let target = output::target(destination, layout)?;
             let writer = blocking::NdWriter::with_target(target, options);
             Kind::Array(writer.map_err(|e| match e {
                 ArrayError::Write(WriteError::Target(e)) => output::failed(destination)(e),
@@ -91,14 +98,14 @@ impl<'a> Writer<'a> {
                 write = write.chunk_size(size);
                 piece = piece.min(size);
             }
-            let target = output::target(destination, result.layout)?;
+            let target = output::target(destination, layout)?;
             let writer = blocking::FrameWriter::with_target(target, write);
             Kind::Frame(writer.map_err(|e| match e {
                 WriteError::Target(e) => output::failed(destination)(e),
                 e => usage(&e),
             })?)
         };
-        Ok(Self { kind, taken: 0, piece, input, destination })
+        Ok(Self { kind, taken: 0, piece, input, destination, cautions })
     }
 
     /// Takes the next bytes.
@@ -115,6 +122,19 @@ impl<'a> Writer<'a> {
                 data.extend_from_slice(&bytes);
                 Ok(())
             }
+        }
+    }
+
+    /// Has all chunks that are complete written, and waits until they are.
+    pub(crate) fn flush(&mut self) -> Result<(), CliError> {
+        match &mut self.kind {
+            Kind::Frame(writer) => {
+                block_on(writer.sink().flush()).map_err(|error| write_failed(self.destination, error))
+            }
+            Kind::Array(writer) => {
+                block_on(writer.sink().flush()).map_err(|error| array_failed(self.input, self.destination, error))
+            }
+            Kind::Chunk { .. } => Ok(()),
         }
     }
 
@@ -135,14 +155,20 @@ impl<'a> Writer<'a> {
                 len
             }
         };
-        Ok(Written { decoded: self.taken, encoded })
+        Ok(Written { decoded: self.taken, encoded, cautions: self.cautions })
     }
 }
 
 impl Written {
-    /// Says on a terminal what has been done.
+    /// Says on a terminal what has been done, and everywhere of what the user should beware.
     pub(crate) fn tell(&self, input: &str, destination: &str, quiet: bool) {
-        if !quiet && io::stderr().is_terminal() {
+        if quiet {
+            return;
+        }
+        for caution in &self.cautions {
+            eprintln!("oxiblosc: warning: {destination}: {caution}");
+        }
+        if io::stderr().is_terminal() {
             let ratio = ratio(self.decoded, self.encoded).unwrap_or(1.0);
             let (decoded, encoded) = (show_bytes(self.decoded), show_bytes(self.encoded));
             eprintln!("{input} to {destination}: {decoded} to {encoded}, {ratio:.2}x");
@@ -150,9 +176,29 @@ impl Written {
     }
 }
 
+/// What other software does wrong with what is written with these parameters: known faults of C-Blosc2 3.3 and
+/// python-blosc2 4.14.
+pub(crate) fn cautions(params: &EncodeParams, format: Format) -> Vec<&'static str> {
+    let mut cautions = Vec::new();
+    // It takes metadata for signed and fails on those above; a bytedelta without gets the type size.
+    let overflows = |slot: FilterSlot| match (slot.id, slot.meta) {
+        (FilterId::BYTEDELTA, 0) => params.typesize > 127,
+        (_, meta) => meta > 127,
+    };
+    if format == Format::Frame && params.filters.active().any(|(_, slot)| overflows(slot)) {
+        cautions.push("python-blosc2 cannot open it: filter metadata is negative or above 127");
+    }
+    // Early frames it does not read at all.
+    let deltas = params.filters.active().filter(|(_, slot)| slot.id == FilterId::DELTA).count();
+    if deltas > 1 && format != Format::Early {
+        cautions.push("C-Blosc2 decodes data wrongly that went through several delta filters");
+    }
+    cautions
+}
+
 /// Writes bytes that are complete: the target need not know that they are no frame.
 fn write_whole(mut bytes: Bytes, destination: &Source) -> Result<(), CliError> {
-    let mut target = output::target(destination, crate::args::Layout::Contiguous)?;
+    let mut target = output::target(destination, Layout::Contiguous)?;
     let head = bytes.slice(..ChunkHeader::MIN_LEN.min(bytes.len()));
     block_on(async {
         while !bytes.is_empty() {

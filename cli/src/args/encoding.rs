@@ -1,10 +1,11 @@
-//! How data are encoded: the options that `compress` and `recompress` share.
+//! How data are encoded: the options that `compress` and `recompress` share. Their defaults differ, so the help says both.
 
 use clap::{Args, ValueEnum};
 use oxiblosc::core::Registry;
 use oxiblosc::core::chunk::{ChunkContext, ChunkEncoder, ChunkError, ChunkHeader, EncodeParams, SplitMode};
+use oxiblosc::core::codec::CodecError;
 use oxiblosc::core::filter::FilterError;
-use oxiblosc::core::pipeline::PipelineError;
+use oxiblosc::core::pipeline::{FilterSlots, PipelineError};
 
 use crate::error::CliError;
 use crate::select::{CodecChoice, FilterChoice, resolve_filters};
@@ -14,32 +15,34 @@ use crate::units::parse_bytes;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Encoding")]
 pub(crate) struct EncodingArgs {
-    /// Size of an item in bytes [default: that of the .npy file or dtype, else 1]
+    /// Size of an item in bytes [default: that of the .npy file, dtype or input of recompress, else 1]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=MAX_TYPESIZE))]
     pub(crate) typesize: Option<u32>,
-    /// Codec, by name or id (see `oxiblosc plugins`) [default: zstd]
+    /// Codec, by name or id (see `oxiblosc plugins`) [default: zstd, or as the input of recompress]
     #[arg(long, value_name = "NAME|ID")]
     codec: Option<CodecChoice>,
-    /// Byte of metadata for the codec [default: 0]
+    /// Byte of metadata for the codec [default: 0, or as the input of recompress if the codec stays]
     #[arg(long, value_name = "N")]
     codec_meta: Option<u8>,
-    /// Compression level: 0 stores, 9 compresses best [default: 5]
+    /// Compression level: 0 stores, 9 compresses best [default: 5, or as the input of recompress]
     #[arg(long, value_name = "0-9", value_parser = clap::value_parser!(u8).range(0..=9))]
     level: Option<u8>,
     /// Filter, by name or id, with its byte of metadata; repeat it to fill up to six slots in order, `none` for none
-    /// [default: shuffle]
+    /// [default: shuffle, or as the input of recompress]
     #[arg(long = "filter", value_name = "NAME[=META]")]
     filters: Vec<FilterChoice>,
-    /// Decoded bytes of a chunk, as in 500000, 256K or 4M; of an array at most [default: 4M]
+    /// Decoded bytes of a chunk, as in 500000, 256K or 4M; of an array at most [default: 4M, or as the input of recompress]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) chunk_size: Option<usize>,
-    /// Decoded bytes of a block; of an array at most [default: chosen by codec, level and type size]
+    /// Decoded bytes of a block; of an array at most [default: chosen by codec, level and type size; recompress keeps the
+    /// blocks of an array]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) block_size: Option<usize>,
-    /// Whether blocks are split into one stream per byte of the type [default: forward]
+    /// Whether blocks are split into one stream per byte of the type [default: forward, or as the input of
+    /// recompress]
     #[arg(long, value_enum, value_name = "WHEN")]
     split: Option<Split>,
-    /// Train a dictionary for each chunk (zstd, lz4 and lz4hc)
+    /// Train a dictionary for each chunk (zstd, lz4 and lz4hc); recompress keeps doing so if the codec stays
     #[arg(long)]
     dict: bool,
 }
@@ -84,13 +87,17 @@ impl EncodingArgs {
         Ok(params)
     }
 
-    /// Refuses filters that are asked for and cannot do what they are asked to, before anything is read: their metadata
-    /// may mean nothing to them, or items have another size than they take.
-    pub(crate) fn check_filters(&self, params: &EncodeParams, registry: &Registry) -> Result<(), CliError> {
+    /// Refuses filters and codecs that are asked for and cannot do what they are asked to, before anything is read: their
+    /// metadata may mean nothing to them, items have another size than they take, or they take arrays and this is none.
+    pub(crate) fn check(&self, params: &EncodeParams, is_array: bool, registry: &Registry) -> Result<(), CliError> {
+        let mut params = EncodeParams { block_size: None, ..params.clone() };
         if self.filters.is_empty() {
-            return Ok(());
+            if self.codec.is_none() && self.codec_meta.is_none() {
+                return Ok(());
+            }
+            // What has not been asked for is not to be refused here.
+            params = EncodeParams { typesize: 1, filters: FilterSlots::NONE, ..params };
         }
-        let params = EncodeParams { block_size: None, ..params.clone() };
         // Parameters that make no encoder are refused by whoever makes the real one.
         let Ok(mut encoder) = ChunkEncoder::new(&params, registry) else { return Ok(()) };
         // Not a repeated value, which needs no filters.
@@ -103,6 +110,13 @@ impl EncodingArgs {
                 let name = registry.filter(id).map_or("", |entry| entry.info().name);
                 Err(CliError::Usage(format!("--filter {name}: {source}")))
             }
+            Err(ChunkError::Encode { codec, source, .. })
+                if matches!(source, CodecError::Meta { .. })
+                    || !is_array && self.codec.is_some() && matches!(source, CodecError::Geometry { .. }) =>
+            {
+                let name = registry.codec(codec).map_or("", |entry| entry.info().name);
+                Err(CliError::Usage(format!("--codec {name}: {source}")))
+            }
             // Others need an array, or data of some kind.
             _ => Ok(()),
         }
@@ -110,8 +124,13 @@ impl EncodingArgs {
 
     /// The chunk size asked for, in whole items.
     pub(crate) fn chunk_size_of(&self, typesize: usize) -> Option<usize> {
-        self.chunk_size.map(|size| (size / typesize).max(1).saturating_mul(typesize))
+        self.chunk_size.map(|size| whole_items(size, typesize))
     }
+}
+
+/// The size nearest to `size`, and not above, of whole items; of one at least.
+pub(crate) fn whole_items(size: usize, typesize: usize) -> usize {
+    (size / typesize).max(1).saturating_mul(typesize)
 }
 
 impl Split {

@@ -19,7 +19,7 @@ use oxiblosc::transport::Encoding;
 
 pub(crate) use array::{Rows, Shape};
 pub(crate) use decoding::DecodingArgs;
-pub(crate) use encoding::EncodingArgs;
+pub(crate) use encoding::{EncodingArgs, whole_items};
 pub(crate) use items::ItemRange;
 pub(crate) use output::{Format, Layout, OutputArgs, Vouchers};
 pub(crate) use source::Source;

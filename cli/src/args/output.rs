@@ -15,9 +15,10 @@ use crate::error::CliError;
 #[command(next_help_heading = "Result")]
 pub(crate) struct OutputArgs {
     /// Whether a frame is one file, a directory with a file for each chunk, or a file that can be read, and saved, while it
-    /// is written
-    #[arg(long, value_enum, value_name = "LAYOUT", default_value_t = Layout::Contiguous)]
-    pub(crate) layout: Layout,
+    /// is written [default: contiguous; recompress keeps a sparse frame sparse, but for standard output and
+    /// in place of a file]
+    #[arg(long, value_enum, value_name = "LAYOUT")]
+    pub(crate) layout: Option<Layout>,
     /// What kind of file to write
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Frame)]
     pub(crate) format: Format,
@@ -125,8 +126,11 @@ impl OutputArgs {
         if self.format != Format::Frame && self.vouchers(Vouchers::default()) != Vouchers::default() {
             return refuse("--checksum and --fingerprint: only frames of today can have them, leave out --format");
         }
-        if self.format != Format::Frame && self.layout != Layout::Contiguous {
+        if self.format != Format::Frame && self.layout.is_some_and(|layout| layout != Layout::Contiguous) {
             return refuse("--layout: only frames of today can be sparse or open-ended, leave out --format");
+        }
+        if self.format == Format::Early && encoding.typesize.is_some_and(|size| size > 255) {
+            return refuse("--typesize: items of early frames have at most 255 bytes, leave out --format");
         }
         if self.format != Format::Frame && self.shapes_an_array() {
             return refuse("--dtype, --shape, --chunks and --blocks: an array is a frame of today, leave out --format");

@@ -1,5 +1,6 @@
 //! Input that is to be compressed.
 
+mod ahead;
 mod decoded;
 mod fortran;
 mod remote;
@@ -19,6 +20,7 @@ use crate::error::CliError;
 use crate::input;
 use crate::npy::{self, NpyHeader};
 use crate::progress::{self, Counted};
+pub(crate) use ahead::{Ahead, Next};
 use decoded::Decoded;
 use fortran::Transposed;
 use remote::Remote;
@@ -31,7 +33,7 @@ const SPOOL_MEMORY: usize = 16 << 20;
 const MOST_RESERVED: u64 = 16 << 20;
 
 /// The first bytes of a reader, enough to know a .npy file or a compressed stream by, and a reader that has them still.
-fn peek(mut reader: Box<dyn Read>) -> io::Result<(Vec<u8>, Box<dyn Read>)> {
+fn peek(mut reader: Box<dyn Read + Send>) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
     let mut head = Vec::new();
     reader.by_ref().take(npy::MAGIC.len() as u64).read_to_end(&mut head)?;
     let reader = io::Cursor::new(head.clone()).chain(reader);
@@ -42,7 +44,7 @@ fn peek(mut reader: Box<dyn Read>) -> io::Result<(Vec<u8>, Box<dyn Read>)> {
 pub(crate) struct Plain {
     /// What to call it in messages.
     pub(crate) name: String,
-    reader: Box<dyn Read>,
+    reader: Box<dyn Read + Send>,
     /// What a .npy file says about itself.
     pub(crate) npy: Option<NpyHeader>,
     /// Where the data of a .npy file begin and end; the file must end there too.
@@ -57,8 +59,8 @@ impl Plain {
     /// taken `raw`, a .npy file is known by its first bytes.
     pub(crate) fn open(source: &Source, raw: bool, decoding: &DecodingArgs, quiet: bool) -> Result<Self, CliError> {
         let name = source.name();
-        let (reader, mut file, bar): (Box<dyn Read>, _, _) = match source {
-            Source::Standard => (Box::new(io::stdin().lock()), None, progress::bar(None, quiet)),
+        let (reader, mut file, bar): (Box<dyn Read + Send>, _, _) = match source {
+            Source::Standard => (Box::new(io::stdin()), None, progress::bar(None, quiet)),
             Source::Object(_) => {
                 let source = input::open(source).map_err(CliError::io(&name))?;
                 if source.is_sparse() {
@@ -113,22 +115,50 @@ impl Plain {
 
     /// The next `len` bytes, or what is left of them; `None` at the end.
     pub(crate) fn next(&mut self, len: usize) -> Result<Option<Bytes>, CliError> {
-        let left = self.array.as_ref().map_or(u64::MAX, |array| array.end - array.start - self.taken);
-        let limit = left.min(len as u64);
+        let limit = self.left().min(len as u64);
         // More is taken only when there is more.
         let mut bytes = Vec::with_capacity(limit.min(MOST_RESERVED) as usize);
         self.reader.by_ref().take(limit).read_to_end(&mut bytes).map_err(CliError::io(&self.name))?;
         self.taken += bytes.len() as u64;
         // Fewer bytes than asked for, or none left to ask for: the end.
-        if let Some(array) = self.array.clone()
-            && (bytes.len() as u64) < limit.max(1)
-        {
-            let mut end = array.start + self.taken;
-            // One byte more is enough to see that the file goes on. The transposed reader has been checked already.
-            end += self.reader.read(&mut [0]).map_err(CliError::io(&self.name))? as u64;
-            self.check_end(&array, end)?;
+        if (bytes.len() as u64) < limit.max(1) {
+            self.at_end()?;
         }
         Ok((!bytes.is_empty()).then(|| bytes.into()))
+    }
+
+    /// What a single read of the input gives, at most as much as `buffer` holds; `None` at the end.
+    fn next_read(&mut self, buffer: &mut [u8]) -> Result<Option<Bytes>, CliError> {
+        let limit = self.left().min(buffer.len() as u64) as usize;
+        let len = loop {
+            match self.reader.read(&mut buffer[..limit]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read.map_err(CliError::io(&self.name))?,
+            }
+        };
+        self.taken += len as u64;
+        if len == 0 {
+            self.at_end()?;
+        }
+        Ok((len > 0).then(|| Bytes::copy_from_slice(&buffer[..len])))
+    }
+
+    /// Has the rest read as it comes, on a thread of its own.
+    pub(crate) fn ahead(self) -> Result<Ahead, CliError> {
+        Ahead::new(self)
+    }
+
+    /// Bytes that are left to read, as far as they are known.
+    fn left(&self) -> u64 {
+        self.array.as_ref().map_or(u64::MAX, |array| (array.end - array.start).saturating_sub(self.taken))
+    }
+
+    /// The end of the data must be that of the file.
+    fn at_end(&mut self) -> Result<(), CliError> {
+        let Some(array) = self.array.clone() else { return Ok(()) };
+        // One byte more is enough to see that the file goes on. The transposed reader has been checked already.
+        let behind = self.reader.read(&mut [0]).map_err(CliError::io(&self.name))?;
+        self.check_end(&array, array.start + self.taken + behind as u64)
     }
 
     /// The data of an array must end where its header says, and the file with it.
@@ -153,7 +183,12 @@ impl Plain {
         Ok((spool, len.map_err(CliError::io(&self.name))?))
     }
 
-    fn transposed(&self, file: impl Read + Seek + 'static, start: u64, header: &NpyHeader) -> Box<dyn Read> {
+    fn transposed(
+        &self,
+        file: impl Read + Seek + Send + 'static,
+        start: u64,
+        header: &NpyHeader,
+    ) -> Box<dyn Read + Send> {
         let reader = Transposed::new(file, start, &header.shape, header.item_size);
         self.bar.reset();
         self.bar.set_length(header.nbytes);

@@ -131,6 +131,29 @@ fn npy_files_must_fit_the_array() {
     assert_eq!(run(args!["cat", &scalar]).ok(), b"x");
 }
 
+/// Rows without bytes are counted by the file that says how many they are.
+#[test]
+fn rows_without_bytes() {
+    let dir = tempdir().expect("a directory");
+    let (array, rows) = (dir.path().join("array"), dir.path().join("rows.npy"));
+    let npy = |shape: &str| {
+        let dict = format!("{{'descr': '<i2', 'fortran_order': False, 'shape': {shape}}}");
+        [&b"\x93NUMPY\x01\0"[..], &(dict.len() as u16).to_le_bytes(), dict.as_bytes()].concat()
+    };
+    fs::write(&rows, npy("(2, 0)")).expect("a file");
+    run(args!["compress", &rows, &array]).ok();
+    for (shape, expected) in [("(5, 0)", 7), ("(0, 0)", 7), ("(0,)", 8), ("(1000000, 0)", 1_000_008)] {
+        fs::write(&rows, npy(shape)).expect("a file");
+        run(args!["append", &array, &rows]).ok();
+        assert_eq!(info(&array)["shape"], json!([expected, 0]), "{shape}");
+        run(args!["verify", &array, "--quiet"]).ok();
+    }
+    // Bytes belong to no row.
+    run_with(args!["append", &array, "-"], b"x").bad_data();
+    run_with(args!["append", &array, "-"], b"").ok();
+    assert_eq!(info(&array)["shape"], json!([1_000_008, 0]));
+}
+
 #[test]
 fn what_cannot_be_appended_to() {
     let dir = tempdir().expect("a directory");

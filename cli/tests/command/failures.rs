@@ -48,6 +48,11 @@ fn bad_usage() {
         &args!["--format", "early", "--codec", "250"],
         &args!["--format", "early", "--filter", "bytedelta"],
         &args!["--format", "early", "--dtype", "f4"],
+        &args!["--format", "early", "--typesize", "256"],
+        &args!["--codec", "ndlz", "--codec-meta", "5", "--dtype", "u1", "--shape", "0,8"],
+        &args!["--codec", "ndlz", "--codec-meta", "4"],
+        &args!["--codec", "zfp_acc", "--typesize", "4"],
+        &args!["--codec", "zfp_rate", "--codec-meta", "50", "--format", "chunk", "--typesize", "4"],
         &args!["--shape", "2,3"],
         &args!["--chunks", "2,3"],
         &args!["--meta", "b2nd=/dev/null"],
@@ -87,6 +92,33 @@ fn bad_usage() {
     run(args!["cat", "-", "--slice", "1", "--items", "1:2"]).bad_usage();
     run(args!["append", "-", "-"]).bad_usage();
     run(args!["compact", "-"]).bad_usage();
+}
+
+/// What others cannot read is written, and said.
+#[test]
+fn warnings() {
+    let data = array_bytes("faces.npy", 8000);
+    for (options, what) in [
+        (&["--typesize", "8", "--filter", "trunc_prec=-5"][..], "python-blosc2"),
+        (&["--filter", "bytedelta=200"], "python-blosc2"),
+        (&["--typesize", "128", "--filter", "bytedelta"], "python-blosc2"),
+        (&["--filter", "delta", "--filter", "shuffle", "--filter", "delta"], "C-Blosc2"),
+    ] {
+        let compress = || args!["compress", "-", "-"].into_iter().chain(options.iter().map(Into::into));
+        let warned = run_with(compress(), &data);
+        let said = &warned.stderr;
+        assert!(warned.status == 0 && said.lines().count() == 1, "{options:?}: {said}");
+        assert!(said.starts_with("oxiblosc: warning: standard output: ") && said.contains(what), "{options:?}: {said}");
+        let frame = run_with(compress().chain(["--quiet".into()]), &data).ok();
+        // The filters of the input stay, and with them what is to be said.
+        let again = run_with(args!["recompress", "-", "-"], &frame);
+        assert_eq!((again.status, &again.stderr), (0, said), "{options:?}");
+        run_with(args!["recompress", "-", "-", "--filter", "shuffle"], &frame).ok();
+    }
+    for filter in ["bytedelta", "bytedelta=127"] {
+        let args = args!["compress", "-", "-", "--typesize", "127", "--filter", "delta", "--filter", filter];
+        run_with(args, &data).ok();
+    }
 }
 
 /// Messages are for people.

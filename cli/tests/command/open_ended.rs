@@ -103,6 +103,40 @@ fn a_killed_writer() {
     run(args!["append", &path, "-"]).ok();
 }
 
+/// Whoever writes may pause: all chunks that are complete are in the file then, whatever takes them.
+#[test]
+fn a_pause_of_the_producer() {
+    let dir = tempdir().expect("a directory");
+    let (path, copy) = (dir.path().join("frame"), dir.path().join("copy"));
+    let data = array_bytes("health.npy", 5 * CHUNK + 400);
+    for array in [&[][..], &["--dtype", "f4", "--shape", "-1,100", "--chunks", "100,100"]] {
+        let args = args!["compress", "-", &path, "--layout", "open", "--typesize", "4", "--chunk-size", "40000"];
+        let args = args.into_iter().chain(array.iter().map(Into::into));
+        let mut child = command(args).stdin(Stdio::piped()).spawn().expect("the program was built");
+        let mut stdin = child.stdin.take().expect("stdin is piped");
+        for (sent, complete) in [(..3 * CHUNK + 4, 3), (..data.len() - 3 * CHUNK - 4, 5)] {
+            let from = if complete == 3 { 0 } else { 3 * CHUNK + 4 };
+            stdin.write_all(&data[from..][sent]).expect("the program reads");
+            stdin.flush().expect("the program reads");
+            let started = Instant::now();
+            loop {
+                let saved = run(args!["recover", &path, &copy, "--quiet"]);
+                let saved = if saved.status == 0 { run(args!["cat", &copy]).ok() } else { Vec::new() };
+                assert!(data.starts_with(&saved), "{array:?}");
+                if saved.len() == complete * CHUNK {
+                    break;
+                }
+                assert!(started.elapsed() < Duration::from_secs(60), "{} bytes are there, {array:?}", saved.len());
+                sleep(Duration::from_millis(20));
+            }
+        }
+        drop(stdin);
+        assert!(child.wait().expect("it ends").success());
+        assert!(run(args!["cat", &path]).ok() == data, "{array:?}");
+        fs::remove_file(&path).expect("a file");
+    }
+}
+
 #[test]
 fn what_is_left_of_damaged_frames() {
     let dir = tempdir().expect("a directory");

@@ -145,6 +145,50 @@ fn variable_chunks_keep_their_boundaries() {
     assert_eq!(told(&fixed)["chunksize"], 1000);
 }
 
+/// What is not named stays, so a directory stays one, also in place.
+#[test]
+fn sparse_frames_stay_sparse() {
+    let dir = tempdir().expect("a directory");
+    let (frame, other) = (dir.path().join("frame"), dir.path().join("other"));
+    let data = array_bytes("fmri.npy", 100_000);
+    for array in [&[][..], &["--dtype", "i2", "--shape", "-1,50"]] {
+        let args = args!["compress", "-", &frame, "--layout", "sparse", "--chunk-size", "10000"];
+        run_with(args.into_iter().chain(array.iter().map(Into::into)), &data).ok();
+        run(args!["recompress", &frame, &frame, "--codec", "lz4"]).ok();
+        run(args!["recompress", &frame, &frame, "--codec", "blosclz", "--chunk-size", "20000"]).ok();
+        run(args!["recompress", &frame, &other]).ok();
+        for sparse in [&frame, &other] {
+            let told = info(sparse);
+            assert!(sparse.is_dir() && told["layout"] == "sparse", "{array:?}: {told}");
+            assert_eq!(told["codec"]["name"], "blosclz");
+            assert!(run(args!["cat", sparse]).ok() == data);
+        }
+        fs::remove_dir_all(&other).expect("a directory");
+        run(args!["recompress", &frame, &other, "--layout", "contiguous"]).ok();
+        assert!(other.is_file() && run(args!["cat", &other]).ok() == data);
+        fs::remove_file(&other).expect("a file");
+        run(args!["recompress", &frame, &other, "--format", "early"]).ok();
+        assert!(other.is_file() && run(args!["cat", &other]).ok() == data);
+        fs::remove_file(&other).expect("a file");
+        let piped = run(args!["recompress", &frame, "-"]).ok();
+        assert!(run_with(args!["cat", "-"], &piped).ok() == data);
+        fs::remove_dir_all(&frame).expect("a directory");
+    }
+}
+
+/// The chunk size of the input need not be one of items of another size.
+#[test]
+fn another_type_size() {
+    let data = array_bytes("fmri.npy", 100_000);
+    let frame = run_with(args!["compress", "-", "-"], &data).ok();
+    for (typesize, chunk_size) in [("3", 4_194_303), ("2", 4_194_304), ("1000", 4_194_000)] {
+        let other = run_with(args!["recompress", "-", "-", "--typesize", typesize], &frame).ok();
+        let told = told(&other);
+        assert_eq!((told["typesize"].to_string(), &told["chunksize"]), (typesize.to_owned(), &json!(chunk_size)));
+        assert!(run_with(args!["cat", "-"], &other).ok() == data);
+    }
+}
+
 #[test]
 fn failures_leave_nothing() {
     let dir = tempdir().expect("a directory");
@@ -154,6 +198,10 @@ fn failures_leave_nothing() {
     damaged[200..300].fill(0xFF);
     run_with(args!["recompress", "-", &out], &damaged).bad_data();
     run_with(args!["recompress", "-", &out, "--codec", "snappy"], &frame).bad_usage();
+    run_with(args!["recompress", "-", &out, "--codec", "ndlz", "--codec-meta", "5"], &frame).bad_usage();
+    let message = run_with(args!["recompress", "-", &out, "--codec", "zfp_acc"], &frame).bad_usage();
+    assert!(message.contains("zfp_acc") && message.contains("array"), "{message}");
+    run_with(args!["recompress", "-", &out, "--format", "early", "--typesize", "256"], &frame).bad_usage();
     run_with(args!["recompress", "-", &out, "--codec", "blosclz", "--dict"], &frame).bad_usage();
     run_with(args!["recompress", "-", &out], b"neither a frame nor a chunk, but a text").bad_data();
     assert_eq!(fs::read_dir(dir.path()).expect("a directory").count(), 0);
