@@ -66,7 +66,7 @@ fn everything(server: &Server) {
         reads_as(&endpoint, &local, &remote);
         assert!(run(&endpoint, &["cat", &remote]).ok() == data);
         // From here to there and back.
-        let (file, copy) = (format!("file://{}", path(&dir, "copy")), url("copy"));
+        let (file, copy) = (format!("file://{}", path(&dir, "copy")), url(&format!("copy-{layout}")) + slash);
         run(&endpoint, &["recompress", &remote, &copy, "--codec", "lz4"]).ok();
         run(&endpoint, &["recompress", &copy, &file, "--layout", layout, "--level", "9"]).ok();
         assert!(run(&endpoint, &["cat", &path(&dir, "copy")]).ok() == data);
