@@ -19,6 +19,9 @@ use crate::target::{Part, Target};
 /// complete are removed, unless an index is there by then: they have the names of the chunks of that frame, and may have
 /// been replaced by them.
 ///
+/// Two of them at one place at the same time would write chunks of the same names: several writers fill one frame through
+/// [`SharedWriter`](crate::SharedWriter).
+///
 /// (For a directory, [`SparseTarget`](crate::target::SparseTarget) is better: nothing is under the final name until the
 /// frame is complete.)
 pub struct PlaceTarget<P: SparsePlace> {
