@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Parser;
 
 use oxiblosc_bench::group::{self, Session};
-use oxiblosc_bench::matrix::Form;
+use oxiblosc_bench::matrix::{Form, Only};
 use oxiblosc_bench::peer::c::CBlosc2;
 use oxiblosc_bench::race::Clock;
 use oxiblosc_bench::report::{GROUPS, Report, plot, table};
@@ -39,6 +39,8 @@ struct Args {
     /// Only these data sets.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     data: Vec<String>,
+    #[command(flatten)]
+    settings: Only,
 }
 
 fn main() -> ExitCode {
@@ -63,7 +65,14 @@ fn run(args: &Args) -> Result<usize> {
     let form = if args.short { Form::Short } else { Form::Full };
     let clock = if args.cpu_time { Clock::Cpu } else { Clock::Wall };
     let sources = sources(&args.data)?;
-    let mut session = Session { c: CBlosc2::load()?, form, clock, report: Report::default(), failures: Vec::new() };
+    let mut session = Session {
+        c: CBlosc2::load()?,
+        form,
+        only: args.settings.clone(),
+        clock,
+        report: Report::default(),
+        failures: Vec::new(),
+    };
     let wanted = |group: &str| args.only.is_empty() || args.only.iter().any(|name| name == group);
     let [chunks, filters, accesses, streams] = form.time();
     if wanted("filter") {

@@ -28,6 +28,36 @@ pub struct Case {
     pub chunk: Option<usize>,
 }
 
+/// Which settings are of interest; an empty list stands for all there are.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Only {
+    /// Chunks of these codecs only.
+    #[arg(long = "codec", value_name = "NAME", value_delimiter = ',')]
+    codecs: Vec<Codec>,
+    /// Chunks with these filters only.
+    #[arg(long = "filter", value_name = "NAME", value_delimiter = ',')]
+    filters: Vec<Filter>,
+    /// Chunks of these levels only.
+    #[arg(long = "level", value_name = "LEVEL", value_delimiter = ',')]
+    levels: Vec<u8>,
+    /// Chunks with so many threads only.
+    #[arg(long = "threads", value_name = "COUNT", value_delimiter = ',')]
+    threads: Vec<usize>,
+}
+
+impl Only {
+    /// Whether `case` is one of them.
+    pub fn includes(&self, case: &Case) -> bool {
+        fn among<T: PartialEq>(list: &[T], value: &T) -> bool {
+            list.is_empty() || list.contains(value)
+        }
+        among(&self.codecs, &case.codec)
+            && among(&self.filters, &case.filter)
+            && among(&self.levels, &case.level)
+            && among(&self.threads, &case.threads)
+    }
+}
+
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
@@ -132,6 +162,14 @@ mod tests {
         for codec in Codec::ALL {
             assert!(Form::Short.cases().iter().any(|case| case.codec == codec));
         }
+    }
+
+    #[test]
+    fn a_selection_leaves_out_what_it_does_not_name() {
+        let only = Only { codecs: vec![Codec::Lz4], levels: vec![1, 9], ..Only::default() };
+        let kept = Form::Full.cases().iter().filter(|case| only.includes(case)).count();
+        assert_eq!(kept, 4 * 2 * 2);
+        assert!(Form::Full.cases().iter().all(|case| Only::default().includes(case)));
     }
 
     #[test]

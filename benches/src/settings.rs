@@ -4,7 +4,8 @@ use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_core::{CodecId, FilterId};
 
 /// A codec that all implementations have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, clap::ValueEnum)]
+#[value(rename_all = "lower")]
 pub enum Codec {
     /// BloscLZ.
     BloscLz,
@@ -46,7 +47,8 @@ impl Codec {
 }
 
 /// A filter pipeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, clap::ValueEnum)]
+#[value(rename_all = "lower")]
 pub enum Filter {
     /// No filter.
     None,

@@ -20,12 +20,13 @@ const DECOMPRESS: Duration = Duration::from_millis(200);
 /// # Errors
 /// When a data set cannot be loaded; a case that fails is noted and passed over.
 pub fn run(session: &mut Session, sources: &[Source], time: Duration) -> Result<()> {
-    let form = session.form;
+    let (form, only) = (session.form, session.only.clone());
     let cases_of = |source: &Source| {
         let mut cases = form.cases();
         if form.sized_workloads().contains(&source.name) {
             cases.extend(form.sized_cases());
         }
+        cases.retain(|case| only.includes(case));
         cases
     };
     let mut schedule = Schedule::start(time, 2 * sources.iter().map(|source| cases_of(source).len()).sum::<usize>());
@@ -106,8 +107,6 @@ fn compress(
 ) -> Result<()> {
     let (mut ours, mut c, mut pure) =
         (ours::Chunks::new(settings)?, session.c.chunks(settings)?, pure::Chunks::new(settings)?);
-    verify(&mut [(name::OURS, &mut ours), (name::C, &mut c), (name::PURE, &mut pure)], pieces[0])?;
-
     let len = pieces[0].len();
     let mut copy = vec![1; len];
     let [our_chunks, c_chunks, pure_chunks] = &mut *chunks;
@@ -123,6 +122,12 @@ fn compress(
     let first = session.report.rows.len();
     session.measure(subject, len, schedule.next(COMPRESS), &mut lanes, |_| f64::NAN)?;
     drop(lanes);
+    let first_chunks = [&chunks[0][0][..], &chunks[1][0], &chunks[2][0]];
+    let codecs: [&mut dyn ChunkCodec; 3] = [&mut ours, &mut c, &mut pure];
+    if let Err(e) = verify(codecs, first_chunks, pieces[0]) {
+        session.report.rows.truncate(first);
+        return Err(e);
+    }
     for row in &mut session.report.rows[first..] {
         row.size_ratio = match row.peer {
             name::C => size_ratio(&chunks[0], |piece| chunks[1][piece].len()),
@@ -152,16 +157,15 @@ fn size_ratio(ours: &Chunks, peer: impl Fn(usize) -> usize) -> f64 {
     ours as f64 / peer as f64
 }
 
-/// Every implementation must decode what every other one has encoded.
-fn verify(codecs: &mut [(&str, &mut dyn ChunkCodec)], piece: &[u8]) -> Result<()> {
+/// Every implementation must decode what every other one has made of `piece`.
+fn verify(mut codecs: [&mut dyn ChunkCodec; 3], chunks: [&[u8]; 3], piece: &[u8]) -> Result<()> {
+    const NAMES: [&str; 3] = [name::OURS, name::C, name::PURE];
     let mut decoded = vec![0; piece.len()];
-    for writer in 0..codecs.len() {
-        let mut chunk = Slot::default();
-        codecs[writer].1.compress(piece, &mut chunk)?;
-        for reader in 0..codecs.len() {
+    for (writer, chunk) in chunks.into_iter().enumerate() {
+        for (reader, codec) in codecs.iter_mut().enumerate() {
             decoded.fill(0xaa);
-            let names = format!("{} reading {}", codecs[reader].0, codecs[writer].0);
-            codecs[reader].1.decompress(&chunk, &mut decoded).map_err(|e| Error::new(format!("{names}: {e}")))?;
+            let names = format!("{} reading {}", NAMES[reader], NAMES[writer]);
+            codec.decompress(chunk, &mut decoded).map_err(|e| Error::new(format!("{names}: {e}")))?;
             if decoded != piece {
                 return Err(Error::new(format!("{names}: the decoded bytes differ")));
             }

@@ -8,7 +8,7 @@ pub mod stream;
 use std::time::{Duration, Instant};
 
 use crate::Result;
-use crate::matrix::Form;
+use crate::matrix::{Form, Only};
 use crate::peer::c::CBlosc2;
 use crate::race::{self, Lane, Pace, Times, race};
 use crate::report::{Report, Row};
@@ -19,6 +19,8 @@ pub struct Session {
     pub c: CBlosc2,
     /// How much to measure.
     pub form: Form,
+    /// What of it, in chunks.
+    pub only: Only,
     /// Which time to take.
     pub clock: race::Clock,
     /// What has been measured.

@@ -87,13 +87,10 @@ impl<'d> PartDecoder<'d> {
         // With workers to spare, the blocks are decoded at the same time; else one after the other.
         let share = self.decoding.pool.share();
         if share.workers() > 1 && part.blocks().nth(1).is_some() && keep == Keep::Nothing {
-            if header.nbytes > self.decoding.limits.chunk_bytes {
-                let (limit, found) = (self.decoding.limits.chunk_bytes, header.nbytes);
-                return Err(ChunkError::Limit { what: "decoded chunk", limit, found }.into());
-            }
+            self.decoding.check_limit(&header)?;
             // Nothing but what is asked for, which leaves out blocks of padding: whether one of those is damaged must
             // not depend on the number of workers.
-            let mut wanted = vec![false; header.nbytes.div_ceil(header.blocksize)];
+            let mut wanted = vec![false; header.block_count()];
             for block in part.blocks() {
                 let bytes = block.bytes();
                 let blocks = bytes.start / header.blocksize..bytes.end.div_ceil(header.blocksize).min(wanted.len());

@@ -86,10 +86,7 @@ impl Decoding {
         let (this, buffers) = (Arc::clone(self), buffers.clone());
         self.pool.spawn(move || {
             let header = ChunkHeader::parse(&chunk)?;
-            if header.nbytes > this.limits.chunk_bytes {
-                let (limit, found) = (this.limits.chunk_bytes, header.nbytes);
-                return Err(ChunkError::Limit { what: "decoded chunk", limit, found });
-            }
+            this.check_limit(&header)?;
             let mut decoded = buffers.take(header.nbytes);
             this.with_context(ctx, |decoder, ctx| {
                 decoder.decode_into_on(&chunk, ctx, &mut decoded, &this.pool.share())
@@ -149,6 +146,12 @@ impl Decoding {
         }
     }
 
+    /// Whether the chunk is one that may be decoded, before there is a buffer for it.
+    pub(crate) fn check_limit(&self, header: &ChunkHeader) -> Result<(), ChunkError> {
+        let (limit, found) = (self.limits.chunk_bytes, header.nbytes);
+        if found > limit { Err(ChunkError::Limit { what: "decoded chunk", limit, found }) } else { Ok(()) }
+    }
+
     /// All bytes of a chunk; its blocks are kept if they are to be.
     pub(crate) fn decode_chunk(
         &self,
@@ -158,10 +161,7 @@ impl Decoding {
         ctx: &ChunkContext<'_>,
     ) -> Result<Buffer, ChunkError> {
         let header = ChunkHeader::parse(chunk)?;
-        if header.nbytes > self.limits.chunk_bytes {
-            let (limit, found) = (self.limits.chunk_bytes, header.nbytes);
-            return Err(ChunkError::Limit { what: "decoded chunk", limit, found });
-        }
+        self.check_limit(&header)?;
         let mut decoded = self.buffers.take(header.nbytes);
         decoder.decode_into_on(chunk, ctx, &mut decoded, &self.pool.share())?;
         let Some(number) = ctx.number.filter(|_| keep != Keep::Nothing) else { return Ok(decoded) };

@@ -2,10 +2,15 @@
 //!
 //! Source: chunk format document, codec 4; the wrapper is zlib's, neither gzip's nor bare deflate.
 
+mod fixed;
+mod quick;
+
 use flate2::{Compress, Compression, FlushCompress, Status};
 use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::{CodecId, FilterId, register_codec};
+
+use self::quick::QuickEncoder;
 
 register_codec!(CodecId::ZLIB, "zlib", CodecTraits::PLAIN.high_ratio(), || Box::new(Zlib::default()));
 
@@ -37,10 +42,12 @@ const SAMPLE_LEVEL: u8 = 1;
 
 /// The codec `zlib`. The level is deflate's own, 1..=9.
 ///
-/// Streams are written by zlib-rs or, where that is faster and the result no larger, by libdeflate, and read by
-/// libdeflate. An instance keeps their states from stream to stream: setting one up costs more than coding a short stream.
+/// Streams of level 1 are written by an encoder of this crate; others by zlib-rs or, where that is faster and the result no
+/// larger, by libdeflate; all are read by libdeflate. An instance keeps their states from stream to stream: setting one up
+/// costs more than coding a short stream.
 #[derive(Default)]
 pub struct Zlib {
+    quick: Option<QuickEncoder>,
     deflate: Option<(u8, Compress)>,
     libdeflate: Option<(u8, Compressor)>,
     sampler: Option<(u8, Compressor)>,
@@ -92,6 +99,9 @@ fn compressor(level: u8) -> Compressor {
 
 impl Codec for Zlib {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
+        if ctx.level == 1 {
+            return Ok(self.quick.get_or_insert_with(QuickEncoder::new).compress(src, dst));
+        }
         if let Some(inner) = libdeflate_level(ctx)
             && (at_any_ratio(ctx) || !self.shrinks_much(src))
         {
