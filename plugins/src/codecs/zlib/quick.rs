@@ -15,7 +15,7 @@ const TABLE_LOG: u32 = 15;
 const MIN_MATCH: usize = 4;
 
 /// After this many positions without a match the steps get longer by one (logarithm).
-const SKIP_LOG: u32 = 8;
+const SKIP_LOG: u32 = 10;
 
 /// The table of an encoder, kept from one stream to the next.
 pub(super) struct QuickEncoder {
