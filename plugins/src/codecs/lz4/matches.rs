@@ -15,7 +15,7 @@ const SPARSE_FROM: usize = 32;
 const SPARSE_STEP: usize = 3;
 
 /// A table of places by the four bytes that are found there.
-pub(super) trait Table: Clone {
+pub(in crate::codecs) trait Table: Clone {
     /// Forgets everything and prepares for an input of `len` bytes.
     fn begin(&mut self, len: usize);
 
@@ -113,61 +113,64 @@ impl Iterator for Links<'_> {
     }
 }
 
-/// Places in a row.
-const ROW: usize = 16;
+/// Logarithm of the number of places in all rows: twice the positions within reach, as some rows are fuller than others.
+const PLACES_LOG: u32 = 17;
 
-/// Logarithm of the number of rows: together they have room for twice the positions within reach, as some rows are fuller
-/// than others.
-const ROWS_LOG: u32 = 13;
-
-/// The last [`ROW`] positions for each hash.
+/// The last `N` positions for each hash; `N` is 16 or 32.
 #[derive(Clone)]
-pub(super) struct Rows {
-    rows: Box<[Row; 1 << ROWS_LOG]>,
+pub(in crate::codecs) struct Rows<const N: usize> {
+    /// A power of two of them.
+    rows: Box<[Row<N>]>,
     shift: u32,
 }
 
-/// The last positions for one hash: one line of a usual cache.
-#[derive(Clone, Copy, Default)]
+/// The last positions for one hash: 16 of them are one line of a usual cache.
+#[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Row {
+struct Row<const N: usize> {
     /// More bits of the hash for each place.
-    tags: [u8; ROW],
+    tags: [u8; N],
     /// The low 16 bits of the positions. (What was never entered is a position like any other: it is compared.)
-    places: [u16; ROW],
-    /// Modulo [`ROW`]: which place is the next to be overwritten, and thus the oldest.
+    places: [u16; N],
+    /// Modulo `N`: which place is the next to be overwritten, and thus the oldest.
     oldest: u8,
 }
 
-impl Default for Rows {
+impl<const N: usize> Row<N> {
+    const EMPTY: Self = Self { tags: [0; N], places: [0; N], oldest: 0 };
+}
+
+impl<const N: usize> Default for Rows<N> {
     fn default() -> Self {
-        let rows = vec![Row::default(); 1 << ROWS_LOG].into_boxed_slice();
-        Self { rows: rows.try_into().unwrap_or_else(|_| unreachable!("as many as there are")), shift: 32 - ROWS_LOG }
+        Self { rows: vec![Row::EMPTY; 1 << Self::LOG].into_boxed_slice(), shift: 32 - Self::LOG }
     }
 }
 
-impl Rows {
+impl<const N: usize> Rows<N> {
+    /// Logarithm of the number of rows.
+    const LOG: u32 = PLACES_LOG - N.ilog2();
+
     /// The row for `word`, and its tag.
     #[inline(always)]
     fn row(&self, word: u32) -> (usize, u8) {
         let hash = multiply(word);
-        let row = (hash >> self.shift) as usize & ((1 << ROWS_LOG) - 1);
+        let row = (hash >> self.shift) as usize & (self.rows.len() - 1);
         (row, (hash >> (self.shift - 8)) as u8)
     }
 }
 
-impl Table for Rows {
+impl<const N: usize> Table for Rows<N> {
     fn begin(&mut self, len: usize) {
-        let log = table_log(len, ROWS_LOG + 4) - 4;
+        let log = table_log(len, PLACES_LOG) - N.ilog2();
         self.shift = 32 - log;
-        self.rows[..1 << log].fill(Row::default());
+        self.rows[..1 << log].fill(Row::EMPTY);
     }
 
     #[inline(always)]
     fn enter(&mut self, word: u32, at: usize) {
         let (row, tag) = self.row(word);
         let row = &mut self.rows[row];
-        let place = usize::from(row.oldest) % ROW;
+        let place = usize::from(row.oldest) % N;
         row.oldest = row.oldest.wrapping_add(1);
         row.tags[place] = tag;
         row.places[place] = at as u16;
@@ -177,31 +180,32 @@ impl Table for Rows {
     fn distances(&self, word: u32, at: usize) -> impl Iterator<Item = usize> {
         let (row, tag) = self.row(word);
         let row = &self.rows[row];
-        let oldest = usize::from(row.oldest) % ROW;
+        let oldest = usize::from(row.oldest) % N;
         // The place before the oldest is the latest; rotated, it is the highest bit.
-        let found = equal(&row.tags, tag).rotate_right(oldest as u32);
-        Places { places: &row.places, found, oldest, at }
+        let found = u64::from(equal(&row.tags, tag));
+        let found = (found | found << N) >> oldest & ((1 << N) - 1);
+        Places { places: &row.places, found: found as u32, oldest, at }
     }
 }
 
 /// The places of a row that have the right tag.
-struct Places<'t> {
-    places: &'t [u16; ROW],
+struct Places<'t, const N: usize> {
+    places: &'t [u16; N],
     /// One bit each, the latest highest.
-    found: u16,
+    found: u32,
     oldest: usize,
     at: usize,
 }
 
-impl Iterator for Places<'_> {
+impl<const N: usize> Iterator for Places<'_, N> {
     type Item = usize;
 
     #[inline(always)]
     fn next(&mut self) -> Option<usize> {
         while self.found != 0 {
-            let bit = 15 - self.found.leading_zeros() as usize;
+            let bit = self.found.ilog2() as usize;
             self.found ^= 1 << bit;
-            let place = self.places[(bit + self.oldest) % ROW];
+            let place = self.places[(bit + self.oldest) % N];
             // A position that has gone out of reach looks like a later one. What is compared there is what counts.
             let distance = usize::from((self.at as u16).wrapping_sub(place));
             if distance != 0 && distance <= self.at {
@@ -215,24 +219,28 @@ impl Iterator for Places<'_> {
 /// Which of the tags are equal to `tag`, the first in the lowest bit.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn equal(tags: &[u8; ROW], tag: u8) -> u16 {
+fn equal<const N: usize>(tags: &[u8; N], tag: u8) -> u32 {
     use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
-    // SAFETY: 16 bytes are readable at `tags`; SSE2 is part of x86-64.
-    unsafe {
-        let tags = _mm_loadu_si128(tags.as_ptr().cast());
-        _mm_movemask_epi8(_mm_cmpeq_epi8(tags, _mm_set1_epi8(tag as i8))) as u16
-    }
+    let (halves, _) = tags.as_chunks::<16>();
+    halves.iter().rev().fold(0, |bits, half| {
+        // SAFETY: 16 bytes are readable at `half`; SSE2 is part of x86-64.
+        let equal = unsafe {
+            let tags = _mm_loadu_si128(half.as_ptr().cast());
+            _mm_movemask_epi8(_mm_cmpeq_epi8(tags, _mm_set1_epi8(tag as i8)))
+        };
+        bits << 16 | equal as u32
+    })
 }
 
 /// Which of the tags are equal to `tag`, the first in the lowest bit.
 #[cfg(not(target_arch = "x86_64"))]
-fn equal(tags: &[u8; ROW], tag: u8) -> u16 {
+fn equal<const N: usize>(tags: &[u8; N], tag: u8) -> u32 {
     equal_scalar(tags, tag)
 }
 
 #[cfg(any(test, not(target_arch = "x86_64")))]
-fn equal_scalar(tags: &[u8; ROW], tag: u8) -> u16 {
-    tags.iter().rev().fold(0, |bits, &other| bits << 1 | u16::from(other == tag))
+fn equal_scalar<const N: usize>(tags: &[u8; N], tag: u8) -> u32 {
+    tags.iter().rev().fold(0, |bits, &other| bits << 1 | u32::from(other == tag))
 }
 
 /// A match: `bytes[start..end]` equals the bytes `distance` before, and so does every part of it.
@@ -357,9 +365,11 @@ mod tests {
     fn equal_tags() {
         let mut random = Random(5);
         for _ in 0..1000 {
-            let tags = [(); ROW].map(|()| random.below(4) as u8);
+            let tags = [(); 32].map(|()| random.below(4) as u8);
             let tag = random.below(4) as u8;
             assert_eq!(equal(&tags, tag), equal_scalar(&tags, tag), "{tags:?} {tag}");
+            let half: [u8; 16] = tags[..16].try_into().expect("half of them");
+            assert_eq!(equal(&half, tag), equal_scalar(&half, tag), "{half:?} {tag}");
         }
     }
 }

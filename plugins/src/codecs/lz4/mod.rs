@@ -7,7 +7,7 @@ mod decode;
 mod encode;
 mod hc;
 mod high;
-mod matches;
+pub(super) mod matches;
 mod mid;
 mod sequence;
 

@@ -5,7 +5,8 @@
 
 use std::hint::select_unpredictable;
 
-use super::fixed::{MAX_DISTANCE, Writer};
+use super::bits::Writer;
+use super::codes::{FIXED, MAX_DISTANCE};
 use crate::codecs::input::{Input, Trusted, common, common_before};
 
 /// Logarithm of the entries of the table.
@@ -16,6 +17,12 @@ const MIN_MATCH: usize = 4;
 
 /// After this many positions without a match the steps get longer by one (logarithm).
 const SKIP_LOG: u32 = 10;
+
+/// "This is the last block" and "compressed with the fixed codes": one bit and two, the first lowest.
+const LAST_FIXED: u64 = 0b011;
+
+/// As many of the fixed codes, which are of nine bits at most, as there is room for.
+const GROUP: usize = 6;
 
 /// The table of an encoder, kept from one stream to the next.
 pub(super) struct QuickEncoder {
@@ -39,8 +46,10 @@ impl QuickEncoder {
         let log = (bytes.len().max(1).ilog2() + 1).clamp(8, TABLE_LOG);
         self.table[..1 << log].fill(0);
         let mut out = Writer::new(dst)?;
+        out.put_bits(LAST_FIXED, 3);
         let anchor = self.sequences(src, 32 - log, &mut out)?;
-        out.literals(&bytes[anchor..])?;
+        FIXED.groups::<GROUP>(&mut out, &bytes[anchor..])?;
+        FIXED.end(&mut out)?;
         out.finish(libdeflater::adler32(bytes))
     }
 
@@ -82,8 +91,8 @@ impl QuickEncoder {
             let before = unsafe { common_before(src, p - distance, p, (p - distance).min(p - anchor)) };
             // SAFETY: p + MIN_MATCH <= limit + MIN_MATCH, the end.
             let after = unsafe { common(src, p - distance + MIN_MATCH, p + MIN_MATCH, bytes.len()) };
-            out.literals(&bytes[anchor..p - before])?;
-            out.matched(before + MIN_MATCH + after, distance)?;
+            FIXED.groups::<GROUP>(out, &bytes[anchor..p - before])?;
+            FIXED.long_match(out, before + MIN_MATCH + after, distance)?;
             p += MIN_MATCH + after;
             anchor = p;
         }

@@ -1,0 +1,352 @@
+//! The encoder of the levels above 1: matches that save most, and blocks that end where the data changes.
+//!
+//! The input is parsed region by region. A region has prices for literals and matches, from what is in it and from what the
+//! region before was parsed into, so that a match is taken where it is cheaper than its literals and not wherever there is
+//! one: in the byte planes of filtered numbers most short ones are not. Neighbouring regions become one block when that
+//! takes less than two; where one byte plane ends and another begins, it hardly ever does.
+
+use super::bits::Writer;
+use super::block::{self, Counts, Sequence};
+use super::codes::{DISTANCES, END_OF_BLOCK, MAX_DISTANCE, MAX_MATCH, MIN_MATCH, distance_symbol, length_symbol};
+use super::cost::{BIT, log2};
+use crate::codecs::input::{Input, Trusted, common};
+use crate::codecs::lz4::matches::{Rows, Table};
+
+/// Bytes of a region.
+const REGION: usize = 1 << 14;
+
+/// Planes shorter than this do not end a region.
+const MIN_PLANE: usize = 1 << 12;
+
+/// Bytes that are loaded to look for a match.
+const WORD: usize = 4;
+
+/// Inside matches from this length on, only every [`SPARSE_STEP`]th position is entered.
+const SPARSE_FROM: usize = 64;
+
+/// See [`SPARSE_FROM`].
+const SPARSE_STEP: usize = 4;
+
+/// How much more a match must save, in bits, that begins one or two positions behind another one. What follows the other
+/// begins earlier, too.
+const MARGIN: [u32; 2] = [2 * BIT, 4 * BIT];
+
+/// How hard to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Effort {
+    /// How many places with the same three bytes are compared, up to 32.
+    pub(super) depth: usize,
+    /// How many positions behind the start of a match may begin a better one, up to 2.
+    pub(super) lazy: usize,
+}
+
+/// The table of an encoder and what else it keeps from one stream to the next.
+#[derive(Default)]
+pub(super) struct ParsingEncoder {
+    /// By three bytes and not by four: in a byte plane of few values, most matches that pay are that short.
+    table: Rows<32>,
+    sequences: Vec<Sequence>,
+    /// What the literals of a region cost up to each position, from its start on.
+    prices: Vec<u32>,
+}
+
+impl ParsingEncoder {
+    /// Compresses `src`, which consists of planes of `plane` bytes, into a zlib stream in `dst`, or returns `None` when
+    /// it does not fit.
+    pub(super) fn compress(&mut self, src: &[u8], plane: usize, dst: &mut [u8], effort: Effort) -> Option<usize> {
+        self.compress_input(Trusted(src), plane, dst, effort)
+    }
+
+    fn compress_input<'a>(
+        &mut self,
+        src: impl Input<'a>,
+        plane: usize,
+        dst: &mut [u8],
+        effort: Effort,
+    ) -> Option<usize> {
+        let bytes = src.bytes();
+        let Self { table, sequences, prices } = self;
+        table.begin(bytes.len());
+        let mut parser = Parser { input: src, table, effort, prices: Prices::new(), next: 0 };
+        let mut out = Writer::new(dst)?;
+        sequences.clear();
+        // The block so far: where it begins, and what it consists of. (Its sequences are all there are.)
+        let (mut start, mut counts, mut cost) = (0, Counts::NONE, 0);
+        let mut at = 0;
+        while at < bytes.len() {
+            let end = region_end(at, plane, bytes.len());
+            price(bytes, at, end, prices);
+            let first = sequences.len();
+            let reached = parser.region(at, end, prices, sequences);
+            let mut region = Counts::NONE;
+            count(&bytes[at..reached], &sequences[first..], &mut region);
+            parser.prices.follow(&region);
+
+            let mut both = counts.clone();
+            both.add(&region);
+            let (region_cost, both_cost) = (region.cost(), both.cost());
+            if at == 0 || both_cost <= cost + region_cost {
+                (counts, cost) = (both, both_cost);
+            } else {
+                block::write(&mut out, &bytes[start..at], &sequences[..first], &mut counts, false)?;
+                sequences.drain(..first);
+                (start, counts, cost) = (at, region, region_cost);
+            }
+            at = reached;
+        }
+        block::write(&mut out, &bytes[start..], sequences, &mut counts, true)?;
+        out.finish(libdeflater::adler32(bytes))
+    }
+}
+
+/// A match, and what it saves.
+#[derive(Debug, Clone, Copy, Default)]
+struct Match {
+    len: usize,
+    distance: usize,
+    gain: u32,
+}
+
+/// What matches cost.
+struct Prices {
+    /// By length less 3, with the extra bits.
+    lengths: [u16; 256],
+    /// By symbol, with the extra bits.
+    distances: [u16; DISTANCES],
+}
+
+impl Prices {
+    /// Before anything is known.
+    fn new() -> Self {
+        let mut prices = Self { lengths: [0; 256], distances: [0; DISTANCES] };
+        prices.set(|_| 6 * BIT, |_| 4 * BIT);
+        prices
+    }
+
+    fn set(&mut self, symbol: impl Fn(usize) -> u32, distance: impl Fn(usize) -> u32) {
+        for (less, price) in self.lengths.iter_mut().enumerate() {
+            let of = length_symbol(less + MIN_MATCH);
+            *price = (symbol(of.number) + of.extra * BIT) as u16;
+        }
+        for (number, price) in self.distances.iter_mut().enumerate() {
+            let extra = (number as u32 / 2).saturating_sub(1);
+            *price = (distance(number) + extra * BIT) as u16;
+        }
+    }
+
+    /// Takes over what `counts` say, half way: the next region may be different.
+    fn follow(&mut self, counts: &Counts) {
+        let lengths = &counts.symbols[END_OF_BLOCK + 1..];
+        let matches: u32 = counts.distances.iter().sum();
+        if matches < 32 {
+            return;
+        }
+        let all = log2(counts.symbols.iter().sum());
+        let most = 14 * BIT;
+        let of_symbol = |number: usize| (all - log2(lengths[number]).min(all)).clamp(BIT, most);
+        let all_distances = log2(matches);
+        let of_distance =
+            |number: usize| (all_distances - log2(counts.distances[number]).min(all_distances)).clamp(BIT, most);
+        let before = std::mem::replace(self, Self::new());
+        self.set(of_symbol, of_distance);
+        for (new, old) in self.lengths.iter_mut().zip(before.lengths) {
+            *new = (*new + old) / 2;
+        }
+        for (new, old) in self.distances.iter_mut().zip(before.distances) {
+            *new = (*new + old) / 2;
+        }
+    }
+
+    #[inline(always)]
+    fn of(&self, len: usize, distance: usize) -> u32 {
+        let number = distance_symbol(distance).number;
+        u32::from(self.lengths[(len - MIN_MATCH) & 0xFF]) + u32::from(self.distances[number % DISTANCES])
+    }
+}
+
+/// Parses one input.
+struct Parser<'t, I> {
+    input: I,
+    table: &'t mut Rows<32>,
+    effort: Effort,
+    prices: Prices,
+    /// The first position that is not entered in `table` yet.
+    next: usize,
+}
+
+impl<'a, I: Input<'a>> Parser<'_, I> {
+    /// Parses from `start` to `end`, or to the end of a match that goes on behind it, which is returned.
+    fn region(&mut self, start: usize, end: usize, prices: &[u32], sequences: &mut Vec<Sequence>) -> usize {
+        let (mut anchor, mut at) = (start, start);
+        // Where searches end: behind the last position that has as many bytes as are loaded.
+        let limit = end.min((self.input.bytes().len() + 1).saturating_sub(WORD));
+        while at < limit {
+            let Some(mut best) = self.search(at, self.effort.depth, 0, &prices[at - start..]) else {
+                at += 1;
+                continue;
+            };
+            let mut ahead = 1;
+            while ahead <= self.effort.lazy && best.len < MAX_MATCH && at + ahead < limit {
+                let least = best.gain + MARGIN[ahead - 1];
+                match self.search(at + ahead, self.effort.depth >> ahead, least, &prices[at + ahead - start..]) {
+                    Some(later) => {
+                        at += ahead;
+                        best = later;
+                        ahead = 1;
+                    }
+                    None => ahead += 1,
+                }
+            }
+            let literals = (at - anchor) as u32;
+            sequences.push(Sequence { literals, len: best.len as u16, distance: best.distance as u16 });
+            at += best.len;
+            anchor = at;
+        }
+        if anchor < end {
+            sequences.push(Sequence { literals: (end - anchor) as u32, len: 0, distance: 0 });
+        }
+        anchor.max(end)
+    }
+
+    /// The match at `at` that saves most, if that is more than `least`. `prices` begin there.
+    #[inline(always)]
+    fn search(&mut self, at: usize, depth: usize, least: u32, prices: &[u32]) -> Option<Match> {
+        let input = self.input;
+        let end = input.bytes().len().min(at + MAX_MATCH);
+        self.enter(at);
+        debug_assert!(at + WORD <= end);
+        // SAFETY (of all loads here): four bytes are there at `at`, and so they are before it.
+        let word = u32::from_le(unsafe { input.load4(at) });
+        let mut best = Match { len: 0, distance: 0, gain: least };
+        // Only a longer match can save more than a nearer one.
+        let mut longest = MIN_MATCH - 1;
+        for distance in self.table.distances(word << 8, at).take(depth) {
+            if distance > MAX_DISTANCE {
+                break;
+            }
+            let candidate = at - distance;
+            let last = (at + longest).max(at + WORD - 1) - (WORD - 1);
+            // SAFETY: at + longest < end, so four bytes end there at the latest; see above.
+            let promising = unsafe {
+                (longest < MIN_MATCH || input.load4(last) == input.load4(last - distance))
+                    && (u32::from_le(input.load4(candidate)) ^ word) << 8 == 0
+            };
+            if promising {
+                // SAFETY: at + MIN_MATCH <= end, which is inside, and the candidate is before.
+                let len = MIN_MATCH + unsafe { common(input, candidate + MIN_MATCH, at + MIN_MATCH, end) };
+                if len > longest {
+                    longest = len;
+                    let (saved, cost) = (prices[len] - prices[0], self.prices.of(len, distance));
+                    if saved > cost + best.gain {
+                        best = Match { len, distance, gain: saved - cost };
+                    }
+                    if at + len == end {
+                        break;
+                    }
+                }
+            }
+        }
+        (best.distance != 0).then_some(best)
+    }
+
+    /// Enters all positions before `to`, or some if they lie in a long match.
+    #[inline(always)]
+    fn enter(&mut self, to: usize) {
+        while self.next < to {
+            // SAFETY: `to` has four bytes, and so has what is before it.
+            let word = u32::from_le(unsafe { self.input.load4(self.next) });
+            self.table.enter(word << 8, self.next);
+            self.next += if to - self.next > SPARSE_FROM { SPARSE_STEP } else { 1 };
+        }
+    }
+}
+
+/// Where the region ends that begins at `at`.
+fn region_end(at: usize, plane: usize, total: usize) -> usize {
+    let end = (at + REGION).min(total);
+    if plane < MIN_PLANE { end } else { end.min((at / plane + 1) * plane) }
+}
+
+/// Sums up what the literals from `start` on cost: up to `end`, and as far behind it as a match can reach.
+fn price(bytes: &[u8], start: usize, end: usize, prices: &mut Vec<u32>) {
+    // Four tables, as equal bytes one after the other would wait for each other.
+    let mut counts = [[0u32; 256]; 4];
+    let mut quads = bytes[start..end].chunks_exact(4);
+    for quad in &mut quads {
+        for (counts, &byte) in counts.iter_mut().zip(quad) {
+            counts[usize::from(byte)] += 1;
+        }
+    }
+    for &byte in quads.remainder() {
+        counts[0][usize::from(byte)] += 1;
+    }
+    let all = log2((end - start) as u32);
+    let mut table = [0u32; 256];
+    for (byte, price) in table.iter_mut().enumerate() {
+        let count: u32 = counts.iter().map(|counts| counts[byte]).sum();
+        *price = (all + if count == 0 { BIT } else { 0 } - log2(count)).max(BIT);
+    }
+    prices.clear();
+    prices.push(0);
+    let mut sum = 0;
+    prices.extend(bytes[start..bytes.len().min(end + MAX_MATCH)].iter().map(|&byte| {
+        sum += table[usize::from(byte)];
+        sum
+    }));
+}
+
+fn count(mut bytes: &[u8], sequences: &[Sequence], counts: &mut Counts) {
+    for &Sequence { literals, len, distance } in sequences {
+        let (run, rest) = bytes.split_at(literals as usize);
+        counts.literals(run);
+        if len > 0 {
+            counts.matched(len.into(), distance.into());
+        }
+        bytes = &rest[usize::from(len)..];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use libdeflater::Decompressor;
+
+    use super::*;
+    use crate::codecs::input::Checked;
+    use crate::codecs::testing::{self, LENGTHS};
+
+    #[test]
+    fn reads_nothing_outside_and_comes_back() {
+        let mut encoder = ParsingEncoder::default();
+        for &len in LENGTHS.iter().chain(&[100_000]) {
+            for (kind, src) in testing::data(len) {
+                for (depth, lazy) in [(4, 0), (16, 1), (32, 2)] {
+                    let what = format!("{len} bytes of {kind}, {depth} places, {lazy} ahead");
+                    let (plane, effort) = ((len / 4).max(1), Effort { depth, lazy });
+                    let mut dst = vec![0; len + 16 + len / 1000];
+                    let packed =
+                        encoder.compress_input(Checked(&src), plane, &mut dst, effort).expect("stored at worst");
+                    let mut trusted = vec![0; packed];
+                    assert_eq!(encoder.compress(&src, plane, &mut trusted, effort), Some(packed), "{what}");
+                    assert!(dst[..packed] == trusted, "{what}");
+                    let mut back = vec![0; len];
+                    assert_eq!(Decompressor::new().zlib_decompress(&trusted, &mut back), Ok(len), "{what}");
+                    assert!(back == src, "{what}");
+                    assert_eq!(encoder.compress(&src, plane, &mut trusted[..packed - 1], effort), None);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_end_where_the_data_changes() {
+        let noise: Vec<u8> = (0..100_000u32).map(|i| (i.wrapping_mul(0x9E37_79B1) >> 13) as u8).collect();
+        let low: Vec<u8> = noise.iter().map(|&byte| byte & 3).collect();
+        let compress = |src: &[u8]| {
+            let mut dst = vec![0; 2 * src.len()];
+            let effort = Effort { depth: 16, lazy: 1 };
+            ParsingEncoder::default().compress(src, usize::MAX, &mut dst, effort).expect("there is room")
+        };
+        let both = compress(&[&noise[..], &low].concat());
+        assert!(both < compress(&noise) + compress(&low) + 600);
+    }
+}
