@@ -55,6 +55,7 @@ fn fitted(ctx: &CodecContext<'_>) -> &'static [CParameter] {
     use zstd_safe::Strategy::ZSTD_lazy;
     let split = ctx.streams > 1 || ctx.block.typesize == 1;
     match (ctx.level, ctx.filter) {
+        (1, FilterId::SHUFFLE | FilterId::BYTEDELTA) => &[MinMatch(7)],
         (5, FilterId::SHUFFLE) if split => &[Strategy(ZSTD_lazy), SearchLog(4)],
         // Of the bit planes of eight-byte items, integers lack matches of four then, and others need all the search there is.
         (5, FilterId::BITSHUFFLE) if ctx.block.typesize < 8 => &[MinMatch(5), SearchLog(3)],
