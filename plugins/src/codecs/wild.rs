@@ -24,14 +24,23 @@ pub(super) fn likely(condition: bool) -> bool {
     condition
 }
 
+/// 16 bytes on their way from one place to another. (As a number they would be split between two general registers
+/// wherever they are kept for a while.)
+#[cfg(target_arch = "x86_64")]
+pub(super) type Register = std::arch::x86_64::__m128i;
+
+/// 16 bytes on their way from one place to another.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) type Register = u128;
+
 /// Reads 16 bytes.
 ///
 /// # Safety
 /// 16 bytes at `src` are readable.
 #[inline(always)]
-pub(super) unsafe fn load16(src: *const u8) -> u128 {
+pub(super) unsafe fn load16(src: *const u8) -> Register {
     // SAFETY: by the contract of this function; unaligned reads have no further requirement.
-    unsafe { src.cast::<u128>().read_unaligned() }
+    unsafe { src.cast::<Register>().read_unaligned() }
 }
 
 /// Writes 16 bytes.
@@ -39,9 +48,9 @@ pub(super) unsafe fn load16(src: *const u8) -> u128 {
 /// # Safety
 /// 16 bytes at `dst` are writable.
 #[inline(always)]
-pub(super) unsafe fn store16(dst: *mut u8, value: u128) {
+pub(super) unsafe fn store16(dst: *mut u8, value: Register) {
     // SAFETY: by the contract of this function; unaligned writes have no further requirement.
-    unsafe { dst.cast::<u128>().write_unaligned(value) }
+    unsafe { dst.cast::<Register>().write_unaligned(value) }
 }
 
 /// How a machine repeats a few bytes through a register.
@@ -50,7 +59,7 @@ pub(super) trait Machine {
     ///
     /// # Safety
     /// The machine has the instructions that the implementation names.
-    unsafe fn spread(word: u128, distance: usize) -> u128;
+    unsafe fn spread(word: Register, distance: usize) -> Register;
 }
 
 /// Any machine.
@@ -58,8 +67,9 @@ pub(super) struct Portable;
 
 impl Machine for Portable {
     #[inline(always)]
-    unsafe fn spread(word: u128, distance: usize) -> u128 {
-        let word = word.to_le();
+    unsafe fn spread(word: Register, distance: usize) -> Register {
+        // SAFETY: the types have the same size and no invalid values.
+        let word = unsafe { std::mem::transmute::<Register, u128>(word) }.to_le();
         let spread = if distance >= 8 {
             let once = word & (u128::MAX >> (128 - 8 * distance));
             // At 16 the shift would be as wide as the word; it is already full then.
@@ -86,7 +96,8 @@ impl Machine for Portable {
             let high = (low >> (8 * (8 % distance)) & mask).wrapping_mul(FACTOR[distance]);
             u128::from(high) << 64 | u128::from(low)
         };
-        u128::from_le(spread)
+        // SAFETY: as above.
+        unsafe { std::mem::transmute::<u128, Register>(u128::from_le(spread)) }
     }
 }
 
@@ -97,16 +108,9 @@ pub(super) struct Ssse3;
 #[cfg(target_arch = "x86_64")]
 impl Machine for Ssse3 {
     #[inline(always)]
-    unsafe fn spread(word: u128, distance: usize) -> u128 {
-        use std::arch::x86_64::{__m128i, _mm_shuffle_epi8};
-        use std::mem::transmute;
-        // SAFETY: the types have the same size and no invalid values; SSSE3 is there by the contract of the trait.
-        unsafe {
-            transmute::<__m128i, u128>(_mm_shuffle_epi8(
-                transmute::<u128, __m128i>(word),
-                transmute::<[u8; 16], __m128i>(SPREAD[distance]),
-            ))
-        }
+    unsafe fn spread(word: Register, distance: usize) -> Register {
+        // SAFETY: SSSE3 is there by the contract of the trait.
+        unsafe { std::arch::x86_64::_mm_shuffle_epi8(word, load16(SPREAD[distance].as_ptr())) }
     }
 }
 
@@ -147,12 +151,32 @@ pub(super) unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
     let mut done = 0;
     loop {
         // SAFETY: `done` is 0 or less than `len`, so the step ends at most `SLACK` bytes after `len`.
-        // An array of this size is moved by the widest instructions there are.
-        unsafe { dst.add(done).cast::<[u8; 32]>().write_unaligned(src.add(done).cast::<[u8; 32]>().read_unaligned()) };
+        // (Moved in one piece, the compiler would make a call of `memcpy` of the loop, which is what it is to replace.)
+        unsafe {
+            let (low, high) = (load16(src.add(done)), load16(src.add(done + 16)));
+            store16(dst.add(done), low);
+            store16(dst.add(done + 16), high);
+        }
         done += 32;
         if done >= len {
             return;
         }
+    }
+}
+
+/// Copies 18 bytes.
+///
+/// # Safety
+/// 18 bytes are readable at `src` and writable at `dst`, and `dst` is before `src`, or at least 18 after it.
+#[inline(always)]
+pub(super) unsafe fn copy18(src: *const u8, dst: *mut u8) {
+    // The 16 bytes last: what is read next most often lies in them alone, and can be had before it is in the cache only
+    // if no later store touches it.
+    // SAFETY: by the contract.
+    unsafe {
+        let low = load16(src);
+        dst.add(16).cast::<u16>().write_unaligned(src.add(16).cast::<u16>().read_unaligned());
+        store16(dst, low);
     }
 }
 
@@ -299,6 +323,19 @@ mod tests {
                 repeat_exact(&mut exact, distance, distance, len);
                 assert_eq!(exact, expected, "distance {distance}, length {len}");
             }
+        }
+    }
+
+    #[test]
+    fn copy18_equals_the_slice_copy() {
+        for distance in 18..60 {
+            let mut bytes: Vec<u8> = (0..distance + 18).map(|i| (i * 29) as u8).collect();
+            let mut expected = bytes.clone();
+            expected.copy_within(..18, distance);
+            let to = bytes.as_mut_ptr();
+            // SAFETY: 18 bytes are at both places, which are at least 18 apart.
+            unsafe { copy18(to, to.add(distance)) };
+            assert_eq!(bytes, expected, "distance {distance}");
         }
     }
 

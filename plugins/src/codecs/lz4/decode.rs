@@ -133,11 +133,21 @@ const SHORT_OUTPUT: usize = 14 + 18 + SLACK;
 /// What such a sequence needs of the input: token, 16 bytes read for the literals, and the distance after 14 of them.
 const SHORT_INPUT: usize = 1 + 16 + 2;
 
-/// From here on a call of `memcpy` pays: it aligns its stores.
-const LONG: usize = 256;
+/// Up to here literals are copied in place; from here on a call of `memcpy` pays.
+const SHORT_LITERALS: usize = 32;
 
-/// Decodes sequences from `at` on as long as both buffers have room for copies that overshoot, and returns where it stopped. The
-/// output before that position is what [`careful`] would have produced; the output after it is unspecified.
+/// Where near matches are not expected, there should be one in so many bytes of input at most: where they come more
+/// often and without a pattern, mispredicted branches cost more than to do without the branch.
+const NEAR_INTERVAL: usize = 64;
+
+/// So many near matches may come at once.
+const NEAR_BURST: usize = 16;
+
+/// For so many bytes of output near matches are expected after that.
+const NEAR_STRETCH: usize = 16 << 10;
+
+/// Decodes sequences from `at` on as long as both buffers have room for copies that overshoot, and returns where it
+/// stopped. The output before that position is what [`careful`] would have produced; the output after it is unspecified.
 fn hasty(src: &[u8], dst: &mut [u8], at: Position) -> Position {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
@@ -162,63 +172,71 @@ unsafe fn hasty_avx2(src: &[u8], dst: &mut [u8], at: Position) -> Position {
 /// # Safety
 /// The machine is an `M`.
 #[inline(always)]
-unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8], at: Position) -> Position {
+unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8], mut at: Position) -> Position {
+    let Some(end) = dst.len().checked_sub(SHORT_OUTPUT) else { return at };
+    loop {
+        // SAFETY: the machine is an `M` by contract, and no output goes past `end`.
+        unsafe {
+            at = sequences::<M, false>(src, dst, at, end);
+            let next = sequences::<M, true>(src, dst, at, end.min(at.output + NEAR_STRETCH));
+            if next == at {
+                return at;
+            }
+            at = next;
+        }
+    }
+}
+
+/// Decodes sequences from `at` on, up to the first that begins after `until` in the output, or that is too near to the
+/// end of a buffer, or that looks wrong. Unless `NEAR` matches are expected, also up to where there are many.
+///
+/// # Safety
+/// The machine is an `M`, and `until + SHORT_OUTPUT <= dst.len()`.
+#[inline(always)]
+unsafe fn sequences<M: Machine, const NEAR: bool>(src: &[u8], dst: &mut [u8], at: Position, until: usize) -> Position {
     let mut done = at;
-    let (Some(input_end), Some(output_end)) = (src.len().checked_sub(SHORT_INPUT), dst.len().checked_sub(SHORT_OUTPUT))
-    else {
-        return done;
-    };
+    let Some(input_end) = src.len().checked_sub(SHORT_INPUT) else { return done };
     let from = src.as_ptr();
+    // Each near match moves this on by an interval; it does not fall behind the input.
+    let mut near = at.input;
     loop {
         let Position { mut input, mut output } = done;
-        if input > input_end || output > output_end {
+        if input > input_end || output > until {
             return done;
         }
         // SAFETY: input <= src.len() - SHORT_INPUT.
         let token = unsafe { *from.add(input) };
-        input += 1;
 
+        // The literals begin at `input + 1`, however many bytes it takes to say how many they are.
         let mut len = usize::from(token >> 4);
         if wild::likely(len != CONTINUED) {
             // SAFETY: 16 bytes are left of the input after the token, and more than 16 of the output, by the check
             // at the top of the loop. At most 14 of them are kept.
-            unsafe { wild::store16(dst.as_mut_ptr().add(output), wild::load16(from.add(input))) };
+            unsafe { wild::store16(dst.as_mut_ptr().add(output), wild::load16(from.add(input + 1))) };
         } else {
-            loop {
-                let Some(&byte) = src.get(input) else { return done };
-                input += 1;
-                len += usize::from(byte);
-                if byte != 255 {
-                    break;
-                }
-                // Stopping here keeps the sum from overflowing.
-                if len > dst.len() {
-                    return done;
-                }
-            }
+            let Some((more, next)) = continuation(src, input + 1, dst.len()) else { return done };
+            (len, input) = (len + more, next - 1);
             // What follows the literals must leave the room that a short sequence has after its literals.
-            if src.len() - input < len.saturating_add(SLACK + 2)
-                || dst.len() - output < len.saturating_add(SHORT_OUTPUT)
-            {
+            if src.len() - input < 1 + len + SLACK + 3 || dst.len() - output < len + SHORT_OUTPUT {
                 return done;
             }
             // SAFETY: both buffers hold `len + SLACK` bytes from here, by the check above; they are different
             // allocations, one borrowed mutably.
             unsafe {
                 let to = dst.as_mut_ptr().add(output);
-                if len < LONG {
-                    wild::copy(from.add(input), to, len);
+                if len <= SHORT_LITERALS {
+                    wild::copy(from.add(input + 1), to, SHORT_LITERALS);
                 } else {
-                    to.copy_from_nonoverlapping(from.add(input), len);
+                    to.copy_from_nonoverlapping(from.add(input + 1), len);
                 }
             }
         }
-        input += len;
         output += len;
 
-        // SAFETY: a short run leaves at least SHORT_INPUT - 1 - 14 = 4 bytes of the input, a long one at least 2.
-        let distance = unsafe { usize::from(u16::from_le(from.add(input).cast::<u16>().read_unaligned())) };
-        input += 2;
+        // SAFETY: a short run leaves at least SHORT_INPUT - 1 - 14 = 4 bytes of the input, a long one at least 3.
+        let distance = unsafe { u16::from_le(from.add(input + len).add(1).cast::<u16>().read_unaligned()) };
+        let distance = usize::from(distance);
+        input += len + 3;
         if distance.wrapping_sub(1) >= output {
             return done;
         }
@@ -227,33 +245,60 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8], at: Position) -> Posi
             len += MIN_MATCH;
             // SAFETY: 1 <= distance <= output, so the bytes before are inside the output. At least SHORT_OUTPUT - 14 =
             // 18 + SLACK bytes are left of it. The machine is an `M` by contract.
-            unsafe { wild::repeat_short::<M>(dst.as_mut_ptr().add(output), distance, len) };
-        } else {
-            loop {
-                let Some(&byte) = src.get(input) else { return done };
-                input += 1;
-                len += usize::from(byte);
-                if byte != 255 {
-                    break;
-                }
-                if len > dst.len() {
-                    return done;
+            unsafe {
+                let to = dst.as_mut_ptr().add(output);
+                if !NEAR && wild::likely(distance >= 18) {
+                    wild::copy18(to.sub(distance), to);
+                } else {
+                    wild::repeat_short::<M>(to, distance, len);
+                    near = near.max(input) + NEAR_INTERVAL;
+                    if !NEAR && near > input + NEAR_BURST * NEAR_INTERVAL {
+                        return Position { input, output: output + len };
+                    }
                 }
             }
-            len += MIN_MATCH;
-            if dst.len() - output < len {
+        } else {
+            let Some((more, next)) = continuation(src, input, dst.len()) else { return done };
+            (len, input) = (len + more + MIN_MATCH, next);
+            if dst.len() - output < len + SLACK {
                 return done;
             }
-            // SAFETY: 1 <= distance <= output, and the match ends inside the output. The machine is an `M` by contract.
-            unsafe { wild::repeat_inside::<M>(dst, output, distance, len) };
+            // SAFETY: 1 <= distance <= output, and the match ends SLACK bytes before the end of the output, or earlier.
+            // The machine is an `M` by contract.
+            unsafe { wild::repeat::<M>(dst.as_mut_ptr().add(output), distance, len) };
         }
         done = Position { input, output: output + len };
+    }
+}
+
+/// Adds up the bytes from `input` on that continue a length, and says where they end; `None` when they do not, or when
+/// the sum is above `limit`.
+#[inline(always)]
+fn continuation(src: &[u8], input: usize, limit: usize) -> Option<(usize, usize)> {
+    let first = *src.get(input)?;
+    // Most often there is no other. With a branch of its own that is easier to predict than as a turn of the loop.
+    if first != 255 {
+        return Some((first.into(), input + 1));
+    }
+    let (mut len, mut input) = (255, input + 1);
+    loop {
+        let byte = *src.get(input)?;
+        input += 1;
+        len += usize::from(byte);
+        if byte != 255 {
+            return Some((len, input));
+        }
+        // Stopping here keeps the sum from overflowing.
+        if len > limit {
+            return None;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codecs::testing::Random;
 
     /// Decodes with both decoders and checks that they agree, error or not.
     fn both(src: &[u8], len: usize, dict: &[u8]) -> Result<Vec<u8>, String> {
@@ -282,6 +327,40 @@ mod tests {
         );
         // A match that begins in the dictionary and goes on in the output.
         assert_eq!(both(&[0x14, b'!', 4, 0, 0x10, b'.'], 10, b"abc").unwrap(), b"!abc!abc!.");
+    }
+
+    /// Blocks of random sequences, in turns with many near matches and with few.
+    #[test]
+    fn near_and_far() {
+        let mut random = Random(9);
+        for _ in 0..20 {
+            let (mut block, mut len) = (Vec::new(), 0);
+            for turn in 0..4 {
+                for _ in 0..4000 {
+                    let literals = if random.below(8) == 0 { 1 + random.below(700) } else { 1 + random.below(14) };
+                    let matched = if random.below(8) == 0 { random.below(700) } else { random.below(15) };
+                    block.push((literals.min(CONTINUED) << 4 | matched.min(CONTINUED)) as u8);
+                    continued_length(&mut block, literals);
+                    block.extend((0..literals).map(|_| random.below(256) as u8));
+                    len += literals;
+                    let reach = if turn % 2 == 0 || random.below(100) == 0 { 40 } else { 65_535 };
+                    let distance = 1 + random.below(len.min(reach));
+                    block.extend((distance as u16).to_le_bytes());
+                    continued_length(&mut block, matched);
+                    len += matched + MIN_MATCH;
+                }
+            }
+            block.extend([0x10, b'.']);
+            both(&block, len + 1, &[]).unwrap();
+        }
+    }
+
+    /// Writes what continues a length that starts in a nibble.
+    fn continued_length(block: &mut Vec<u8>, len: usize) {
+        if let Some(rest) = len.checked_sub(CONTINUED) {
+            block.extend(std::iter::repeat_n(255, rest / 255));
+            block.push((rest % 255) as u8);
+        }
     }
 
     #[test]
