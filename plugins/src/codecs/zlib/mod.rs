@@ -62,16 +62,19 @@ const PIECE: usize = 1024;
 
 impl Zlib {
     /// The choice was made on nine data sets, unfiltered and filtered. libdeflate is the fastest, but finds less of what
-    /// there is much of: where a sample gets much smaller, zlib stays ahead in size. At the high levels its blocks go across
-    /// byte planes and it leaves out matches of three bytes, which the parsing encoder is made for.
+    /// there is much of: where a sample gets much smaller, zlib stays ahead in size. At the high levels libdeflate's blocks
+    /// go across byte planes and it leaves out far matches of three bytes, which is what the parsing encoder is made for.
     fn encoder(&mut self, ctx: &CodecContext<'_>, src: &[u8]) -> Encoder {
+        use FilterId as Filter;
+        // At level 3 zlib finds little more than at 2.
+        let same = Encoder::Libdeflate(if ctx.level == 3 { 2 } else { ctx.level });
         match (ctx.level, ctx.filter) {
             (1, _) => Encoder::Quick,
-            (5 | 6, FilterId::SHUFFLE | FilterId::BITSHUFFLE) => Encoder::Libdeflate(ctx.level),
-            (5 | 6, FilterId::BYTEDELTA) if !self.shrinks(src, 4) => Encoder::Libdeflate(ctx.level),
-            (4..=6, _) if !self.shrinks(src, 2) => Encoder::Libdeflate(ctx.level),
-            (8.., FilterId::BITSHUFFLE) => Encoder::Libdeflate(8),
-            (8.., FilterId::SHUFFLE | FilterId::BYTEDELTA) => Encoder::Parsing(EFFORT),
+            (2 | 3 | 5..=7, Filter::SHUFFLE | Filter::BITSHUFFLE) | (2 | 3 | 7, Filter::BYTEDELTA) => same,
+            (5 | 6, Filter::BYTEDELTA) if !self.shrinks(src, 4) => same,
+            (2..=7, _) if !self.shrinks(src, 2) => same,
+            (8.., Filter::BITSHUFFLE) => Encoder::Libdeflate(8),
+            (8.., Filter::SHUFFLE | Filter::BYTEDELTA) => Encoder::Parsing(EFFORT),
             // Pixels or text: near matches of three bytes.
             (8.., _) if ctx.block.typesize == 1 => Encoder::Parsing(EFFORT),
             (8.., _) if !self.shrinks(src, 8) => Encoder::Libdeflate(7),
