@@ -81,6 +81,33 @@ impl<'a> Input<'a> for Checked<'a> {
     }
 }
 
+/// How many bytes of two times sixteen are equal before the first that differs, in memory order.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn equal_bytes(a: u128, b: u128) -> usize {
+    use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_movemask_epi8};
+    use std::mem::transmute;
+    // SAFETY: the types have the same size and no invalid values; SSE2 is part of x86-64.
+    let equal = unsafe {
+        let (a, b) = (transmute::<u128, __m128i>(a), transmute::<u128, __m128i>(b));
+        _mm_movemask_epi8(_mm_cmpeq_epi8(a, b)) as u32
+    };
+    (!equal | 1 << 16).trailing_zeros() as usize
+}
+
+/// How many bytes of two times sixteen are equal before the first that differs, in memory order.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn equal_bytes(a: u128, b: u128) -> usize {
+    equal_bytes_scalar(a, b)
+}
+
+#[cfg(any(test, not(target_arch = "x86_64")))]
+#[inline(always)]
+fn equal_bytes_scalar(a: u128, b: u128) -> usize {
+    (a ^ b).to_le().trailing_zeros() as usize / 8
+}
+
 /// How many bytes from `at` on are equal to those from `earlier` on, up to position `end`.
 ///
 /// # Safety
@@ -99,9 +126,9 @@ pub(super) unsafe fn common<'a>(input: impl Input<'a>, earlier: usize, at: usize
     }
     while here + 16 <= end {
         // SAFETY: here + 16 <= end, and `here - distance` is not behind it.
-        let difference = unsafe { input.load16(here) ^ input.load16(here - distance) };
-        if difference != 0 {
-            return here - at + difference.to_le().trailing_zeros() as usize / 8;
+        let equal = unsafe { equal_bytes(input.load16(here), input.load16(here - distance)) };
+        if equal < 16 {
+            return here - at + equal;
         }
         here += 16;
     }
@@ -138,6 +165,22 @@ pub(super) unsafe fn common_before<'a>(input: impl Input<'a>, earlier: usize, at
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_bytes_end_at_the_first_that_differs() {
+        let bytes: [u8; 16] = std::array::from_fn(|i| i as u8);
+        let word = u128::from_ne_bytes(bytes);
+        assert_eq!((equal_bytes(word, word), equal_bytes_scalar(word, word)), (16, 16));
+        for first in 0..16 {
+            for second in first..16 {
+                let mut other = bytes;
+                (other[first], other[second]) = (0xF0, 0xF1);
+                let other = u128::from_ne_bytes(other);
+                assert_eq!(equal_bytes(word, other), first);
+                assert_eq!(equal_bytes_scalar(word, other), first);
+            }
+        }
+    }
 
     #[test]
     fn common_counts_equal_bytes() {

@@ -75,7 +75,11 @@ impl<'a> Writer<'a> {
     /// Writes what a length of `len` adds to its nibble.
     #[inline(always)]
     fn continued(&mut self, len: usize) -> Option<()> {
-        if len < CONTINUED { Some(()) } else { self.continuation(len - CONTINUED) }
+        match len.checked_sub(CONTINUED) {
+            None => Some(()),
+            Some(rest @ 0..255) => self.push(&[rest as u8]),
+            Some(rest) => self.continuation(rest),
+        }
     }
 
     fn continuation(&mut self, rest: usize) -> Option<()> {
