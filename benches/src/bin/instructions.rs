@@ -63,7 +63,7 @@ enum Work {
 /// A case: its name, its data set, what it does.
 type Case = (&'static str, &'static str, Work);
 
-const CASES: [Case; 16] = [
+const CASES: [Case; 18] = [
     ("shuffle-f32", "noisy-f32", Work::Forward(FilterId::SHUFFLE)),
     ("unshuffle-f64", "smooth-f64", Work::Backward(FilterId::SHUFFLE)),
     ("bitshuffle-f32", "noisy-f32", Work::Forward(FilterId::BITSHUFFLE)),
@@ -75,6 +75,8 @@ const CASES: [Case; 16] = [
     ("encode-lz4-5-f64", "smooth-f64", Work::Encode(Codec::Lz4, 5)),
     ("decode-lz4-5-f64", "smooth-f64", Work::Decode(Codec::Lz4, 5)),
     ("encode-lz4hc5-f32", "disparity-f32", Work::Encode(Codec::Lz4Hc, 5)),
+    ("encode-zlib1-i16", "fmri-i16", Work::Encode(Codec::Zlib, 1)),
+    ("encode-zlib9-i16", "fmri-i16", Work::Encode(Codec::Zlib, 9)),
     ("encode-zlib5-i16", "fmri-i16", Work::Encode(Codec::Zlib, 5)),
     ("decode-zlib5-i16", "fmri-i16", Work::Decode(Codec::Zlib, 5)),
     ("encode-zstd1-u16", "image-u16", Work::Encode(Codec::Zstd, 1)),

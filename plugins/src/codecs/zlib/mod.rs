@@ -8,6 +8,7 @@ mod codes;
 mod cost;
 mod huffman;
 mod parse;
+mod prices;
 mod quick;
 
 use flate2::{Compress, Compression, FlushCompress, Status};

@@ -1,4 +1,4 @@
-//! The encoder of the levels above 1: matches that save most, and blocks that end where the data changes.
+//! The encoder of the highest levels: matches that save most, and blocks that end where the data changes.
 //!
 //! The input is parsed region by region. A region has prices for literals and matches, from what is in it and from what the
 //! region before was parsed into, so that a match is taken where it is cheaper than its literals and not wherever there is
@@ -7,8 +7,9 @@
 
 use super::bits::Writer;
 use super::block::{self, Counts, Sequence};
-use super::codes::{DISTANCES, END_OF_BLOCK, MAX_DISTANCE, MAX_MATCH, MIN_MATCH, distance_symbol, length_symbol};
-use super::cost::{BIT, log2};
+use super::codes::{MAX_DISTANCE, MAX_MATCH, MIN_MATCH};
+use super::cost::BIT;
+use super::prices::{MatchPrices, add_up};
 use crate::codecs::input::{Input, Trusted, common};
 use crate::codecs::lz4::matches::{Rows, Table};
 
@@ -67,7 +68,7 @@ impl ParsingEncoder {
         let bytes = src.bytes();
         let Self { table, sequences, prices } = self;
         table.begin(bytes.len());
-        let mut parser = Parser { input: src, table, effort, prices: Prices::new(), next: 0 };
+        let mut parser = Parser { input: src, table, effort, match_prices: MatchPrices::new(), next: 0 };
         let mut out = Writer::new(dst)?;
         sequences.clear();
         // The block so far: where it begins, and what it consists of. (Its sequences are all there are.)
@@ -75,12 +76,12 @@ impl ParsingEncoder {
         let mut at = 0;
         while at < bytes.len() {
             let end = region_end(at, plane, bytes.len());
-            price(bytes, at, end, prices);
+            add_up(bytes, at, end, prices);
             let first = sequences.len();
             let reached = parser.region(at, end, prices, sequences);
             let mut region = Counts::NONE;
             count(&bytes[at..reached], &sequences[first..], &mut region);
-            parser.prices.follow(&region);
+            parser.match_prices.follow(&region);
 
             let mut both = counts.clone();
             both.add(&region);
@@ -107,69 +108,12 @@ struct Match {
     gain: u32,
 }
 
-/// What matches cost.
-struct Prices {
-    /// By length less 3, with the extra bits.
-    lengths: [u16; 256],
-    /// By symbol, with the extra bits.
-    distances: [u16; DISTANCES],
-}
-
-impl Prices {
-    /// Before anything is known.
-    fn new() -> Self {
-        let mut prices = Self { lengths: [0; 256], distances: [0; DISTANCES] };
-        prices.set(|_| 6 * BIT, |_| 4 * BIT);
-        prices
-    }
-
-    fn set(&mut self, symbol: impl Fn(usize) -> u32, distance: impl Fn(usize) -> u32) {
-        for (less, price) in self.lengths.iter_mut().enumerate() {
-            let of = length_symbol(less + MIN_MATCH);
-            *price = (symbol(of.number) + of.extra * BIT) as u16;
-        }
-        for (number, price) in self.distances.iter_mut().enumerate() {
-            let extra = (number as u32 / 2).saturating_sub(1);
-            *price = (distance(number) + extra * BIT) as u16;
-        }
-    }
-
-    /// Takes over what `counts` say, half way: the next region may be different.
-    fn follow(&mut self, counts: &Counts) {
-        let lengths = &counts.symbols[END_OF_BLOCK + 1..];
-        let matches: u32 = counts.distances.iter().sum();
-        if matches < 32 {
-            return;
-        }
-        let all = log2(counts.symbols.iter().sum());
-        let most = 14 * BIT;
-        let of_symbol = |number: usize| (all - log2(lengths[number]).min(all)).clamp(BIT, most);
-        let all_distances = log2(matches);
-        let of_distance =
-            |number: usize| (all_distances - log2(counts.distances[number]).min(all_distances)).clamp(BIT, most);
-        let before = std::mem::replace(self, Self::new());
-        self.set(of_symbol, of_distance);
-        for (new, old) in self.lengths.iter_mut().zip(before.lengths) {
-            *new = (*new + old) / 2;
-        }
-        for (new, old) in self.distances.iter_mut().zip(before.distances) {
-            *new = (*new + old) / 2;
-        }
-    }
-
-    #[inline(always)]
-    fn of(&self, len: usize, distance: usize) -> u32 {
-        let number = distance_symbol(distance).number;
-        u32::from(self.lengths[(len - MIN_MATCH) & 0xFF]) + u32::from(self.distances[number % DISTANCES])
-    }
-}
-
 /// Parses one input.
 struct Parser<'t, I> {
     input: I,
     table: &'t mut Rows<32>,
     effort: Effort,
-    prices: Prices,
+    match_prices: MatchPrices,
     /// The first position that is not entered in `table` yet.
     next: usize,
 }
@@ -236,7 +180,7 @@ impl<'a, I: Input<'a>> Parser<'_, I> {
                 let len = MIN_MATCH + unsafe { common(input, candidate + MIN_MATCH, at + MIN_MATCH, end) };
                 if len > longest {
                     longest = len;
-                    let (saved, cost) = (prices[len] - prices[0], self.prices.of(len, distance));
+                    let (saved, cost) = (prices[len] - prices[0], self.match_prices.of(len, distance));
                     if saved > cost + best.gain {
                         best = Match { len, distance, gain: saved - cost };
                     }
@@ -265,34 +209,6 @@ impl<'a, I: Input<'a>> Parser<'_, I> {
 fn region_end(at: usize, plane: usize, total: usize) -> usize {
     let end = (at + REGION).min(total);
     if plane < MIN_PLANE { end } else { end.min((at / plane + 1) * plane) }
-}
-
-/// Sums up what the literals from `start` on cost: up to `end`, and as far behind it as a match can reach.
-fn price(bytes: &[u8], start: usize, end: usize, prices: &mut Vec<u32>) {
-    // Four tables, as equal bytes one after the other would wait for each other.
-    let mut counts = [[0u32; 256]; 4];
-    let mut quads = bytes[start..end].chunks_exact(4);
-    for quad in &mut quads {
-        for (counts, &byte) in counts.iter_mut().zip(quad) {
-            counts[usize::from(byte)] += 1;
-        }
-    }
-    for &byte in quads.remainder() {
-        counts[0][usize::from(byte)] += 1;
-    }
-    let all = log2((end - start) as u32);
-    let mut table = [0u32; 256];
-    for (byte, price) in table.iter_mut().enumerate() {
-        let count: u32 = counts.iter().map(|counts| counts[byte]).sum();
-        *price = (all + if count == 0 { BIT } else { 0 } - log2(count)).max(BIT);
-    }
-    prices.clear();
-    prices.push(0);
-    let mut sum = 0;
-    prices.extend(bytes[start..bytes.len().min(end + MAX_MATCH)].iter().map(|&byte| {
-        sum += table[usize::from(byte)];
-        sum
-    }));
 }
 
 fn count(mut bytes: &[u8], sequences: &[Sequence], counts: &mut Counts) {

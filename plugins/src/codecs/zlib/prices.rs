@@ -1,0 +1,118 @@
+//! What literals and matches cost in a region of the input, before there are codes for them.
+
+use super::block::Counts;
+use super::codes::{DISTANCES, END_OF_BLOCK, MAX_MATCH, MIN_MATCH, distance_symbol, length_symbol};
+use super::cost::{BIT, log2};
+
+/// What matches cost.
+pub(super) struct MatchPrices {
+    /// By length less 3, with the extra bits.
+    lengths: [u16; 256],
+    /// By symbol, with the extra bits.
+    distances: [u16; DISTANCES],
+}
+
+impl MatchPrices {
+    /// Before anything is known.
+    pub(super) fn new() -> Self {
+        let mut prices = Self { lengths: [0; 256], distances: [0; DISTANCES] };
+        prices.set(|_| 6 * BIT, |_| 4 * BIT);
+        prices
+    }
+
+    fn set(&mut self, symbol: impl Fn(usize) -> u32, distance: impl Fn(usize) -> u32) {
+        for (less, price) in self.lengths.iter_mut().enumerate() {
+            let of = length_symbol(less + MIN_MATCH);
+            *price = (symbol(of.number) + of.extra * BIT) as u16;
+        }
+        for (number, price) in self.distances.iter_mut().enumerate() {
+            let extra = (number as u32 / 2).saturating_sub(1);
+            *price = (distance(number) + extra * BIT) as u16;
+        }
+    }
+
+    /// Takes over what `counts` of a region say, half way: the next one may be different.
+    pub(super) fn follow(&mut self, counts: &Counts) {
+        let lengths = &counts.symbols[END_OF_BLOCK + 1..];
+        let matches: u32 = counts.distances.iter().sum();
+        if matches < 32 {
+            return;
+        }
+        let all = log2(counts.symbols.iter().sum());
+        let most = 14 * BIT;
+        let of_symbol = |number: usize| (all - log2(lengths[number]).min(all)).clamp(BIT, most);
+        let all_distances = log2(matches);
+        let of_distance =
+            |number: usize| (all_distances - log2(counts.distances[number]).min(all_distances)).clamp(BIT, most);
+        let before = std::mem::replace(self, Self::new());
+        self.set(of_symbol, of_distance);
+        for (new, old) in self.lengths.iter_mut().zip(before.lengths) {
+            *new = (*new + old) / 2;
+        }
+        for (new, old) in self.distances.iter_mut().zip(before.distances) {
+            *new = (*new + old) / 2;
+        }
+    }
+
+    /// What a match costs.
+    #[inline(always)]
+    pub(super) fn of(&self, len: usize, distance: usize) -> u32 {
+        let number = distance_symbol(distance).number;
+        u32::from(self.lengths[(len - MIN_MATCH) & 0xFF]) + u32::from(self.distances[number % DISTANCES])
+    }
+}
+
+/// Sums up what the literals from `start` on cost: up to `end`, and as far behind it as a match can reach.
+pub(super) fn add_up(bytes: &[u8], start: usize, end: usize, prices: &mut Vec<u32>) {
+    // Four tables, as equal bytes one after the other would wait for each other.
+    let mut counts = [[0u32; 256]; 4];
+    let mut quads = bytes[start..end].chunks_exact(4);
+    for quad in &mut quads {
+        for (counts, &byte) in counts.iter_mut().zip(quad) {
+            counts[usize::from(byte)] += 1;
+        }
+    }
+    for &byte in quads.remainder() {
+        counts[0][usize::from(byte)] += 1;
+    }
+    let all = log2((end - start) as u32);
+    let mut table = [0u32; 256];
+    for (byte, price) in table.iter_mut().enumerate() {
+        let count: u32 = counts.iter().map(|counts| counts[byte]).sum();
+        *price = (all + if count == 0 { BIT } else { 0 } - log2(count)).max(BIT);
+    }
+    prices.clear();
+    prices.push(0);
+    let mut sum = 0;
+    prices.extend(bytes[start..bytes.len().min(end + MAX_MATCH)].iter().map(|&byte| {
+        sum += table[usize::from(byte)];
+        sum
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_cost_what_they_are_rare() {
+        let bytes: Vec<u8> = (0..1024).map(|i| if i % 4 == 0 { (i % 16) as u8 } else { 9 }).collect();
+        let mut sums = Vec::new();
+        add_up(&bytes, 0, 512, &mut sums);
+        assert_eq!(sums.len(), 1 + 512 + MAX_MATCH);
+        // Three of four are the same, which is not free all the same; the fourth is one of four that are equally rare.
+        assert_eq!(sums[4] - sums[1], 3 * BIT);
+        assert_eq!(sums[1], 4 * BIT);
+    }
+
+    #[test]
+    fn what_is_frequent_becomes_cheaper() {
+        let mut prices = MatchPrices::new();
+        let before = (prices.of(3, 1), prices.of(258, 1), prices.of(3, 20_000));
+        let mut counts = Counts::NONE;
+        (0..100).for_each(|_| counts.matched(3, 1));
+        prices.follow(&counts);
+        assert!(prices.of(3, 1) < before.0);
+        assert!(prices.of(258, 1) > before.1 - 4 * BIT && prices.of(3, 20_000) > before.2 - 4 * BIT);
+    }
+}
