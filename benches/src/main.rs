@@ -85,7 +85,7 @@ fn run(args: &Args) -> Result<usize> {
         group::access::run(&mut session, accesses)?;
     }
     if wanted("stream") {
-        group::stream::run(&mut session, streams)?;
+        group::stream::run(&mut session, &sources, streams)?;
     }
     session.report.finish();
     print!("{}", table::render(&session.report));

@@ -31,16 +31,16 @@ pub struct Case {
 /// Which settings are of interest; an empty list stands for all there are.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Only {
-    /// Chunks of these codecs only.
+    /// Chunks and streams of these codecs only.
     #[arg(long = "codec", value_name = "NAME", value_delimiter = ',')]
     codecs: Vec<Codec>,
-    /// Chunks with these filters only.
+    /// Chunks and streams with these filters only.
     #[arg(long = "filter", value_name = "NAME", value_delimiter = ',')]
     filters: Vec<Filter>,
-    /// Chunks of these levels only.
+    /// Chunks and streams of these levels only.
     #[arg(long = "level", value_name = "LEVEL", value_delimiter = ',')]
     levels: Vec<u8>,
-    /// Chunks with so many threads only.
+    /// Chunks and streams with so many threads only.
     #[arg(long = "threads", value_name = "COUNT", value_delimiter = ',')]
     threads: Vec<usize>,
 }
@@ -48,13 +48,18 @@ pub struct Only {
 impl Only {
     /// Whether `case` is one of them.
     pub fn includes(&self, case: &Case) -> bool {
-        fn among<T: PartialEq>(list: &[T], value: &T) -> bool {
-            list.is_empty() || list.contains(value)
+        self.includes_settings(case.codec, case.filter, case.level, case.threads)
+    }
+
+    /// Whether these settings are among them.
+    pub fn includes_settings(&self, codec: Codec, filter: Filter, level: u8, threads: usize) -> bool {
+        fn among<T: PartialEq>(list: &[T], value: T) -> bool {
+            list.is_empty() || list.contains(&value)
         }
-        among(&self.codecs, &case.codec)
-            && among(&self.filters, &case.filter)
-            && among(&self.levels, &case.level)
-            && among(&self.threads, &case.threads)
+        among(&self.codecs, codec)
+            && among(&self.filters, filter)
+            && among(&self.levels, level)
+            && among(&self.threads, threads)
     }
 }
 

@@ -101,9 +101,14 @@ impl<'a> Work<'a> {
 ///
 /// # Errors
 /// When the data cannot be loaded; a case that fails is noted and passed over.
-pub fn run(session: &mut Session, time: Duration) -> Result<()> {
+pub fn run(session: &mut Session, sources: &[Source], time: Duration) -> Result<()> {
     eprintln!("streams");
-    let cases = cases(session.form);
+    let mut cases = cases(session.form);
+    cases.retain(|case| {
+        let only = &session.only;
+        sources.iter().any(|source| source.name == case.workload)
+            && only.includes_settings(case.codec, Filter::Shuffle, case.level, case.threads)
+    });
     let mut schedule = Schedule::start(time, (write::RACES + read::RACES) * cases.len());
     let mut loaded: Option<(Workload, Bytes)> = None;
     for case in &cases {
