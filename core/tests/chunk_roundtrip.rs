@@ -77,6 +77,31 @@ fn awkward_lengths() {
 }
 
 #[test]
+fn blocks_of_noise_before_between_and_behind_others() {
+    const BLOCK: usize = 1000;
+    let noise = data(0, 40 * BLOCK);
+    for blocks in [1, 2, 3, 5, 12, 40] {
+        for (begin, end) in [(0, 0), (0, 1), (1, 2), (blocks / 2, blocks / 2 + 1), (blocks - 1, blocks), (0, blocks)] {
+            let mut src = noise[..blocks * BLOCK - 10].to_vec();
+            let len = src.len();
+            src[(begin * BLOCK).min(len)..(end * BLOCK).min(len)].iter_mut().for_each(|byte| *byte = b'a' + *byte % 2);
+            for (codec, filters, use_dict) in [
+                (CodecId::LZ4, FilterSlots::NONE, false),
+                (CodecId::ZSTD, FilterSlots::NONE, true),
+                (CodecId::BLOSCLZ, FilterSlots::SHUFFLE, false),
+            ] {
+                let block_size = Some(BLOCK);
+                let params = EncodeParams { codec, filters, use_dict, block_size, ..EncodeParams::default() };
+                check(&params, &src);
+                let cut: Vec<&[u8]> = src.chunks(BLOCK - 1).collect();
+                let chunk = encoder(&params).encode_blocks(&cut, &ChunkContext::default()).unwrap();
+                assert_eq!(decode(&chunk).unwrap(), src, "{blocks} blocks, {begin}..{end}, {params:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn every_codec_filter_and_split() {
     use FilterId as F;
     let mut random = Random(1);

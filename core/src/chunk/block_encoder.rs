@@ -26,6 +26,8 @@ pub(crate) struct Encoded {
     pub(crate) len: usize,
     /// Its streams are all runs of zeros.
     pub(crate) zero: bool,
+    /// It is one stream that is its own bytes, as [`write_stored`] writes it. That has not been done yet.
+    pub(crate) stored: bool,
 }
 
 /// What a block encoder is told besides the block itself.
@@ -101,11 +103,12 @@ impl BlockEncoder {
         let mut coder = Coder { codec: &mut **codec, job, block };
         pipeline.set(job.slots, job.registry).map_err(|e| failed(block, e))?;
         if job.filtered || pipeline.is_empty() {
-            return coder.encode(src, out);
+            return coder.encode(src, true, out);
         }
         let filtered = grown(filtered, src.len());
         pipeline.forward(&job.block(block, src.len()), src, filtered).map_err(|e| failed(block, e))?;
-        coder.encode(filtered, out)
+        // The next block takes the place of these bytes.
+        coder.encode(filtered, false, out)
     }
 
     /// Applies the filters alone.
@@ -159,13 +162,14 @@ struct Coder<'a> {
 }
 
 impl Coder<'_> {
-    fn encode(&mut self, filtered: &[u8], out: &mut [u8]) -> Result<Option<Encoded>, ChunkError> {
+    /// `lasting` when the bytes can be had later too.
+    fn encode(&mut self, filtered: &[u8], lasting: bool, out: &mut [u8]) -> Result<Option<Encoded>, ChunkError> {
         // Blosc 1, the Blosc2 of 2019 and blocks of variable length have no runs: there, the codec sees them.
         let runs = self.job.params.format == ChunkFormat::Blosc2 && !self.job.plan.vl;
         let streams = self.job.plan.streams(filtered.len());
         let len = filtered.len() / streams;
         let context = self.job.block(self.block, filtered.len());
-        let mut encoded = Encoded { len: 0, zero: true };
+        let mut encoded = Encoded { len: 0, zero: true, stored: false };
         for (stream, src) in filtered.chunks_exact(len).enumerate() {
             let out = &mut out[encoded.len..];
             let written = if runs && let Some(byte) = repeated(src) {
@@ -182,7 +186,17 @@ impl Coder<'_> {
                     filter: self.job.slots.last(),
                     dict: self.job.dict,
                 };
-                self.code(&context, src, out)?
+                match self.code(&context, src, out)? {
+                    None if out.len() < WORD + src.len() => None,
+                    None => {
+                        encoded.stored = lasting && streams == 1;
+                        if !encoded.stored {
+                            write_stored(src, out);
+                        }
+                        Some(WORD + src.len())
+                    }
+                    written => written,
+                }
             };
             let Some(written) = written else { return Ok(None) };
             encoded.len += written;
@@ -190,34 +204,32 @@ impl Coder<'_> {
         Ok(Some(encoded))
     }
 
-    /// One stream: its length, then what the codec made of it, or the bytes themselves when that is not shorter. A
-    /// length equal to the decoded one means raw bytes. (A block of variable length has its decoded length in front,
-    /// and its place in the chunk tells the other.)
+    /// One stream: its length, then what the codec made of it; `None` when that is not shorter. (A block of variable
+    /// length has its decoded length in front, and its place in the chunk tells the other.)
     ///
     /// The codec writes into the chunk itself. When the room left there is too short for its result, it is too short
     /// for the bytes themselves as well.
     fn code(&mut self, context: &CodecContext<'_>, src: &[u8], out: &mut [u8]) -> Result<Option<usize>, ChunkError> {
         let Some((word, room)) = out.split_first_chunk_mut::<WORD>() else { return Ok(None) };
         let most = room.len().min(src.len());
-        let room = &mut room[..most];
-        let coded = self.codec.compress(context, src, room).map_err(|source| ChunkError::Encode {
+        let coded = self.codec.compress(context, src, &mut room[..most]).map_err(|source| ChunkError::Encode {
             block: self.block,
             stream: context.stream,
             codec: self.job.params.codec,
             source,
         })?;
-        let len = match coded {
-            Some(len) if (1..src.len()).contains(&len) && len <= most => len,
-            _ if most < src.len() => return Ok(None),
-            _ => {
-                room.copy_from_slice(src);
-                src.len()
-            }
-        };
+        let Some(len) = coded.filter(|len| (1..src.len()).contains(len) && *len <= most) else { return Ok(None) };
         // Streams are shorter than a chunk, whose length fits 31 bits.
         *word = (if self.job.plan.vl { src.len() } else { len } as u32).to_le_bytes();
         Ok(Some(WORD + len))
     }
+}
+
+/// A stream that is its own bytes, which a length equal to the decoded one tells; `out` has room for it.
+pub(crate) fn write_stored(src: &[u8], out: &mut [u8]) {
+    let (word, room) = out.split_at_mut(WORD);
+    word.copy_from_slice(&(src.len() as u32).to_le_bytes());
+    room[..src.len()].copy_from_slice(src);
 }
 
 /// "csize is 0 for a run of zeros; for a run of another byte it is the negated byte, and a token with bit 0 set

@@ -287,7 +287,8 @@ impl ChunkEncoder {
             job.reference = Some(unlocked(&mut workers[0]).decoded(&job, 0, first, reference)?);
         }
         if !params.use_dict {
-            return assemble(workers, executor, &job, blocks, out);
+            let blocks: Vec<_> = blocks.map(|(_, src)| src).collect();
+            return assemble(workers, executor, &job, &blocks, out);
         }
         let filtered = filter_all(workers, executor, &job, blocks.clone(), filtered)?;
         job.filtered = true;
@@ -301,8 +302,8 @@ impl ChunkEncoder {
             job.dict = Some(dict);
         }
         let mut rest = filtered;
-        let filtered: Vec<_> = blocks.map(|(block, src)| (block, split_off(&mut rest, src.len()))).collect();
-        assemble(workers, executor, &job, filtered.into_iter(), out)
+        let filtered: Vec<_> = blocks.map(|(_, src)| split_off(&mut rest, src.len())).collect();
+        assemble(workers, executor, &job, &filtered, out)
     }
 
     /// The filters of a regular chunk: those of the parameters, with one exception.
