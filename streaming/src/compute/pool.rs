@@ -107,7 +107,8 @@ impl Executor for Pool {
 
     fn run(&self, workers: usize, work: &(dyn Fn(usize) + Sync)) {
         match self.workers() {
-            Some(pool) => pool.scope(|scope| {
+            // The caller is one of them: it begins at once, and need not be woken at the end, most of the time.
+            Some(pool) => pool.in_place_scope(|scope| {
                 for worker in 1..workers.min(self.shared.threads) {
                     scope.spawn(move |_| work(worker));
                 }
