@@ -16,15 +16,22 @@ pub(crate) struct Buffers {
 }
 
 struct Shelf {
-    /// Every one of full length, so that a taker need not clear what it is about to overwrite.
+    /// Every one of full length, so that a taker need not clear what it is about to overwrite; the one that came back
+    /// last at the end.
     free: Mutex<Vec<Vec<u8>>>,
     most: usize,
+    most_bytes: usize,
 }
 
 impl Buffers {
     /// Keeps at most `most` buffers that nobody uses.
     pub(crate) fn new(most: usize) -> Self {
-        Self { shelf: Arc::new(Shelf { free: Mutex::new(Vec::new()), most }) }
+        Self::with_limits(most, usize::MAX)
+    }
+
+    /// Keeps at most `most` buffers that nobody uses, with at most `most_bytes` bytes in all.
+    pub(crate) fn with_limits(most: usize, most_bytes: usize) -> Self {
+        Self { shelf: Arc::new(Shelf { free: Mutex::new(Vec::new()), most, most_bytes }) }
     }
 
     /// A buffer of `len` bytes that hold whatever they held before.
@@ -34,17 +41,34 @@ impl Buffers {
         Buffer { bytes, len, home: Arc::downgrade(&self.shelf) }
     }
 
-    /// A kept buffer of at least `len` bytes.
-    fn pop(&self, len: usize) -> Option<Vec<u8>> {
+    /// A kept buffer of at least `len` bytes, but not of many more: somebody may hold on to it for the sake of these.
+    pub(crate) fn pop(&self, len: usize) -> Option<Vec<u8>> {
+        const TOO_LONG: usize = 8;
         let mut free = self.shelf.free.lock().unwrap_or_else(PoisonError::into_inner);
-        match free.iter().rposition(|bytes| bytes.len() >= len) {
-            Some(found) => Some(free.swap_remove(found)),
-            None => {
-                // Or the shelf would come to be full of short ones.
-                free.pop();
-                None
-            }
+        let fits = |bytes: &Vec<u8>| (len..=len.saturating_mul(TOO_LONG)).contains(&bytes.len());
+        let found = free.iter().rposition(fits)?;
+        // What came back last is still in a cache, most of the time.
+        Some(free.remove(found))
+    }
+
+    /// Keeps a buffer that was made elsewhere.
+    pub(crate) fn put(&self, mut bytes: Vec<u8>) {
+        bytes.resize(bytes.capacity(), 0);
+        self.shelf.put(bytes);
+    }
+}
+
+impl Shelf {
+    /// Keeps a buffer; those that nobody has wanted for the longest time make room for it.
+    fn put(&self, bytes: Vec<u8>) {
+        let mut gone = Vec::new();
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.push(bytes);
+        while free.len() > self.most || free.iter().map(Vec::len).sum::<usize>() > self.most_bytes {
+            gone.push(free.remove(0));
         }
+        // Whoever waits for the lock need not wait until the system has them.
+        drop(free);
     }
 }
 
@@ -103,10 +127,7 @@ impl AsRef<[u8]> for Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let Some(shelf) = self.home.upgrade() else { return };
-        let mut free = shelf.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.len() < shelf.most {
-            free.push(std::mem::take(&mut self.bytes));
-        }
+        shelf.put(std::mem::take(&mut self.bytes));
     }
 }
 
@@ -130,7 +151,6 @@ mod tests {
         let part = first.slice(10..20);
         drop(first);
         assert_ne!(buffers.take(100).as_ptr(), address);
-        drop(buffers.pop(0));
         drop(part);
         let again = buffers.take(50);
         assert_eq!((again.as_ptr(), again.len()), (address, 50));
@@ -146,6 +166,21 @@ mod tests {
         let held = Bytes::from(buffers.take(1));
         drop(buffers);
         drop(held);
+    }
+
+    #[test]
+    fn the_oldest_make_room_and_none_is_given_for_a_few_bytes() {
+        let buffers = Buffers::with_limits(9, 3000);
+        let taken = [1000, 1001, 1002, 1003].map(|len| buffers.take(len));
+        let last = taken[3].as_ptr();
+        drop(taken);
+        let lens = || buffers.shelf.free.lock().unwrap().iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(lens(), [1002, 1003]);
+        drop(buffers.take(100));
+        assert_eq!(lens(), [1002, 1003, 100]);
+        assert_eq!(buffers.take(1000).as_ptr(), last);
+        buffers.put(Vec::with_capacity(3001));
+        assert_eq!(lens(), [0; 0]);
     }
 
     #[test]

@@ -8,9 +8,12 @@ use std::thread;
 
 use oxiblosc_core::Executor;
 
-use super::Job;
+use super::{Buffers, Job};
 
-/// A handle on worker threads; clones share them.
+/// A handle on worker threads; clones share them, and the large buffers that the work is done in.
+///
+/// A sink or reader that comes after another one finds the buffers that this one has left, up to 48 MiB of them: fresh
+/// memory takes longer to get than a fast codec takes to fill it.
 ///
 /// There is no pool behind the scenes: whoever wants several sinks and readers to share their threads makes one pool
 /// and hands out clones. The threads start with the first work and end when the last handle is gone and the work
@@ -22,16 +25,24 @@ pub struct Pool {
 
 struct Shared {
     threads: usize,
+    buffers: Buffers,
     started: OnceLock<Option<rayon_core::ThreadPool>>,
     /// Jobs that have been handed over and are not done.
     jobs: AtomicUsize,
 }
 
+/// Chunks of so many bytes take longer to encode or decode than a thread takes to wake up, many times.
+const LARGE_CHUNK: usize = 1 << 20;
+/// Buffers kept, and their bytes in all: what a few sinks and readers of chunks of the usual size use at a time.
+const MOST_BUFFERS: usize = 64;
+const MOST_BUFFER_BYTES: usize = 48 << 20;
+
 impl Pool {
     /// A pool of `threads` workers. With 0 the work is done on the thread that asks for it, at the moment it asks;
     /// the same happens where the system gives no threads (as on some WebAssembly targets).
     pub fn new(threads: usize) -> Self {
-        Self { shared: Arc::new(Shared { threads, started: OnceLock::new(), jobs: AtomicUsize::new(0) }) }
+        let buffers = Buffers::with_limits(MOST_BUFFERS, MOST_BUFFER_BYTES);
+        Self { shared: Arc::new(Shared { threads, buffers, started: OnceLock::new(), jobs: AtomicUsize::new(0) }) }
     }
 
     /// A pool without threads: work is done where it is asked for.
@@ -76,6 +87,24 @@ impl Pool {
     pub fn share(&self) -> Share<'_> {
         let jobs = self.shared.jobs.load(Ordering::Relaxed).max(1);
         Share { pool: self, workers: (self.shared.threads / jobs).max(1) }
+    }
+
+    /// How many chunks of `chunk_len` bytes are worth having in work.
+    ///
+    /// Without threads the work is done here and now, so not more of it than is asked for. Else every worker has one and
+    /// there is one to go on with, when whoever brings and takes them has time enough to bring the next: more would only be
+    /// bytes that leave the caches, and buffers for them. Small chunks are done sooner than that.
+    pub(crate) fn in_work(&self, chunk_len: usize) -> usize {
+        match self.shared.threads {
+            0 => 1,
+            threads if chunk_len >= LARGE_CHUNK => threads.saturating_add(1),
+            threads => threads.saturating_mul(2).saturating_add(1),
+        }
+    }
+
+    /// Buffers for chunks, encoded or decoded.
+    pub(crate) fn buffers(&self) -> &Buffers {
+        &self.shared.buffers
     }
 
     fn workers(&self) -> Option<&rayon_core::ThreadPool> {

@@ -106,7 +106,7 @@ async fn decode_group<S: RangeSource>(shared: &Shared<S>, group: Range<u64>) -> 
     let mut jobs = Vec::new();
     for (chunk, encoded) in shared.fetch_chunks(group).await? {
         let (decoding, context) = (&shared.decoding, shared.frame.chunk_context(chunk));
-        let job = encoded.as_ref().ok().map(|bytes| decoding.decode(bytes.clone(), context, &decoding.buffers));
+        let job = encoded.as_ref().ok().map(|bytes| decoding.decode(bytes.clone(), context));
         jobs.push((chunk, encoded, job));
     }
     let mut decoded = Vec::with_capacity(jobs.len());

@@ -113,7 +113,7 @@ impl<'d> PartDecoder<'d> {
         if self.scratch.as_ref().is_none_or(|scratch| scratch.len() < len) {
             self.scratch = None;
         }
-        &mut self.scratch.get_or_insert_with(|| self.decoding.buffers.take(len))[..len]
+        &mut self.scratch.get_or_insert_with(|| self.decoding.pool.buffers().take(len))[..len]
     }
 
     /// Decodes one block after the other, each into the cache of the core that copies it on.

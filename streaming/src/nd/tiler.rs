@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use oxiblosc_core::nd::{NdError, Plan, Selection, Tiling, Window};
 
+use crate::compute::Buffers;
 use crate::sink::{ChunkInput, Rechunker};
 
 /// Gathers rows of an array until there are enough for a slab, the chunks that share the same rows, and cuts the slab
@@ -78,7 +79,7 @@ impl Tiler {
         let in_order = slab.chunk_count() == 1 && all.chunk(0).is_some_and(|chunk| chunk.in_place().is_some());
         Ok(Self {
             // Empty rows make no slabs; the sink takes no bytes then.
-            rows: Rechunker::new(slab_bytes.max(1), 2),
+            rows: Rechunker::new(slab_bytes.max(1), &Buffers::new(2)),
             row_bytes,
             in_order,
             current: None,

@@ -18,7 +18,6 @@ use oxiblosc_core::frame::FrameError;
 use super::decoding::DecodeJob;
 use super::options::FAR_AWAY;
 use super::shared::{ReadAhead, Shared};
-use crate::compute::Buffers;
 use crate::error::ReadError;
 use crate::source::RangeSource;
 
@@ -42,7 +41,6 @@ pub struct ChunkStream<S> {
     fetching: FuturesOrdered<BoxFuture<'static, Fetched>>,
     fetched: VecDeque<(u64, Result<Bytes, ReadError>)>,
     decoding: VecDeque<Entry>,
-    buffers: Buffers,
     /// Set when the source has failed.
     last: Option<ReadError>,
     chunks_ahead: usize,
@@ -71,8 +69,6 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
             fetching: FuturesOrdered::new(),
             fetched: VecDeque::new(),
             decoding: VecDeque::new(),
-            // As many as can come to be free at once, when whoever takes the chunks drops a few together.
-            buffers: Buffers::new(4),
             last: None,
             chunks_ahead: 0,
             bytes_ahead: 0,
@@ -111,7 +107,9 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
 
     /// Asks for more chunks while there is room for them; whether it did.
     fn fetch(&mut self) -> bool {
-        if self.shared.reads().is_immediate() && self.chunks_ahead >= self.shared.decoding.in_work(self.chunk_len()) {
+        if self.shared.reads().is_immediate()
+            && self.chunks_ahead >= self.shared.decoding.pool.in_work(self.chunk_len())
+        {
             return false;
         }
         let first = self.rest.start;
@@ -144,14 +142,14 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
 
     /// Hands fetched chunks to the pool; whether there was one.
     fn decode(&mut self) -> bool {
-        let at_once = self.shared.decoding.in_work(self.chunk_len());
+        let at_once = self.shared.decoding.pool.in_work(self.chunk_len());
         let mut moved = false;
         while self.decoding.len() < at_once
             && let Some((chunk, fetched)) = self.fetched.pop_front()
         {
             let ctx = self.shared.frame.chunk_context(chunk);
             self.decoding.push_back(match fetched {
-                Ok(bytes) => Entry::Job { chunk, job: self.shared.decoding.decode(bytes, ctx, &self.buffers) },
+                Ok(bytes) => Entry::Job { chunk, job: self.shared.decoding.decode(bytes, ctx) },
                 Err(error) => Entry::Failed { chunk, error },
             });
             moved = true;

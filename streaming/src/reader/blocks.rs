@@ -102,7 +102,7 @@ impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
         ctx: &ChunkContext<'_>,
     ) -> Result<Cut, ChunkError> {
         let Some(chunk) = self.keep else {
-            let mut buffer = self.decoding.buffers.take(len);
+            let mut buffer = self.decoding.pool.buffers().take(len);
             self.decode(block, decoder, ctx, &mut buffer)?;
             return Ok(Cut::Lent(buffer));
         };

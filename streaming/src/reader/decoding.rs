@@ -11,10 +11,7 @@ use oxiblosc_core::{Limits, Registry};
 
 use super::blocks::{BlockReader, out_of_range, stored};
 use super::cache::{BlockCache, Keep};
-use crate::compute::{Buffer, Buffers, Job, Pool};
-
-/// Chunks of so many bytes take longer to decode than a thread takes to wake up, many times.
-const LARGE_CHUNK: usize = 1 << 20;
+use crate::compute::{Buffer, Job, Pool};
 
 /// Decoders and what they need to know.
 pub(crate) struct Decoding {
@@ -26,8 +23,6 @@ pub(crate) struct Decoding {
     pub(crate) bitshuffle: Option<BitshuffleRule>,
     /// Decoders not in use. One whose plugin panicked is not among them any more.
     pub(crate) decoders: Mutex<Vec<ChunkDecoder>>,
-    /// For chunks that are asked for one by one, and for blocks of which a part is asked for. Streams have buffers of their own, which go when they do.
-    pub(crate) buffers: Buffers,
     /// Blocks that have been decoded before.
     pub(crate) cache: Arc<BlockCache>,
 }
@@ -59,35 +54,16 @@ impl Decoding {
         bitshuffle: Option<BitshuffleRule>,
         cache: Arc<BlockCache>,
     ) -> Self {
-        let (decoders, buffers) = (Mutex::new(Vec::new()), Buffers::new(pool.threads().max(1)));
-        Self { registry, limits, pool, geometry, bitshuffle, decoders, buffers, cache }
+        Self { registry, limits, pool, geometry, bitshuffle, decoders: Mutex::new(Vec::new()), cache }
     }
 
-    /// How many chunks of `chunk_len` bytes are worth having in work.
-    ///
-    /// Without threads decoding happens here and now, so not more of it than is asked for. Else every worker has one and
-    /// there is one to go on with, when whoever takes them has time enough to bring the next: more would only be decoded
-    /// bytes that leave the caches, and buffers for them. Small chunks are done sooner than that.
-    pub(crate) fn in_work(&self, chunk_len: usize) -> usize {
-        match self.pool.threads() {
-            0 => 1,
-            threads if chunk_len >= LARGE_CHUNK => threads + 1,
-            threads => threads.saturating_mul(2).saturating_add(1),
-        }
-    }
-
-    /// Decodes a whole chunk into a buffer from `buffers`.
-    pub(crate) fn decode(
-        self: &Arc<Self>,
-        chunk: Bytes,
-        ctx: ChunkContext<'static>,
-        buffers: &Buffers,
-    ) -> DecodeJob<Bytes> {
-        let (this, buffers) = (Arc::clone(self), buffers.clone());
+    /// Decodes a whole chunk.
+    pub(crate) fn decode(self: &Arc<Self>, chunk: Bytes, ctx: ChunkContext<'static>) -> DecodeJob<Bytes> {
+        let this = Arc::clone(self);
         self.pool.spawn(move || {
             let header = ChunkHeader::parse(&chunk)?;
             this.check_limit(&header)?;
-            let mut decoded = buffers.take(header.nbytes);
+            let mut decoded = this.pool.buffers().take(header.nbytes);
             this.with_context(ctx, |decoder, ctx| {
                 decoder.decode_into_on(&chunk, ctx, &mut decoded, &this.pool.share())
             })?;
@@ -162,7 +138,7 @@ impl Decoding {
     ) -> Result<Buffer, ChunkError> {
         let header = ChunkHeader::parse(chunk)?;
         self.check_limit(&header)?;
-        let mut decoded = self.buffers.take(header.nbytes);
+        let mut decoded = self.pool.buffers().take(header.nbytes);
         decoder.decode_into_on(chunk, ctx, &mut decoded, &self.pool.share())?;
         let Some(number) = ctx.number.filter(|_| keep != Keep::Nothing) else { return Ok(decoded) };
         if header.has_vl_blocks() {

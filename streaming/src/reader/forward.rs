@@ -23,14 +23,11 @@ use super::frame_reader::is_checked;
 use super::open_end::OpenEnd;
 use super::spool::spool;
 use super::{ChecksumPolicy, ReadOptions};
-use crate::compute::Buffers;
+use crate::compute::Pool;
 use crate::error::ReadError;
 
 /// For a chunk of no more than this memory is taken before its bytes have come; for longer ones as they come.
 const AT_ONCE: u64 = 16 << 20;
-/// Buffers kept for the next chunks: as many as can come to be free at once, when whoever takes the chunks drops a few
-/// together.
-const KEPT: usize = 4;
 
 /// The decoded chunks of a frame that arrives front to back: from a pipe, a socket, a decompressor.
 ///
@@ -138,7 +135,8 @@ impl FrameStream {
             decoded(in_turn(following, step), &header, &options, decoding)
         } else if immediate {
             let decoding = options.decoding(registry, &metalayers, options.cache(0));
-            let forward = Forward::new(reader, head, header.clone(), options.clone(), Arc::clone(&end));
+            let forward =
+                Forward::new(reader, head, header.clone(), options.clone(), Arc::clone(&end), decoding.pool.clone());
             let step = |mut forward: Forward<R>| async move { (forward.next().await, forward) };
             decoded(in_turn(forward, step), &header, &options, decoding)
         } else {
@@ -211,14 +209,14 @@ fn decoded(
     let chunk_size = header.chunk_size.fixed().unwrap_or(ReadOptions::BYTES_AHEAD / 8).max(1);
     let ahead = options.ahead(&decoding.pool, 0);
     let at_once = ahead.chunks.min(ahead.bytes / chunk_size.saturating_mul(2)).max(1);
-    let (at_once, buffers) = (at_once.min(decoding.in_work(chunk_size)), Buffers::new(KEPT));
+    let at_once = at_once.min(decoding.pool.in_work(chunk_size));
     let typesize = header.typesize as usize;
     let decode = move |item: Result<Numbered, ReadError>| {
         // Begins here and now; only the result is waited for in order.
         let job = item.map(|(chunk, bytes, offset)| {
             let mut ctx = ChunkContext::numbered(chunk);
             ctx.item_size = Some(typesize);
-            (chunk, offset, decoding.decode(bytes, ctx, &buffers))
+            (chunk, offset, decoding.decode(bytes, ctx))
         });
         async move {
             let (chunk, offset, job) = job?;
@@ -271,14 +269,21 @@ struct Forward<R> {
     /// Where each chunk was, and its checksum if that is to be compared.
     seen: Vec<(u64, u64)>,
     end: Arc<OnceLock<End>>,
-    /// For chunks as they are stored.
-    buffers: Buffers,
+    /// Whose buffers the chunks are read into.
+    pool: Pool,
 }
 
 impl<R: AsyncRead + Unpin> Forward<R> {
-    fn new(reader: R, head: Bytes, header: FrameHeader, options: ReadOptions, end: Arc<OnceLock<End>>) -> Self {
+    fn new(
+        reader: R,
+        head: Bytes,
+        header: FrameHeader,
+        options: ReadOptions,
+        end: Arc<OnceLock<End>>,
+        pool: Pool,
+    ) -> Self {
         let at = head.len() as u64;
-        Self { reader, head, header, options, at, nbytes: 0, seen: Vec::new(), end, buffers: Buffers::new(KEPT) }
+        Self { reader, head, header, options, at, nbytes: 0, seen: Vec::new(), end, pool }
     }
 
     /// The next chunk; after the last one nothing, or what is wrong with the frame.
@@ -326,7 +331,7 @@ impl<R: AsyncRead + Unpin> Forward<R> {
             return Ok(head.into());
         }
         // Lossless: just compared.
-        let mut chunk = self.buffers.take(cbytes as usize);
+        let mut chunk = self.pool.buffers().take(cbytes as usize);
         let (front, rest) = chunk.split_at_mut(head.len());
         front.copy_from_slice(&head);
         let mut done = 0;

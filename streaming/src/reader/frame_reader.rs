@@ -145,7 +145,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
     /// When there is no such chunk, the source fails, or the chunk is damaged.
     pub async fn chunk(&self, i: u64) -> Result<Bytes, ReadError> {
         let chunk = self.shared.fetch_chunk(i).await?;
-        let job = self.shared.decoding.decode(chunk, self.shared.frame.chunk_context(i), &self.shared.decoding.buffers);
+        let job = self.shared.decoding.decode(chunk, self.shared.frame.chunk_context(i));
         self.shared.decoded(i, job.await)
     }
 

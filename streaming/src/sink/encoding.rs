@@ -12,7 +12,7 @@ use oxiblosc_core::chunk::{ChunkContext, ChunkEncoder, ChunkError, EncodeParams}
 use oxiblosc_core::nd::Geometry;
 
 use super::rechunk::ChunkInput;
-use crate::compute::{Buffers, Job, Pool};
+use crate::compute::{Job, Pool};
 use crate::error::WriteError;
 
 /// Encodes chunks on a pool, each by one of the encoders kept here.
@@ -27,8 +27,6 @@ struct Shared {
     geometry: Option<Arc<Geometry>>,
     /// Encoders not in use. One whose plugin panicked is not among them any more.
     encoders: Mutex<Vec<ChunkEncoder>>,
-    /// For chunks: they come back when the target has them.
-    buffers: Buffers,
 }
 
 /// A chunk, and the buffer it was made from.
@@ -38,8 +36,6 @@ pub(crate) struct Encoded {
 }
 
 impl Workshop {
-    /// `chunks` is how many chunks may be in flight.
-    ///
     /// # Errors
     /// When codec and filters of `params` are not all in the registry, or do not accept them.
     pub(crate) fn new(
@@ -47,11 +43,9 @@ impl Workshop {
         registry: Registry,
         geometry: Option<Arc<Geometry>>,
         pool: Pool,
-        chunks: usize,
     ) -> Result<Self, ChunkError> {
-        let first = ChunkEncoder::new(&params, &registry)?;
-        let (encoders, buffers) = (Mutex::new(vec![first]), Buffers::new(chunks));
-        Ok(Self { shared: Arc::new(Shared { params, registry, geometry, encoders, buffers }), pool })
+        let encoders = Mutex::new(vec![ChunkEncoder::new(&params, &registry)?]);
+        Ok(Self { shared: Arc::new(Shared { params, registry, geometry, encoders }), pool })
     }
 
     /// Begins to encode chunk `number`.
@@ -64,7 +58,8 @@ impl Workshop {
             ctx.item_size = Some(shared.params.typesize);
             ctx.nd = shared.geometry.as_deref();
             let src = input.as_slice();
-            let mut chunk = shared.buffers.take(encoder.max_encoded_len(src.len()));
+            // It comes back when the target has it.
+            let mut chunk = pool.buffers().take(encoder.max_encoded_len(src.len()));
             let len = encoder.encode_to(src, &ctx, &mut chunk, &pool.share())?;
             chunk.truncate(len);
             shared.put_back(encoder);

@@ -16,6 +16,7 @@ use super::feed::Feed;
 use super::machine::Machine;
 use super::rechunk::Rechunker;
 use super::{Summary, WriteOptions};
+use crate::compute::Pool;
 use crate::error::WriteError;
 use crate::target::{Part, Target};
 
@@ -108,14 +109,14 @@ impl<T> FrameSink<T> {
         T: Target,
     {
         let chunk_size = options.resolved_chunk_size()?;
-        Self::with_feed(target, options, |chunks| Feed::Stream(Rechunker::new(chunk_size, chunks)))
+        Self::with_feed(target, options, |pool| Feed::Stream(Rechunker::new(chunk_size, pool.buffers())))
     }
 
-    /// A sink whose chunks are cut by `feed`, which is told how many chunks may be in flight.
+    /// A sink whose chunks are cut by `feed`, which is told where they are encoded.
     pub(crate) fn with_feed(
         target: T,
         options: WriteOptions,
-        feed: impl FnOnce(usize) -> Feed,
+        feed: impl FnOnce(&Pool) -> Feed,
     ) -> Result<Self, WriteError>
     where
         T: Target,
@@ -127,7 +128,7 @@ impl<T> FrameSink<T> {
             None => Registry::linked()?.clone(),
         };
         let pool = options.pool.unwrap_or_default();
-        let chunks = options.chunks_in_flight.unwrap_or(2 * pool.threads() + 1).max(1);
+        let chunks = options.chunks_in_flight.unwrap_or_else(|| pool.in_work(chunk_size)).max(1);
         let limits = FlightLimits { chunks, bytes: options.bytes_in_flight, chunk_size };
 
         let mut writer = Machine::new(&params, &registry, &target)?;
@@ -140,13 +141,14 @@ impl<T> FrameSink<T> {
         }
         let array = params.metalayers.get(ArrayMeta::NAME).and_then(|content| ArrayMeta::parse(content).ok());
         let geometry = array.map(|meta| Arc::new(meta.geometry));
-        let workshop = Workshop::new(options.params, registry, geometry, pool, limits.most_chunks())
+        let feed = feed(&pool);
+        let workshop = Workshop::new(options.params, registry, geometry, pool)
             .map_err(|source| WriteError::Params(source.into()))?;
         Ok(Self {
             target,
             workshop,
             writer,
-            feed: feed(limits.most_chunks()),
+            feed,
             in_flight: InFlight::default(),
             outgoing,
             limits,
@@ -410,11 +412,6 @@ impl FlightLimits {
     /// What chunks of `len` decoded bytes may take while they are encoded: as much again for the result.
     const fn cost(len: usize) -> usize {
         len.saturating_mul(2)
-    }
-
-    /// How many chunks can be in work at a time.
-    fn most_chunks(&self) -> usize {
-        self.chunks.min(self.bytes / Self::cost(self.chunk_size)).max(1)
     }
 }
 

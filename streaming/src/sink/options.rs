@@ -91,8 +91,8 @@ impl WriteOptions {
         self
     }
 
-    /// How many chunks may be in flight: handed to the pool, and not yet accepted by the target. At least one; twice
-    /// the threads of the pool and one more by default.
+    /// How many chunks may be in flight: handed to the pool, and not yet accepted by the target. At least one; by
+    /// default one more than the pool has threads, and twice as many of chunks below 1 MiB.
     pub fn chunks_in_flight(mut self, chunks: usize) -> Self {
         self.chunks_in_flight = Some(chunks);
         self

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::{Buf, Bytes};
 
+use crate::compute::Buffers;
 use crate::nd::Tile;
 
 /// Decoded bytes of one chunk.
@@ -52,13 +53,12 @@ pub(crate) struct Rechunker {
     gathered: Vec<u8>,
     /// What was handed over after it. Empty whenever [`Rechunker::wants_more`].
     waiting: VecDeque<Bytes>,
-    spare: Vec<Vec<u8>>,
-    max_spare: usize,
+    buffers: Buffers,
 }
 
 impl Rechunker {
-    pub(crate) fn new(chunk_size: usize, max_spare: usize) -> Self {
-        Self { chunk_size, gathered: Vec::new(), waiting: VecDeque::new(), spare: Vec::new(), max_spare }
+    pub(crate) fn new(chunk_size: usize, buffers: &Buffers) -> Self {
+        Self { chunk_size, gathered: Vec::new(), waiting: VecDeque::new(), buffers: buffers.clone() }
     }
 
     /// Whether all that has been handed over is less than one chunk.
@@ -117,11 +117,8 @@ impl Rechunker {
 
     /// Gives back the buffer of a chunk that is done with.
     pub(crate) fn recycle(&mut self, input: ChunkInput) {
-        if let ChunkInput::Gathered(mut buffer) = input
-            && self.spare.len() < self.max_spare
-        {
-            buffer.clear();
-            self.spare.push(buffer);
+        if let ChunkInput::Gathered(buffer) = input {
+            self.buffers.put(buffer);
         }
     }
 
@@ -132,7 +129,8 @@ impl Rechunker {
     fn gather(&mut self, bytes: &[u8]) {
         if self.gathered.capacity() == 0 {
             // Only now: the buffer of the chunk before may have come back since it was taken, and is still in the cache.
-            self.gathered = self.spare.pop().unwrap_or_default();
+            self.gathered = self.buffers.pop(self.chunk_size).unwrap_or_default();
+            self.gathered.clear();
         }
         let needed = self.gathered.len() + bytes.len();
         if needed > self.gathered.capacity() {
@@ -162,7 +160,7 @@ mod tests {
             let expected: Vec<Vec<u8>> = data.chunks(10).map(<[u8]>::to_vec).collect();
             for piece in [1, 2, 3, 9, 10, 11, 25, 100] {
                 for copied in [false, true] {
-                    let mut rechunker = Rechunker::new(10, 2);
+                    let mut rechunker = Rechunker::new(10, &Buffers::new(2));
                     let mut found = Vec::new();
                     for mut bytes in data.chunks(piece) {
                         if !copied {
@@ -189,7 +187,7 @@ mod tests {
     #[test]
     fn whole_chunks_are_not_copied() {
         let bytes = Bytes::from(vec![7u8; 35]);
-        let mut rechunker = Rechunker::new(10, 2);
+        let mut rechunker = Rechunker::new(10, &Buffers::new(2));
         rechunker.push(bytes.clone());
         for i in 0..3 {
             let Some(ChunkInput::Shared(chunk)) = rechunker.next_chunk() else { panic!("chunk {i} was copied") };
@@ -201,7 +199,7 @@ mod tests {
 
     #[test]
     fn buffers_come_back_and_little_data_takes_little_memory() {
-        let mut rechunker = Rechunker::new(1000, 1);
+        let mut rechunker = Rechunker::new(1000, &Buffers::new(1));
         assert_eq!(rechunker.fill(&[1; 10]), 10);
         assert!(rechunker.gathered.capacity() < 100);
         assert_eq!(rechunker.fill(&[1; 2000]), 990);

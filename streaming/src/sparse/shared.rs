@@ -191,7 +191,7 @@ impl<P: SparsePlace> SharedWriter<P> {
         SparseWriter::new(&params, &registry)?;
         let geometry = tiling.as_ref().map(|tiling| Arc::new(tiling.geometry().clone()));
         let pool = options.pool.unwrap_or_default();
-        let workshop = Workshop::new(options.params, registry.clone(), geometry, pool.clone(), pool.threads() + 1)
+        let workshop = Workshop::new(options.params, registry.clone(), geometry, pool.clone())
             .map_err(|source| WriteError::Params(source.into()))?;
         let (vlmetalayers, replaces, doubtful) = (options.vlmetalayers, None, AtomicBool::new(false));
         Ok(Self { place, nbytes, chunk_size, workshop, params, vlmetalayers, registry, tiling, replaces, doubtful })
