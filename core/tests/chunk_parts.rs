@@ -8,7 +8,7 @@ use oxiblosc_core::chunk::{
     ChunkContext, ChunkDecoder, ChunkError, ChunkHeader, EncodeParams, LazyChunk, SpecialValue, special_chunk,
 };
 use oxiblosc_core::pipeline::FilterSlots;
-use oxiblosc_core::{CodecId, FilterId, Registry};
+use oxiblosc_core::{CodecId, FilterId, Limits, Registry};
 use support::{Random, Threads, data, decode, encode, encoder, linked, map, slots};
 
 fn ctx() -> ChunkContext<'static> {
@@ -44,6 +44,41 @@ fn only_the_spans_that_are_needed_are_read() {
         assert_eq!(dst, src[wanted]);
         assert_eq!(asked.into_inner(), blocks);
     }
+}
+
+#[test]
+fn parts_of_a_stored_chunk_are_refused_when_the_whole_is() {
+    let src = data(0, 200);
+    let params = EncodeParams { level: 0, typesize: 4, ..EncodeParams::default() };
+    let chunk = encode(&params, &src);
+    let mut decoder = ChunkDecoder::new(linked());
+    let mut refused = 0;
+    for at in 0..ChunkHeader::EXTENDED_LEN {
+        for byte in 0..=255 {
+            let mut damaged = chunk.clone();
+            damaged[at] = byte;
+            let mut part = [0; 50];
+            let read = decoder.decode_bytes_into(&damaged, 150..200, &ctx(), &mut part);
+            match decoder.decode(&damaged, &ctx()) {
+                Ok(whole) if whole.len() >= 200 => {
+                    read.unwrap();
+                    assert_eq!(part, whole[150..200], "byte {at} is {byte}");
+                }
+                whole => {
+                    refused += 1;
+                    assert!(read.is_err(), "byte {at} is {byte}: {whole:?}");
+                }
+            }
+        }
+    }
+    assert!(refused > 1000);
+    for len in 0..chunk.len() {
+        decoder.decode_bytes_into(&chunk[..len], 0..1, &ctx(), &mut [0]).unwrap_err();
+    }
+    let mut limits = Limits::default();
+    limits.chunk_bytes = 199;
+    let mut limited = ChunkDecoder::new(linked()).with_limits(limits);
+    assert!(matches!(limited.decode_bytes_into(&chunk, 0..1, &ctx(), &mut [0]), Err(ChunkError::Limit { .. })));
 }
 
 #[test]

@@ -147,6 +147,10 @@ impl ChunkDecoder {
         Ok(map)
     }
 
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     pub(super) fn take_parts(&mut self) -> Parts {
         std::mem::take(&mut self.parts)
     }

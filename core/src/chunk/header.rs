@@ -126,7 +126,7 @@ impl ChunkHeader {
     /// [`ChunkError::Truncated`] when the header is not whole, [`ChunkError::Invalid`] for a field, or a combination
     /// of fields, that no reader could decode.
     pub fn parse(bytes: &[u8]) -> Result<Self, ChunkError> {
-        let base: &[u8; Self::MIN_LEN] = bytes.first_chunk().ok_or(truncated(bytes, Self::MIN_LEN))?;
+        let base: &[u8; Self::MIN_LEN] = bytes.first_chunk().ok_or_else(|| truncated(bytes, Self::MIN_LEN))?;
         let [version, codec_version, flags, typesize, ..] = *base;
         let mut header = Self {
             version,
@@ -165,7 +165,7 @@ impl ChunkHeader {
         if self.cbytes < Self::EXTENDED_LEN {
             return Err(ChunkError::invalid("cbytes", 12, "at least 32 (extended header)", self.cbytes));
         }
-        let all: &[u8; Self::EXTENDED_LEN] = bytes.first_chunk().ok_or(truncated(bytes, Self::EXTENDED_LEN))?;
+        let all: &[u8; Self::EXTENDED_LEN] = bytes.first_chunk().ok_or_else(|| truncated(bytes, Self::EXTENDED_LEN))?;
         for slot in 0..SLOTS {
             self.filters.0[slot] = FilterSlot { id: FilterId(all[16 + slot]), meta: all[24 + slot] };
         }

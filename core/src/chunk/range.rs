@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::block_encoder::grown;
+use super::header::{MAX_BLOCKSIZE, flag, flag2};
 use super::map::Body;
-use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError};
+use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
 
 impl BlockMap {
     /// The blocks whose bytes are needed to decode `bytes`: those that hold them, and the first one when it is their
@@ -49,6 +50,23 @@ impl BlockMap {
     }
 }
 
+/// The data of a stored chunk of Blosc2 that is beyond doubt: whole, and with nothing in its header but what such a chunk
+/// has. To parse that header would take longer than to copy a few bytes.
+fn stored(chunk: &[u8]) -> Option<&[u8]> {
+    const FLAGS: u8 = flag::EXTENDED | flag::STORED;
+    let (header, data) = chunk.split_first_chunk::<{ ChunkHeader::EXTENDED_LEN }>()?;
+    let size = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]) as usize;
+    let (nbytes, blocksize, cbytes) = (size(4), size(8), size(12));
+    let valid = header[2] & FLAGS == FLAGS
+        && header[3] != 0
+        && header[30] == 0
+        && header[31] & !flag2::DICT == 0
+        && (1..=MAX_BLOCKSIZE).contains(&blocksize)
+        && nbytes <= ChunkHeader::MAX_NBYTES
+        && cbytes == nbytes + ChunkHeader::EXTENDED_LEN;
+    if valid { data.get(..nbytes) } else { None }
+}
+
 impl ChunkDecoder {
     /// Decodes the items `items` of a chunk; see [`BlockMap::bytes_of_items`] for what an item is.
     ///
@@ -79,14 +97,14 @@ impl ChunkDecoder {
         ctx: &ChunkContext<'_>,
         dst: &mut [u8],
     ) -> Result<(), ChunkError> {
-        let map = self.map(chunk)?;
-        if let Some(stored) = map.stored_bytes(bytes.clone())
-            && stored.len() == dst.len()
+        if let Some(stored) = stored(chunk).filter(|stored| stored.len() <= self.limits().chunk_bytes)
+            && let Some(found) = stored.get(bytes.clone())
+            && found.len() == dst.len()
         {
-            // A stored chunk is its header and `nbytes` bytes, and the map vouches that they are all there.
-            dst.copy_from_slice(&chunk[stored]);
+            dst.copy_from_slice(found);
             return Ok(());
         }
+        let map = self.map(chunk)?;
         self.decode_spans_into(&map, bytes, |block| chunk.get(map.span(block)), ctx, dst)
     }
 
