@@ -6,7 +6,7 @@ use super::{Schedule, Session, Subject};
 use crate::matrix::Case;
 use crate::peer::c::ffi::MAX_OVERHEAD;
 use crate::peer::{ChunkCodec, Slot, name, ours, pure};
-use crate::race::Lane;
+use crate::race::{Lane, Pace};
 use crate::settings::Settings;
 use crate::workload::{self, Source, Workload};
 use crate::{Error, Result};
@@ -29,7 +29,9 @@ pub fn run(session: &mut Session, sources: &[Source], time: Duration) -> Result<
         cases.retain(|case| only.includes(case));
         cases
     };
-    let mut schedule = Schedule::start(time, 2 * sources.iter().map(|source| cases_of(source).len()).sum::<usize>());
+    let cases = sources.iter().flat_map(cases_of);
+    let mut schedule =
+        Schedule::weighed(time, cases.map(|case| case.compress_weight() + case.decompress_weight()).sum());
     for source in sources {
         eprintln!("chunks of {}", source.name);
         let workload = source.load(workload::BYTES)?;
@@ -87,11 +89,14 @@ fn run_case(session: &mut Session, workload: &Workload, case: &Case, slots: &mut
     };
     let pieces: Vec<&[u8]> = workload.bytes.chunks_exact(case.chunk_len()).collect();
     let chunks = slots.clear(pieces.len(), case.chunk_len());
-    let compressed = compress(session, &subject("compress"), &settings, &pieces, chunks, schedule);
+    let pace = schedule.next_of(case.compress_weight(), COMPRESS);
+    let compressed = compress(session, &subject("compress"), &settings, &pieces, chunks, pace);
     let failed = compressed.is_err();
     session.note(&subject("compress"), compressed);
+    // Also when it is not run.
+    let pace = schedule.next_of(case.decompress_weight(), DECOMPRESS);
     if !failed {
-        let result = decompress(session, &subject("decompress"), &settings, &pieces, &chunks[1], schedule);
+        let result = decompress(session, &subject("decompress"), &settings, &pieces, &chunks[1], pace);
         session.note(&subject("decompress"), result);
     }
 }
@@ -103,7 +108,7 @@ fn compress(
     settings: &Settings,
     pieces: &[&[u8]],
     chunks: &mut [Chunks; 3],
-    schedule: &mut Schedule,
+    pace: Pace,
 ) -> Result<()> {
     let (mut ours, mut c, mut pure) =
         (ours::Chunks::new(settings)?, session.c.chunks(settings)?, pure::Chunks::new(settings)?);
@@ -120,7 +125,7 @@ fn compress(
         }),
     ];
     let first = session.report.rows.len();
-    session.measure(subject, len, schedule.next(COMPRESS), &mut lanes, |_| f64::NAN)?;
+    session.measure(subject, len, pace, &mut lanes, |_| f64::NAN)?;
     drop(lanes);
     let first_chunks = [&chunks[0][0][..], &chunks[1][0], &chunks[2][0]];
     let codecs: [&mut dyn ChunkCodec; 3] = [&mut ours, &mut c, &mut pure];
@@ -181,7 +186,7 @@ fn decompress(
     settings: &Settings,
     pieces: &[&[u8]],
     chunks: &Chunks,
-    schedule: &mut Schedule,
+    pace: Pace,
 ) -> Result<()> {
     let (mut ours, mut c, mut pure) =
         (ours::Chunks::new(settings)?, session.c.chunks(settings)?, pure::Chunks::new(settings)?);
@@ -208,6 +213,5 @@ fn decompress(
     ];
     let stored: usize = chunks.iter().map(|(chunk, _)| chunk.len()).sum();
     let ratio_to_data = stored as f64 / (len * chunks.len()) as f64;
-    let pace = schedule.next(DECOMPRESS);
     session.measure(subject, len, pace, &mut lanes, |peer| if peer == 3 { ratio_to_data } else { 1.0 })
 }

@@ -94,24 +94,39 @@ impl Session {
 #[derive(Debug)]
 pub struct Schedule {
     end: Instant,
+    /// What is left of the weights.
     left: u32,
+    /// When it is too late for the least number of rounds that says something.
+    too_late: Instant,
 }
 
 impl Schedule {
-    /// `time` for `races` races, from now on.
+    /// `time` for `races` races of the same weight, from now on.
     pub fn start(time: Duration, races: usize) -> Self {
-        Self { end: Instant::now() + time, left: u32::try_from(races).unwrap_or(u32::MAX).max(1) }
+        Self::weighed(time, u32::try_from(races).unwrap_or(u32::MAX))
     }
 
-    /// How long the next race may take: its share of what is left, but no more than `most`; for the sake of nine rounds
-    /// three times as long, when others have left so much of theirs. (On a busy machine the median of few says little.)
-    /// Three rounds are the least of which a median can be taken; behind schedule even a single one must do, which says what
-    /// there is to be said of the slowest settings.
+    /// `time` for races whose weights add up to `sum`, from now on.
+    pub fn weighed(time: Duration, sum: u32) -> Self {
+        let end = Instant::now() + time;
+        Self { end, left: sum.max(1), too_late: end + time / 10 }
+    }
+
+    /// As [`next_of`](Schedule::next_of), of weight 1.
     pub fn next(&mut self, most: Duration) -> Pace {
-        let share = self.end.saturating_duration_since(Instant::now()) / self.left.max(1);
-        self.left = self.left.saturating_sub(1);
+        self.next_of(1, most)
+    }
+
+    /// How long the next race may take, which weighs so much: its share of what is left, but no more than `most`; for the
+    /// sake of nine rounds three times as long, when others have left so much of theirs. (On a busy machine the median of
+    /// few says little.) Three rounds are the least of which a median can be taken; far behind schedule a single one must do.
+    pub fn next_of(&mut self, weight: u32, most: Duration) -> Pace {
+        let now = Instant::now();
+        let weight = weight.clamp(1, self.left.max(1));
+        let share = self.end.saturating_duration_since(now).mul_f64(f64::from(weight) / f64::from(self.left.max(1)));
+        self.left = self.left.saturating_sub(weight);
         let budget = most.min(share);
-        let min_rounds = if share.is_zero() { 1 } else { 3 };
+        let min_rounds = if now > self.too_late { 1 } else { 3 };
         Pace { budget, good_rounds: 9, patience: share.min(3 * budget), min_rounds, max_rounds: 201 }
     }
 }
