@@ -21,6 +21,7 @@ mod brotli;
 mod input;
 mod lz4;
 mod ndlz;
+mod places;
 mod snappy;
 mod wild;
 mod zfp;

@@ -5,9 +5,10 @@
 //! bytes before the end of the furthest interval so far, finds the next ones that reach beyond; where it finds none, a
 //! segment ends. In each segment the cheapest way through its intervals is then computed exactly.
 
-use super::matches::{Finder, Interval, Table};
+use super::matches::{Finder, Interval};
 use super::sequence::{MIN_MATCH, Writer};
 use crate::codecs::input::Input;
+use crate::codecs::places::Table;
 
 /// Segments are cut after this many bytes.
 const MAX_SEGMENT: usize = 2048;

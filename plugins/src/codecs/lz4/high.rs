@@ -1,9 +1,9 @@
 //! The encoder of the codec `lz4hc`: what each level does, and dictionaries.
 
 use super::hc::{self, Effort, Plan};
-use super::matches::{Chains, Rows, Table};
 use super::mid;
 use crate::codecs::input::{Input, Trusted};
+use crate::codecs::places::{Chains, Rows, Table};
 
 /// How a level looks for matches.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@ mod decode;
 mod encode;
 mod hc;
 mod high;
-pub(super) mod matches;
+mod matches;
 mod mid;
 mod sequence;
 

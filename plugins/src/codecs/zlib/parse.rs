@@ -11,7 +11,7 @@ use super::codes::{MAX_DISTANCE, MAX_MATCH, MIN_MATCH};
 use super::cost::BIT;
 use super::prices::{MatchPrices, add_up};
 use crate::codecs::input::{Input, Trusted, common};
-use crate::codecs::lz4::matches::{Rows, Table};
+use crate::codecs::places::{Rows, Table};
 
 /// Bytes of a region.
 const REGION: usize = 1 << 14;

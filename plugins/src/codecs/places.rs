@@ -1,0 +1,254 @@
+//! Where the bytes at a position were seen before, the latest place first.
+//!
+//! Two tables answer that. [`Rows`] keeps the last few places for each hash side by side, so that one vector comparison
+//! finds them; [`Chains`] links all places with the same hash, however many there are.
+
+/// Places that are further back are not found: the low 16 bits of a position are what is kept.
+const MAX_DISTANCE: usize = 65_535;
+
+/// A table of places by the bytes that are found there.
+pub(super) trait Table: Clone {
+    /// Forgets everything and prepares for an input of `len` bytes.
+    fn begin(&mut self, len: usize);
+
+    /// Enters position `at`, where `word` (little-endian) is found. Positions are entered in ascending order.
+    fn enter(&mut self, word: u32, at: usize);
+
+    /// The distances from `at` to the places where `word` may be found, the nearest first. They are 1..=`MAX_DISTANCE`
+    /// and at most `at`; what is there must be compared.
+    fn distances(&self, word: u32, at: usize) -> impl Iterator<Item = usize>;
+}
+
+fn multiply(word: u32) -> u32 {
+    word.wrapping_mul(2_654_435_761)
+}
+
+/// The logarithm of a table that suits an input: at most `most`.
+fn table_log(len: usize, most: u32) -> u32 {
+    (len.max(1).ilog2() + 1).clamp(8, most)
+}
+
+/// Logarithm of the number of chains.
+const HEADS_LOG: u32 = 16;
+
+/// The positions with the same hash, linked from each to the one before.
+#[derive(Clone)]
+pub(super) struct Chains {
+    /// For each hash the last position entered, plus 1.
+    heads: Box<[u32; 1 << HEADS_LOG]>,
+    /// For each position (its low 16 bits) how far before it the one before in its chain is; 0 at the end of a chain and
+    /// where that is out of reach.
+    back: Box<[u16; 1 << 16]>,
+    shift: u32,
+}
+
+impl Default for Chains {
+    fn default() -> Self {
+        Self { heads: Box::new([0; _]), back: Box::new([0; _]), shift: 32 - HEADS_LOG }
+    }
+}
+
+impl Chains {
+    fn head(&self, word: u32) -> usize {
+        // The mask changes nothing, as the shift is at least 32 - HEADS_LOG, but shows that the index is inside.
+        (multiply(word) >> self.shift) as usize & ((1 << HEADS_LOG) - 1)
+    }
+}
+
+impl Table for Chains {
+    fn begin(&mut self, len: usize) {
+        let log = table_log(len, HEADS_LOG);
+        self.shift = 32 - log;
+        // Links need no clearing: a chain is followed from a head of this input through positions of this input.
+        self.heads[..1 << log].fill(0);
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, word: u32, at: usize) {
+        let head = self.head(word);
+        let before = std::mem::replace(&mut self.heads[head], at as u32 + 1) as usize;
+        let distance = at + 1 - before;
+        self.back[at & 0xFFFF] = if before == 0 || distance > MAX_DISTANCE { 0 } else { distance as u16 };
+    }
+
+    #[inline(always)]
+    fn distances(&self, word: u32, at: usize) -> impl Iterator<Item = usize> {
+        let last = self.heads[self.head(word)] as usize;
+        let distance = if last == 0 { usize::MAX } else { at + 1 - last };
+        Links { back: &self.back, candidate: last.wrapping_sub(1), distance }
+    }
+}
+
+/// The positions of a chain.
+struct Links<'t> {
+    back: &'t [u16; 1 << 16],
+    /// The next position.
+    candidate: usize,
+    /// How far back it is.
+    distance: usize,
+}
+
+impl Iterator for Links<'_> {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        let found = self.distance;
+        if found > MAX_DISTANCE {
+            return None;
+        }
+        // The link of a position within reach is its own: the one that shares its place is not entered yet.
+        let step = usize::from(self.back[self.candidate & 0xFFFF]);
+        self.candidate = self.candidate.wrapping_sub(step);
+        self.distance = if step == 0 { usize::MAX } else { found + step };
+        Some(found)
+    }
+}
+
+/// Logarithm of the number of places in all rows: twice the positions within reach, as some rows are fuller than others.
+const PLACES_LOG: u32 = 17;
+
+/// The last `N` positions for each hash; `N` is 16 or 32.
+#[derive(Clone)]
+pub(super) struct Rows<const N: usize> {
+    /// A power of two of them.
+    rows: Box<[Row<N>]>,
+    shift: u32,
+}
+
+/// The last positions for one hash: 16 of them are one line of a usual cache.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Row<const N: usize> {
+    /// More bits of the hash for each place.
+    tags: [u8; N],
+    /// The low 16 bits of the positions. (What was never entered is a position like any other: it is compared.)
+    places: [u16; N],
+    /// Modulo `N`: which place is the next to be overwritten, and thus the oldest.
+    oldest: u8,
+}
+
+impl<const N: usize> Row<N> {
+    const EMPTY: Self = Self { tags: [0; N], places: [0; N], oldest: 0 };
+}
+
+impl<const N: usize> Default for Rows<N> {
+    fn default() -> Self {
+        Self { rows: vec![Row::EMPTY; 1 << Self::LOG].into_boxed_slice(), shift: 32 - Self::LOG }
+    }
+}
+
+impl<const N: usize> Rows<N> {
+    /// Logarithm of the number of rows.
+    const LOG: u32 = PLACES_LOG - N.ilog2();
+
+    /// The row for `word`, and its tag.
+    #[inline(always)]
+    fn row(&self, word: u32) -> (usize, u8) {
+        let hash = multiply(word);
+        let row = (hash >> self.shift) as usize & (self.rows.len() - 1);
+        (row, (hash >> (self.shift - 8)) as u8)
+    }
+}
+
+impl<const N: usize> Table for Rows<N> {
+    fn begin(&mut self, len: usize) {
+        let log = table_log(len, PLACES_LOG) - N.ilog2();
+        self.shift = 32 - log;
+        self.rows[..1 << log].fill(Row::EMPTY);
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, word: u32, at: usize) {
+        let (row, tag) = self.row(word);
+        let row = &mut self.rows[row];
+        let place = usize::from(row.oldest) % N;
+        row.oldest = row.oldest.wrapping_add(1);
+        row.tags[place] = tag;
+        row.places[place] = at as u16;
+    }
+
+    #[inline(always)]
+    fn distances(&self, word: u32, at: usize) -> impl Iterator<Item = usize> {
+        let (row, tag) = self.row(word);
+        let row = &self.rows[row];
+        let oldest = usize::from(row.oldest) % N;
+        // The place before the oldest is the latest; rotated, it is the highest bit.
+        let found = u64::from(equal(&row.tags, tag));
+        let found = (found | found << N) >> oldest & ((1 << N) - 1);
+        Places { places: &row.places, found: found as u32, oldest, at }
+    }
+}
+
+/// The places of a row that have the right tag.
+struct Places<'t, const N: usize> {
+    places: &'t [u16; N],
+    /// One bit each, the latest highest.
+    found: u32,
+    oldest: usize,
+    at: usize,
+}
+
+impl<const N: usize> Iterator for Places<'_, N> {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        while self.found != 0 {
+            let bit = self.found.ilog2() as usize;
+            self.found ^= 1 << bit;
+            let place = self.places[(bit + self.oldest) % N];
+            // A position that has gone out of reach looks like a later one. What is compared there is what counts.
+            let distance = usize::from((self.at as u16).wrapping_sub(place));
+            if distance != 0 && distance <= self.at {
+                return Some(distance);
+            }
+        }
+        None
+    }
+}
+
+/// Which of the tags are equal to `tag`, the first in the lowest bit.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn equal<const N: usize>(tags: &[u8; N], tag: u8) -> u32 {
+    use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
+    let (halves, _) = tags.as_chunks::<16>();
+    halves.iter().rev().fold(0, |bits, half| {
+        // SAFETY: 16 bytes are readable at `half`; SSE2 is part of x86-64.
+        let equal = unsafe {
+            let tags = _mm_loadu_si128(half.as_ptr().cast());
+            _mm_movemask_epi8(_mm_cmpeq_epi8(tags, _mm_set1_epi8(tag as i8)))
+        };
+        bits << 16 | equal as u32
+    })
+}
+
+/// Which of the tags are equal to `tag`, the first in the lowest bit.
+#[cfg(not(target_arch = "x86_64"))]
+fn equal<const N: usize>(tags: &[u8; N], tag: u8) -> u32 {
+    equal_scalar(tags, tag)
+}
+
+#[cfg(any(test, not(target_arch = "x86_64")))]
+fn equal_scalar<const N: usize>(tags: &[u8; N], tag: u8) -> u32 {
+    tags.iter().rev().fold(0, |bits, &other| bits << 1 | u32::from(other == tag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codecs::testing::Random;
+
+    #[test]
+    fn equal_tags() {
+        let mut random = Random(5);
+        for _ in 0..1000 {
+            let tags = [(); 32].map(|()| random.below(4) as u8);
+            let tag = random.below(4) as u8;
+            assert_eq!(equal(&tags, tag), equal_scalar(&tags, tag), "{tags:?} {tag}");
+            let half: [u8; 16] = tags[..16].try_into().expect("half of them");
+            assert_eq!(equal(&half, tag), equal_scalar(&half, tag), "{half:?} {tag}");
+        }
+    }
+}
