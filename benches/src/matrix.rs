@@ -107,7 +107,7 @@ impl Form {
     /// How long the chunks, the filters, the accesses and the streams may take, one after the other.
     pub const fn time(self) -> [Duration; 4] {
         let seconds = match self {
-            Self::Short => [60, 8, 16, 16],
+            Self::Short => [54, 8, 16, 16],
             Self::Full => [700, 40, 80, 80],
         };
         [
