@@ -144,8 +144,8 @@ const STEP: [u8; 17] = {
 /// Copies `len` bytes in steps of 32.
 ///
 /// # Safety
-/// `len + SLACK` bytes are readable at `src` and writable at `dst`, and a step does not overlap what it reads: `dst` is
-/// before `src`, or at least 32 after it.
+/// Whole steps are readable at `src` and writable at `dst`, for which `len + SLACK` bytes are enough, and a step does not
+/// overlap what it reads: `dst` is before `src`, or at least 32 after it.
 #[inline(always)]
 pub(super) unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
     let mut done = 0;

@@ -133,8 +133,10 @@ const SHORT_OUTPUT: usize = 14 + 18 + SLACK;
 /// What such a sequence needs of the input: token, 16 bytes read for the literals, and the distance after 14 of them.
 const SHORT_INPUT: usize = 1 + 16 + 2;
 
-/// Up to here literals are copied in place; from here on a call of `memcpy` pays.
-const SHORT_LITERALS: usize = 32;
+/// Up to here literals are copied in place, all the same way; from here on a call of `memcpy` pays.
+const SHORT_LITERALS: usize = 64;
+
+const _: () = assert!(SHORT_OUTPUT >= SHORT_LITERALS);
 
 /// Where near matches are not expected, there should be one in so many bytes of input at most: where they come more
 /// often and without a pattern, mispredicted branches cost more than to do without the branch.
@@ -217,10 +219,10 @@ unsafe fn sequences<M: Machine, const NEAR: bool>(src: &[u8], dst: &mut [u8], at
             let Some((more, next)) = continuation(src, input + 1, dst.len()) else { return done };
             (len, input) = (len + more, next - 1);
             // What follows the literals must leave the room that a short sequence has after its literals.
-            if src.len() - input < 1 + len + SLACK + 3 || dst.len() - output < len + SHORT_OUTPUT {
+            if src.len() - input < 1 + len + SHORT_LITERALS || dst.len() - output < len + SHORT_OUTPUT {
                 return done;
             }
-            // SAFETY: both buffers hold `len + SLACK` bytes from here, by the check above; they are different
+            // SAFETY: both buffers hold `len + SHORT_LITERALS` bytes from here, by the check above; they are different
             // allocations, one borrowed mutably.
             unsafe {
                 let to = dst.as_mut_ptr().add(output);
@@ -233,7 +235,7 @@ unsafe fn sequences<M: Machine, const NEAR: bool>(src: &[u8], dst: &mut [u8], at
         }
         output += len;
 
-        // SAFETY: a short run leaves at least SHORT_INPUT - 1 - 14 = 4 bytes of the input, a long one at least 3.
+        // SAFETY: a short run leaves at least SHORT_INPUT - 1 - 14 = 4 bytes of the input, a long one SHORT_LITERALS.
         let distance = unsafe { u16::from_le(from.add(input + len).add(1).cast::<u16>().read_unaligned()) };
         let distance = usize::from(distance);
         input += len + 3;
