@@ -10,7 +10,7 @@ pub(super) fn log2(x: u32) -> u32 {
     let whole = x.ilog2();
     // The next eight bits; between two powers the logarithm is a parabola, within a fiftieth of a bit.
     let part = ((u64::from(x) << 8 >> whole) & 0xFF) as u32;
-    whole * BIT + part + (part * (256 - part) * 88 >> 16)
+    whole * BIT + part + ((part * (256 - part) * 88) >> 16)
 }
 
 /// How long symbols are that occur so often, in the best code for them, and how many there are of them.

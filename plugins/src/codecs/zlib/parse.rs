@@ -159,7 +159,7 @@ impl<'a, I: Input<'a>> Parser<'_, I> {
         let end = input.bytes().len().min(at + MAX_MATCH);
         self.enter(at);
         debug_assert!(at + WORD <= end);
-        // SAFETY (of all loads here): four bytes are there at `at`, and so they are before it.
+        // SAFETY: four bytes are there at `at`.
         let word = u32::from_le(unsafe { input.load4(at) });
         let mut best = Match { len: 0, distance: 0, gain: least };
         // Only a longer match can save more than a nearer one.
@@ -170,7 +170,7 @@ impl<'a, I: Input<'a>> Parser<'_, I> {
             }
             let candidate = at - distance;
             let last = (at + longest).max(at + WORD - 1) - (WORD - 1);
-            // SAFETY: at + longest < end, so four bytes end there at the latest; see above.
+            // SAFETY: at + longest < end, so four bytes end there at the latest; four are at `at`, and so they are before it.
             let promising = unsafe {
                 (longest < MIN_MATCH || input.load4(last) == input.load4(last - distance))
                     && (u32::from_le(input.load4(candidate)) ^ word) << 8 == 0
