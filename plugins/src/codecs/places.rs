@@ -105,14 +105,11 @@ impl Iterator for Links<'_> {
     }
 }
 
-/// Logarithm of the number of places in all rows: twice the positions within reach, as some rows are fuller than others.
-const PLACES_LOG: u32 = 17;
-
-/// The last `N` positions for each hash; `N` is 16 or 32.
+/// The last `N` positions for each hash, in `ROWS` rows; `N` is 16 or 32, and `ROWS` a power of two. Twice as many places as
+/// there are positions within reach are good, as some rows are fuller than others.
 #[derive(Clone)]
-pub(super) struct Rows<const N: usize> {
-    /// A power of two of them.
-    rows: Box<[Row<N>]>,
+pub(super) struct Rows<const N: usize, const ROWS: usize> {
+    rows: Box<[Row<N>; ROWS]>,
     shift: u32,
 }
 
@@ -132,28 +129,29 @@ impl<const N: usize> Row<N> {
     const EMPTY: Self = Self { tags: [0; N], places: [0; N], oldest: 0 };
 }
 
-impl<const N: usize> Default for Rows<N> {
+impl<const N: usize, const ROWS: usize> Default for Rows<N, ROWS> {
     fn default() -> Self {
-        Self { rows: vec![Row::EMPTY; 1 << Self::LOG].into_boxed_slice(), shift: 32 - Self::LOG }
+        let rows = vec![Row::EMPTY; ROWS].into_boxed_slice();
+        Self {
+            rows: rows.try_into().unwrap_or_else(|_| unreachable!("as many as there are")),
+            shift: 32 - ROWS.ilog2(),
+        }
     }
 }
 
-impl<const N: usize> Rows<N> {
-    /// Logarithm of the number of rows.
-    const LOG: u32 = PLACES_LOG - N.ilog2();
-
+impl<const N: usize, const ROWS: usize> Rows<N, ROWS> {
     /// The row for `word`, and its tag.
     #[inline(always)]
     fn row(&self, word: u32) -> (usize, u8) {
         let hash = multiply(word);
-        let row = (hash >> self.shift) as usize & (self.rows.len() - 1);
+        let row = (hash >> self.shift) as usize & (ROWS - 1);
         (row, (hash >> (self.shift - 8)) as u8)
     }
 }
 
-impl<const N: usize> Table for Rows<N> {
+impl<const N: usize, const ROWS: usize> Table for Rows<N, ROWS> {
     fn begin(&mut self, len: usize) {
-        let log = table_log(len, PLACES_LOG) - N.ilog2();
+        let log = table_log(len, (N * ROWS).ilog2()) - N.ilog2();
         self.shift = 32 - log;
         self.rows[..1 << log].fill(Row::EMPTY);
     }
@@ -174,9 +172,12 @@ impl<const N: usize> Table for Rows<N> {
         let row = &self.rows[row];
         let oldest = usize::from(row.oldest) % N;
         // The place before the oldest is the latest; rotated, it is the highest bit.
-        let found = u64::from(equal(&row.tags, tag));
-        let found = (found | found << N) >> oldest & ((1 << N) - 1);
-        Places { places: &row.places, found: found as u32, oldest, at }
+        let found = equal(&row.tags, tag);
+        let found = match N {
+            16 => (found as u16).rotate_right(oldest as u32).into(),
+            _ => found.rotate_right(oldest as u32),
+        };
+        Places { places: &row.places, found, oldest, at }
     }
 }
 

@@ -35,7 +35,7 @@ const STRATEGIES: [Strategy; 10] = [
 #[derive(Default)]
 pub(super) struct HighEncoder {
     mid: Option<mid::Tables>,
-    rows: Option<Rows<16>>,
+    rows: Option<Rows<16, 8192>>,
     chains: Option<Chains>,
     plan: Plan,
     /// A dictionary, and behind it the stream that is compressed.

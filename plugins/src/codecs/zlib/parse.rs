@@ -32,6 +32,9 @@ const SPARSE_STEP: usize = 4;
 /// begins earlier, too.
 const MARGIN: [u32; 2] = [2 * BIT, 4 * BIT];
 
+/// Twice as many places as a distance can reach.
+type Places = Rows<32, { 2 * MAX_DISTANCE / 32 }>;
+
 /// How hard to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Effort {
@@ -45,7 +48,7 @@ pub(super) struct Effort {
 #[derive(Default)]
 pub(super) struct ParsingEncoder {
     /// By three bytes and not by four: in a byte plane of few values, most matches that pay are that short.
-    table: Rows<32>,
+    table: Places,
     sequences: Vec<Sequence>,
     /// What the literals of a region cost up to each position, from its start on.
     prices: Vec<u32>,
@@ -111,7 +114,7 @@ struct Match {
 /// Parses one input.
 struct Parser<'t, I> {
     input: I,
-    table: &'t mut Rows<32>,
+    table: &'t mut Places,
     effort: Effort,
     match_prices: MatchPrices,
     /// The first position that is not entered in `table` yet.
