@@ -9,7 +9,7 @@ use crate::settings::{Codec, Filter};
 pub enum Form {
     /// A cross section, in less than two minutes.
     Short,
-    /// Everything, in about seventeen minutes.
+    /// Everything, in less than twenty minutes.
     Full,
 }
 

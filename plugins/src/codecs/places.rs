@@ -19,12 +19,14 @@ pub(super) trait Table: Clone {
     fn distances(&self, word: u32, at: usize) -> impl Iterator<Item = usize>;
 }
 
-fn multiply(word: u32) -> u32 {
+/// A hash: its highest bits are the best.
+#[inline(always)]
+pub(super) fn multiply(word: u32) -> u32 {
     word.wrapping_mul(2_654_435_761)
 }
 
 /// The logarithm of a table that suits an input: at most `most`.
-fn table_log(len: usize, most: u32) -> u32 {
+pub(super) fn table_log(len: usize, most: u32) -> u32 {
     (len.max(1).ilog2() + 1).clamp(8, most)
 }
 

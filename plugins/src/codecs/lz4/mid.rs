@@ -3,6 +3,7 @@
 
 use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MAX_DISTANCE, MIN_MATCH, Writer};
 use crate::codecs::input::{Input, common, common_before};
+use crate::codecs::places::{multiply, table_log};
 
 /// Logarithm of the entries of a table.
 const TABLE_LOG: u32 = 14;
@@ -27,7 +28,7 @@ impl Default for Tables {
 impl Tables {
     /// Forgets everything and prepares for an input of `len` bytes.
     pub(super) fn begin(&mut self, len: usize) {
-        self.log = (len.max(1).ilog2() + 1).clamp(8, TABLE_LOG);
+        self.log = table_log(len, TABLE_LOG);
         self.long[..1 << self.log].fill(0);
         self.short[..1 << self.log].fill(0);
     }
@@ -52,7 +53,7 @@ impl Tables {
     /// The same for the first four.
     #[inline(always)]
     fn exchange_short(&mut self, word: u64, at: usize) -> usize {
-        let slot = (word as u32).wrapping_mul(2_654_435_761) >> (32 - self.log);
+        let slot = multiply(word as u32) >> (32 - self.log);
         std::mem::replace(&mut self.short[slot as usize & ((1 << TABLE_LOG) - 1)], at as u32 + 1) as usize
     }
 }

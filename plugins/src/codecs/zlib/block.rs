@@ -42,7 +42,21 @@ const STORED: usize = 65_535;
 impl Counts {
     pub(super) const NONE: Self = Self { symbols: [0; SYMBOLS], distances: [0; DISTANCES], extra: 0, bytes: 0 };
 
-    pub(super) fn literals(&mut self, bytes: &[u8]) {
+    /// Those of `bytes`, which `sequences` make up.
+    pub(super) fn of(mut bytes: &[u8], sequences: &[Sequence]) -> Self {
+        let mut counts = Self::NONE;
+        for &Sequence { literals, len, distance } in sequences {
+            let (run, rest) = bytes.split_at(literals as usize);
+            counts.literals(run);
+            if len > 0 {
+                counts.matched(len.into(), distance.into());
+            }
+            bytes = &rest[usize::from(len)..];
+        }
+        counts
+    }
+
+    fn literals(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.symbols[usize::from(byte)] += 1;
         }
@@ -236,16 +250,8 @@ mod tests {
     use crate::codecs::zlib::codes::{MAX_DISTANCE, MAX_MATCH, MIN_MATCH};
 
     fn round_trip(bytes: &[u8], sequences: &[Sequence]) -> usize {
-        let mut counts = Counts::NONE;
-        let mut at = 0;
-        for sequence in sequences {
-            counts.literals(&bytes[at..][..sequence.literals as usize]);
-            at += sequence.literals as usize;
-            if sequence.len > 0 {
-                counts.matched(sequence.len.into(), sequence.distance.into());
-            }
-            at += usize::from(sequence.len);
-        }
+        let counts = Counts::of(bytes, sequences);
+        let at: usize = sequences.iter().map(|one| one.literals as usize + usize::from(one.len)).sum();
         assert_eq!((at, counts.bytes), (bytes.len(), bytes.len()));
         let encode = |dst: &mut [u8]| {
             let mut out = Writer::new(dst)?;

@@ -46,7 +46,7 @@ impl Clone for Zlib {
 #[derive(Debug, Clone, Copy)]
 enum Encoder {
     Quick,
-    Parsing(Effort),
+    Parsing,
     /// libdeflate at this level of its own.
     Libdeflate(u8),
     Zlib,
@@ -75,9 +75,9 @@ impl Zlib {
             (5 | 6, Filter::BYTEDELTA) if !self.shrinks(src, 4) => same,
             (2..=7, _) if !self.shrinks(src, 2) => same,
             (8.., Filter::BITSHUFFLE) => Encoder::Libdeflate(8),
-            (8.., Filter::SHUFFLE | Filter::BYTEDELTA) => Encoder::Parsing(EFFORT),
+            (8.., Filter::SHUFFLE | Filter::BYTEDELTA) => Encoder::Parsing,
             // Pixels or text: near matches of three bytes.
-            (8.., _) if ctx.block.typesize == 1 => Encoder::Parsing(EFFORT),
+            (8.., _) if ctx.block.typesize == 1 => Encoder::Parsing,
             (8.., _) if !self.shrinks(src, 8) => Encoder::Libdeflate(7),
             _ => Encoder::Zlib,
         }
@@ -139,9 +139,9 @@ impl Codec for Zlib {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
         match self.encoder(ctx, src) {
             Encoder::Quick => Ok(self.quick.get_or_insert_with(QuickEncoder::new).compress(src, dst)),
-            Encoder::Parsing(effort) => {
+            Encoder::Parsing => {
                 let plane = plane(ctx, src.len());
-                Ok(self.parsing.get_or_insert_default().compress(src, plane, dst, effort))
+                Ok(self.parsing.get_or_insert_default().compress(src, plane, dst, EFFORT))
             }
             // Its only error is that the result does not fit.
             Encoder::Libdeflate(level) => {

@@ -82,8 +82,7 @@ impl ParsingEncoder {
             add_up(bytes, at, end, prices);
             let first = sequences.len();
             let reached = parser.region(at, end, prices, sequences);
-            let mut region = Counts::NONE;
-            count(&bytes[at..reached], &sequences[first..], &mut region);
+            let region = Counts::of(&bytes[at..reached], &sequences[first..]);
             parser.match_prices.follow(&region);
 
             let mut both = counts.clone();
@@ -104,7 +103,7 @@ impl ParsingEncoder {
 }
 
 /// A match, and what it saves.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Match {
     len: usize,
     distance: usize,
@@ -212,17 +211,6 @@ impl<'a, I: Input<'a>> Parser<'_, I> {
 fn region_end(at: usize, plane: usize, total: usize) -> usize {
     let end = (at + REGION).min(total);
     if plane < MIN_PLANE { end } else { end.min((at / plane + 1) * plane) }
-}
-
-fn count(mut bytes: &[u8], sequences: &[Sequence], counts: &mut Counts) {
-    for &Sequence { literals, len, distance } in sequences {
-        let (run, rest) = bytes.split_at(literals as usize);
-        counts.literals(run);
-        if len > 0 {
-            counts.matched(len.into(), distance.into());
-        }
-        bytes = &rest[usize::from(len)..];
-    }
 }
 
 #[cfg(test)]

@@ -15,20 +15,20 @@ pub(super) struct MatchPrices {
 impl MatchPrices {
     /// Before anything is known.
     pub(super) fn new() -> Self {
-        let mut prices = Self { lengths: [0; 256], distances: [0; DISTANCES] };
-        prices.set(|_| 6 * BIT, |_| 4 * BIT);
-        prices
+        Self::with_codes(|_| 6 * BIT, |_| 4 * BIT)
     }
 
-    fn set(&mut self, symbol: impl Fn(usize) -> u32, distance: impl Fn(usize) -> u32) {
-        for (less, price) in self.lengths.iter_mut().enumerate() {
+    /// When the codes of the symbols cost that.
+    fn with_codes(symbol: impl Fn(usize) -> u32, distance: impl Fn(usize) -> u32) -> Self {
+        let length = |less| {
             let of = length_symbol(less + MIN_MATCH);
-            *price = (symbol(of.number) + of.extra * BIT) as u16;
-        }
-        for (number, price) in self.distances.iter_mut().enumerate() {
+            (symbol(of.number) + of.extra * BIT) as u16
+        };
+        let distance = |number: usize| {
             let extra = (number as u32 / 2).saturating_sub(1);
-            *price = (distance(number) + extra * BIT) as u16;
-        }
+            (distance(number) + extra * BIT) as u16
+        };
+        Self { lengths: std::array::from_fn(length), distances: std::array::from_fn(distance) }
     }
 
     /// Takes over what `counts` of a region say, half way: the next one may be different.
@@ -44,13 +44,10 @@ impl MatchPrices {
         let all_distances = log2(matches);
         let of_distance =
             |number: usize| (all_distances - log2(counts.distances[number]).min(all_distances)).clamp(BIT, most);
-        let before = std::mem::replace(self, Self::new());
-        self.set(of_symbol, of_distance);
-        for (new, old) in self.lengths.iter_mut().zip(before.lengths) {
-            *new = (*new + old) / 2;
-        }
-        for (new, old) in self.distances.iter_mut().zip(before.distances) {
-            *new = (*new + old) / 2;
+        let new = Self::with_codes(of_symbol, of_distance);
+        let pairs = self.lengths.iter_mut().zip(new.lengths).chain(self.distances.iter_mut().zip(new.distances));
+        for (price, new) in pairs {
+            *price = (*price + new) / 2;
         }
     }
 

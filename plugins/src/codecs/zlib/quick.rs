@@ -8,6 +8,7 @@ use std::hint::select_unpredictable;
 use super::bits::Writer;
 use super::codes::{FIXED, MAX_DISTANCE};
 use crate::codecs::input::{Input, Trusted, common, common_before};
+use crate::codecs::places::{multiply, table_log};
 
 /// Logarithm of the entries of the table.
 const TABLE_LOG: u32 = 15;
@@ -43,7 +44,7 @@ impl QuickEncoder {
 
     fn compress_input<'a>(&mut self, src: impl Input<'a>, dst: &mut [u8]) -> Option<usize> {
         let bytes = src.bytes();
-        let log = (bytes.len().max(1).ilog2() + 1).clamp(8, TABLE_LOG);
+        let log = table_log(bytes.len(), TABLE_LOG);
         self.table[..1 << log].fill(0);
         let mut out = Writer::new(dst)?;
         out.put_bits(LAST_FIXED, 3);
@@ -62,7 +63,7 @@ impl QuickEncoder {
         };
         // Enters position `at`, and returns how far before it the same hash was: 0 for nowhere within reach.
         let mut exchange = |at: usize, word: u32| {
-            let slot = (word.to_le().wrapping_mul(2_654_435_761) >> shift) as usize & ((1 << TABLE_LOG) - 1);
+            let slot = (multiply(word.to_le()) >> shift) as usize & ((1 << TABLE_LOG) - 1);
             let place = std::mem::replace(&mut self.table[slot], at as u16);
             let distance = usize::from((at as u16).wrapping_sub(place));
             // No branch: where there is nothing to be found, it is as good as random.
