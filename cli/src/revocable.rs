@@ -91,6 +91,12 @@ impl Store for Revocable {
         lock(&self.shared).store.truncate(size)
     }
 
+    fn replace_file(&mut self, head: &[u8], tail_at: u64, tail: &[u8]) -> io::Result<()> {
+        let mut shared = lock(&self.shared);
+        shared.committing = true;
+        shared.store.replace_file(head, tail_at, tail)
+    }
+
     fn sync(&mut self) -> io::Result<()> {
         lock(&self.shared).store.sync()
     }

@@ -146,7 +146,7 @@ impl ChunkEncoder {
         let (expected, found) = (self.max_encoded_len(src.len()), dst.len());
         let dst = dst.get_mut(..expected).ok_or(ChunkError::Destination { expected, found })?;
         if self.stores(&plan) {
-            Ok(self.store(&plan, None, src, dst))
+            self.store(&plan, None, src, dst)
         } else {
             self.write(&plan, src, ctx, executor, dst)
         }
@@ -216,7 +216,13 @@ impl ChunkEncoder {
 
     /// Writes the chunk that holds `src` as it is. `tried` is the header of the attempt to compress it, if there was
     /// one: C-Blosc2 keeps its flags then and clears them otherwise, and Blosc 1 always keeps them.
-    fn store(&self, plan: &Plan, tried: Option<ChunkHeader>, src: &[u8], dst: &mut [u8]) -> usize {
+    fn store(
+        &self,
+        plan: &Plan,
+        tried: Option<ChunkHeader>,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize, ChunkError> {
         let mut header = tried.unwrap_or_else(|| {
             let mut header = self.header(plan, self.params.filters);
             if self.params.format == ChunkFormat::Blosc2 {
@@ -229,9 +235,9 @@ impl ChunkEncoder {
         header.blosc2_flags &= !flag2::DICT;
         header.cbytes = header.header_len() + src.len();
         let (head, body) = dst.split_at_mut(header.header_len());
-        head.copy_from_slice(&header.to_bytes());
+        head.copy_from_slice(&header.to_checked_bytes()?);
         body.copy_from_slice(src);
-        header.cbytes
+        Ok(header.cbytes)
     }
 
     /// Writes a chunk of compressed blocks, or whatever it turns out to be better off as; `dst` is as long as a stored
@@ -247,13 +253,13 @@ impl ChunkEncoder {
         let mut header = self.header(plan, self.slots(plan));
         let header_len = header.header_len();
         let Some(mut out) = Output::new(dst, header_len, header.block_starts_end()) else {
-            return Ok(self.store(plan, Some(header), src, dst));
+            return self.store(plan, Some(header), src, dst);
         };
         let blocks = src.chunks(plan.blocksize).enumerate();
         let outcome = self.write_blocks(plan, blocks, ctx, executor, &mut header, &mut out)?;
         header.cbytes = out.len();
         match outcome {
-            Outcome::TooLong => return Ok(self.store(plan, Some(header), src, dst)),
+            Outcome::TooLong => return self.store(plan, Some(header), src, dst),
             Outcome::Done { zero } if zero && header.is_extended() && self.zeros_decode_to_zeros(src) => {
                 // Only the header remains; its flags still tell how the chunk was made.
                 header.blosc2_flags |= SpecialKind::Zero.bits();
@@ -261,7 +267,7 @@ impl ChunkEncoder {
             }
             Outcome::Done { .. } => {}
         }
-        dst[..header_len].copy_from_slice(&header.to_bytes());
+        dst[..header_len].copy_from_slice(&header.to_checked_bytes()?);
         Ok(header.cbytes)
     }
 

@@ -251,6 +251,16 @@ impl ChunkHeader {
         Ok(())
     }
 
+    /// The bytes of a header that is about to be stored. No chunk gets one that its readers refuse.
+    ///
+    /// # Errors
+    /// Those of [`parse`](Self::parse).
+    pub(crate) fn to_checked_bytes(&self) -> Result<Vec<u8>, ChunkError> {
+        let out = self.to_bytes();
+        Self::parse(&out)?;
+        Ok(out)
+    }
+
     /// The bytes of the header, 16 or 32 of them.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(Self::EXTENDED_LEN);

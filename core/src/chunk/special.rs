@@ -129,8 +129,7 @@ pub fn special_chunk(
         blosc2_flags2: 0,
         blosc2_flags: kind.bits(),
     };
-    let mut out = Vec::with_capacity(header.cbytes);
-    header.write_to(&mut out);
+    let mut out = header.to_checked_bytes()?;
     out.extend_from_slice(item);
     Ok(out)
 }

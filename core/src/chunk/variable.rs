@@ -59,7 +59,7 @@ impl ChunkEncoder {
         }
         let plan = Plan::variable(self.params(), blocks.len(), nbytes);
         if self.params().level == 0 {
-            return Ok(self.keep_blocks(&plan, &blocks, most));
+            return self.keep_blocks(&plan, &blocks, most);
         }
         let mut bytes = self.take_scratch();
         // A dictionary may come on top.
@@ -91,16 +91,16 @@ impl ChunkEncoder {
             return Err(too_long());
         }
         header.cbytes = out.len();
-        bytes[..header_len].copy_from_slice(&header.to_bytes());
+        bytes[..header_len].copy_from_slice(&header.to_checked_bytes()?);
         Ok(header.cbytes)
     }
 
     /// A chunk of blocks that are neither filtered nor compressed, which needs no plugin.
-    fn keep_blocks(&self, plan: &Plan, blocks: &[&[u8]], len: usize) -> Vec<u8> {
+    fn keep_blocks(&self, plan: &Plan, blocks: &[&[u8]], len: usize) -> Result<Vec<u8>, ChunkError> {
         let mut header = self.header(plan, FilterSlots::NONE);
         header.cbytes = len;
         let mut out = Vec::with_capacity(len);
-        header.write_to(&mut out);
+        out.extend(header.to_checked_bytes()?);
         let mut start = header.block_starts_end();
         for block in blocks {
             // All of these are below `len`, which fits 31 bits.
@@ -111,6 +111,6 @@ impl ChunkEncoder {
             out.extend_from_slice(&(block.len() as u32).to_le_bytes());
             out.extend_from_slice(block);
         }
-        out
+        Ok(out)
     }
 }

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::stored::stored_chunk;
 use super::{Fingerprint, FrameHeader, Trailer};
-use crate::chunk::ChunkHeader;
+use crate::chunk::{ChunkError, ChunkHeader};
 
 const ALGORITHM: &str = "xxh3-64";
 const KEYS: [&str; 7] = ["algorithm", "fingerprint", "frame_len", "nbytes", "cbytes", "metadata", "chunks"];
@@ -99,7 +99,10 @@ impl Checksums {
     }
 
     /// The value of the metalayer: a chunk.
-    pub(super) fn to_chunk(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// There are more checksums than a chunk can hold.
+    pub(super) fn to_chunk(&self) -> Result<Vec<u8>, ChunkError> {
         let mut out = vec![Marker::FixMap(KEYS.len() as u8).to_u8()];
         let text = |out: &mut Vec<u8>, text: &str| {
             out.push(Marker::FixStr(text.len() as u8).to_u8());
@@ -232,7 +235,7 @@ mod tests {
     fn checksums_come_back() {
         for chunks in [vec![], vec![1], vec![u64::MAX, 0, 7]] {
             let sums = Checksums { fingerprint: 3, frame_len: 1 << 40, nbytes: 2, cbytes: 3, metadata: 0x0102, chunks };
-            let chunk = sums.to_chunk();
+            let chunk = sums.to_chunk().unwrap();
             assert_eq!(Checksums::parse(&chunk), Some(sums));
             let at = Checksums::metadata_at();
             assert_eq!(chunk[at - 1], 0xCF);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::header::FrameType;
 use super::index::{ChunkEntry, is_special, special_of};
+use super::proof::Written;
 use super::rules::{Accepted, Form, Offered};
 use super::sparse::{ChunkWrite, Target, index_file};
 use super::table::{Place, Table, check_len};
@@ -22,16 +23,28 @@ pub enum Commit {
     /// stable storage, then write `patch`, the one write that makes the new frame the valid one. After that the file
     /// may be cut to `frame_len`.
     ///
-    /// Until `patch` is written the old frame is intact. The exception is a frame that loses its last chunk: readers
-    /// expect the trailer of an empty frame right behind the header, so `patch` contains it and reaches into the old
-    /// chunks.
+    /// Until `patch` is written the old frame is intact. It lies within one [`SECTOR`](Self::SECTOR) and not beyond
+    /// the end of the old frame, so that a disk writes all of it or nothing.
     Patch {
         /// Index and trailer, with their offset; nothing when neither changed.
         tail: Option<(u64, Vec<u8>)>,
-        /// The part of the header that changed, with its offset; nothing when nothing changed at all.
+        /// The part of the header that changed, with its offset; nothing when nothing changed at all. The trailer of
+        /// a frame without chunks, which readers expect right behind the header, is part of it.
         patch: Option<(u64, Vec<u8>)>,
         /// Bytes of the new frame.
         frame_len: u64,
+    },
+    /// A contiguous frame in which more would have to be overwritten than a disk writes at once: a metalayer of the
+    /// header that is not in the sector of the lengths, or the trailer of a frame without chunks behind a long header.
+    /// Put a new file in the place of the old one (write it, make sure that it is on stable storage, rename it) that
+    /// consists of `head`, the bytes of the old file from there to `tail_at`, and `tail`.
+    Rewrite {
+        /// The header, and what follows it in a frame without chunks.
+        head: Vec<u8>,
+        /// Where the old file, with the chunks written since, ends to be of use: not less than the length of `head`.
+        tail_at: u64,
+        /// Index and trailer.
+        tail: Vec<u8>,
     },
     /// A sparse frame: make sure that the chunk files are on stable storage, replace the index file as a whole (write
     /// a new one and rename it; in an object store, put it), then remove the chunk files that no chunk needs any more.
@@ -41,6 +54,11 @@ pub enum Commit {
         /// Numbers of the chunk files to remove.
         remove: Vec<u32>,
     },
+}
+
+impl Commit {
+    /// Bytes that a disk writes as a whole or not at all, when their offset is a multiple of it.
+    pub const SECTOR: u64 = 512;
 }
 
 /// Changes a frame: a state machine that is told what to do and says what to write.
@@ -74,6 +92,7 @@ pub struct FrameEditor {
 #[derive(Debug, Clone)]
 struct Committed {
     header: Vec<u8>,
+    frame_len: u64,
     /// Files of a sparse frame that the index in the directory refers to.
     files: BTreeSet<u32>,
 }
@@ -101,11 +120,12 @@ impl FrameEditor {
         if *frame.checksums() == ChecksumState::Damaged {
             return Err(FrameWriteError::Checksums);
         }
-        let table = Table::of(frame, special, registry);
+        let table = Table::of(frame, special, registry)?;
         let files = files_of(&table);
+        let (header, frame_len) = (frame.header_bytes().to_vec(), frame.frame_len());
         Ok(Self {
-            end: frame.frame_len(),
-            committed: Committed { header: frame.header_bytes().to_vec(), files },
+            end: frame_len,
+            committed: Committed { header, frame_len, files },
             table,
             stored: BTreeMap::new(),
             written: BTreeSet::new(),
@@ -344,8 +364,12 @@ impl FrameEditor {
     /// Says how all changes take effect together, and takes for granted that they will. Should carrying it out fail,
     /// the same commit can be carried out again; until it has been, nothing else of this editor may be.
     ///
+    /// What is to be written is read by the rules of every reader first, within the limits that the frame was opened
+    /// with, so that no commit leaves a frame that does not open.
+    ///
     /// # Errors
-    /// Index or trailer cannot be encoded. Nothing is committed then.
+    /// Index or trailer cannot be encoded; [`FrameWriteError::Unreadable`] and [`FrameWriteError::Altered`] when the
+    /// frame could not be opened any more, or would hold something else. Nothing is committed then.
     pub fn commit(&mut self) -> Result<Commit, FrameWriteError> {
         match self.table.header.frame_type {
             FrameType::Contiguous => self.commit_contiguous(),
@@ -355,53 +379,84 @@ impl FrameEditor {
 
     fn commit_contiguous(&mut self) -> Result<Commit, FrameWriteError> {
         let header_len = u64::from(self.table.header.header_len);
-        let emptied = self.nchunks() == 0 && self.index_changed;
+        let empty = self.nchunks() == 0;
         let mut tail = Vec::new();
         let mut tail_at = self.end;
-        if emptied {
+        let mut has_index = empty;
+        if empty && (self.index_changed || self.trailer_changed) {
+            // Readers expect the trailer of a frame without chunks right behind the header.
             tail_at = header_len;
-            self.table.header.cbytes = 0;
+            if self.index_changed {
+                self.table.header.cbytes = 0;
+            }
             tail = self.table.close(&[], tail_at, false, None)?;
-        } else if self.index_changed || (self.trailer_changed && self.table.has_checksums() && self.nchunks() > 0) {
+        } else if self.index_changed || (self.trailer_changed && self.table.has_checksums()) {
             // Checksums cover the index as it is in the file, which another writer may have encoded otherwise.
             tail = self.table.index_bytes()?;
             // The index is found behind the chunks section, so that has to reach up to here.
             self.table.header.cbytes = check_len(self.end - header_len)?;
             let trailer = self.table.close(&tail, tail_at, false, None)?;
             tail.extend(trailer);
+            has_index = true;
         } else if self.trailer_changed {
-            // Between index and trailer there may be anything, so only the trailer has to be written again; in an empty
-            // frame it follows the header.
-            if self.nchunks() == 0 {
-                tail_at = header_len;
-            }
+            // Between index and trailer there may be anything, so only the trailer has to be written again.
             tail = self.table.close(&[], tail_at, false, None)?;
         }
         let header = self.table.header_bytes();
-        let mut patch = changed_part(&self.committed.header, &header);
-        let mut tail = (!tail.is_empty()).then_some((tail_at, tail));
-        if tail_at == header_len
-            && let Some((_, trailer)) = tail.take()
-        {
-            let start = patch.map_or(header_len, |(start, _)| start);
-            let mut bytes = header[start as usize..].to_vec();
-            bytes.extend(trailer);
-            patch = Some((start, bytes));
-        }
+        Written { header: &header, tail_at, tail: &tail, has_index }.check(&self.table)?;
         let frame_len = self.table.header.frame_len;
+        let commit = if empty { self.patch_empty(&header, tail) } else { self.patch(&header, tail_at, tail) };
         self.settle(header, frame_len);
-        Ok(Commit::Patch { tail, patch, frame_len })
+        Ok(commit)
+    }
+
+    /// The commit of a frame with chunks, whose index and trailer, if they change, go behind all that was there.
+    fn patch(&self, header: &[u8], tail_at: u64, tail: Vec<u8>) -> Commit {
+        let patch = changed_part(&self.committed.header, header);
+        if patch.as_ref().is_some_and(|patch| !is_one_sector(patch)) {
+            return Commit::Rewrite { head: header.to_vec(), tail_at, tail };
+        }
+        let tail = (!tail.is_empty()).then_some((tail_at, tail));
+        Commit::Patch { tail, patch, frame_len: self.table.header.frame_len }
+    }
+
+    /// The commit of a frame without chunks, whose trailer follows the header: where chunks are, or the old trailer.
+    fn patch_empty(&self, header: &[u8], trailer: Vec<u8>) -> Commit {
+        let frame_len = self.table.header.frame_len;
+        let patch = changed_part(&self.committed.header, header);
+        if trailer.is_empty() {
+            return match patch {
+                Some(patch) if !is_one_sector(&patch) => {
+                    Commit::Rewrite { head: header.to_vec(), tail_at: frame_len, tail: Vec::new() }
+                }
+                patch => Commit::Patch { tail: None, patch, frame_len },
+            };
+        }
+        let frame = [header, &trailer[..]].concat();
+        let start = patch.map_or(header.len(), |(start, _)| start as usize);
+        // What lies behind the old frame is written ahead: a file does not become longer and its bytes others in one
+        // step.
+        let end = frame.len().min(usize::try_from(self.committed.frame_len).unwrap_or(usize::MAX));
+        let patch = (start as u64, frame[start..end].to_vec());
+        if !is_one_sector(&patch) {
+            return Commit::Rewrite { head: frame, tail_at: frame_len, tail: Vec::new() };
+        }
+        let tail = (end < frame.len()).then(|| (end as u64, frame[end..].to_vec()));
+        Commit::Patch { tail, patch: Some(patch), frame_len }
     }
 
     fn commit_sparse(&mut self) -> Result<Commit, FrameWriteError> {
         let index = index_file(&mut self.table, None)?;
+        let (header, tail) = index.split_at(self.table.header.header_len as usize);
+        let tail_at = header.len() as u64;
+        Written { header, tail_at, tail, has_index: true }.check(&self.table)?;
+        let header = header.to_vec();
         let files = files_of(&self.table);
         let before = self.committed.files.union(&self.written);
         let remove = before.filter(|id| !files.contains(id)).copied().collect();
         self.committed.files = files;
         self.written.clear();
         self.next_id = 0;
-        let header = index[..self.table.header.header_len as usize].to_vec();
         self.settle(header, index.len() as u64);
         Ok(Commit::Replace { index, remove })
     }
@@ -415,6 +470,7 @@ impl FrameEditor {
 
     fn settle(&mut self, header: Vec<u8>, frame_len: u64) {
         self.committed.header = header;
+        self.committed.frame_len = frame_len;
         self.end = frame_len;
         self.index_changed = false;
         self.trailer_changed = false;
@@ -497,4 +553,10 @@ fn changed_part(old: &[u8], new: &[u8]) -> Option<(u64, Vec<u8>)> {
     let first = old.iter().zip(new).position(differs)?;
     let last = old.iter().zip(new).rposition(differs)?;
     Some((first as u64, new[first..=last].to_vec()))
+}
+
+/// Whether a disk writes these bytes, of which there is at least one, in one step.
+fn is_one_sector((start, bytes): &(u64, Vec<u8>)) -> bool {
+    let last = start + (bytes.len() as u64).saturating_sub(1);
+    start / Commit::SECTOR == last / Commit::SECTOR
 }

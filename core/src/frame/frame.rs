@@ -323,6 +323,11 @@ impl Frame {
         &self.index
     }
 
+    /// What was allowed when the frame was opened.
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     fn header_len(&self) -> u64 {
         self.header.header_len.into()
     }
@@ -340,7 +345,7 @@ impl Frame {
 
 /// Every offset must leave room for a chunk header. The entries with special values are looked at when asked for, so
 /// that one that no reader understands does not hide all other chunks.
-fn check_entries(header: &FrameHeader, index: &Index) -> Result<(), FrameError> {
+pub(super) fn check_entries(header: &FrameHeader, index: &Index) -> Result<(), FrameError> {
     let cbytes = header.cbytes;
     let min_room = if header.layout == Layout::Current { MIN_ROOM } else { ChunkHeader::MIN_LEN as u64 };
     for (i, &entry) in index.distinct().iter().enumerate() {

@@ -24,9 +24,9 @@ pub(super) mod at {
     pub(in crate::frame) const CBYTES: usize = 39;
     pub(in crate::frame) const TYPESIZE: usize = 48;
     pub(super) const BLOCKSIZE: usize = 53;
-    pub(super) const CHUNKSIZE: usize = 58;
+    pub(in crate::frame) const CHUNKSIZE: usize = 58;
     pub(super) const THREADS: usize = 63;
-    pub(super) const HAS_VLMETALAYERS: usize = 68;
+    pub(in crate::frame) const HAS_VLMETALAYERS: usize = 68;
     pub(super) const FILTER_COUNT: usize = 70;
     pub(super) const FILTERS: usize = 71;
     pub(super) const UDCODEC: usize = 77;
@@ -90,6 +90,15 @@ impl ChunkSize {
         match self {
             Self::Fixed(n) => Some(n as usize),
             Self::Variable | Self::Unset => None,
+        }
+    }
+
+    /// The field of a current header.
+    pub(super) const fn to_field(self) -> i32 {
+        match self {
+            Self::Fixed(n) => n as i32,
+            Self::Variable => 0,
+            Self::Unset => -1,
         }
     }
 }
@@ -203,12 +212,7 @@ impl FrameHeader {
         out[at::BLOCKSIZE - 1] = Marker::I32.to_u8();
         put(&mut out, at::BLOCKSIZE, &(self.block_size as i32).to_be_bytes());
         out[at::CHUNKSIZE - 1] = Marker::I32.to_u8();
-        let chunk_size = match self.chunk_size {
-            ChunkSize::Fixed(n) => n as i32,
-            ChunkSize::Variable => 0,
-            ChunkSize::Unset => -1,
-        };
-        put(&mut out, at::CHUNKSIZE, &chunk_size.to_be_bytes());
+        put(&mut out, at::CHUNKSIZE, &self.chunk_size.to_field().to_be_bytes());
         self.put_threads(&mut out, at::THREADS);
         out[at::HAS_VLMETALAYERS] = bool_marker(self.has_vlmetalayers);
         out[at::HAS_VLMETALAYERS + 1] = Marker::FixExt16.to_u8();

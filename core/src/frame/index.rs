@@ -212,7 +212,7 @@ pub(super) fn encode(entries: &[u64], format: ChunkFormat, registry: &Registry) 
             return Ok(chunk);
         }
     }
-    let mut chunk = stored_chunk(&bytes, ENTRY_LEN);
+    let mut chunk = stored_chunk(&bytes, ENTRY_LEN).map_err(FrameWriteError::Index)?;
     if format == ChunkFormat::Early {
         set_early(&mut chunk);
     }

@@ -12,6 +12,7 @@
 //! Offsets count from the start of the header or of the trailer.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use bytes::Bytes;
 use rmp::Marker;
@@ -127,69 +128,10 @@ impl Metalayers {
         Self::parse(Section::Trailer, trailer, 2 + MAP_AT, MAX_VLMETALAYERS_READ)
     }
 
-    /// Only what C-Blosc2 also relies on is checked: the map, its offsets, and the contents they point to. The map
-    /// size and the array of contents are not needed to find anything, and old writers got them wrong.
     fn parse(section: Section, bytes: &Bytes, map_at: usize, max: u16) -> Result<Self, FrameError> {
-        let marker = |offset: usize, expected: &'static str| FrameError::MetalayerMarker {
-            section,
-            offset,
-            expected,
-            found: u8_at(bytes, offset),
-        };
-        if u8_at(bytes, map_at) != Some(Marker::Map16.to_u8()) {
-            return Err(marker(map_at, "a map (0xde)"));
-        }
-        let count = u16_at(bytes, map_at + 1).ok_or_else(|| marker(bytes.len(), "the number of entries"))?;
-        if count > max {
-            return Err(FrameError::MetalayerCount { section, offset: map_at + 1, found: count, max });
-        }
-        let mut at = map_at + 3;
-        let mut entries = Vec::with_capacity(usize::from(count).min(bytes.len() / ENTRY_OVERHEAD));
-        for _ in 0..count {
-            let name_len = match u8_at(bytes, at) {
-                Some(b) if b & FIXSTR_MASK == FIXSTR => usize::from(b & !FIXSTR_MASK),
-                _ => return Err(marker(at, "a name (0xa0..0xbf)")),
-            };
-            let name = bytes.get(at + 1..at + 1 + name_len).ok_or_else(|| marker(bytes.len(), "the rest of a name"))?;
-            at += 1 + name_len;
-            if u8_at(bytes, at) != Some(Marker::I32.to_u8()) {
-                return Err(marker(at, "an offset (0xd2)"));
-            }
-            let offset = i32_at(bytes, at + 1).ok_or_else(|| marker(bytes.len(), "the rest of an offset"))?;
-            at += 5;
-            entries.push((name.into(), Self::content(section, bytes, name, offset, map_at)?));
-        }
-        Ok(Self { entries })
-    }
-
-    fn content(section: Section, bytes: &Bytes, name: &[u8], offset: i32, min: usize) -> Result<Bytes, FrameError> {
-        let outside = |len: u64| FrameError::MetalayerRange {
-            section,
-            name: String::from_utf8_lossy(name).into_owned(),
-            offset: offset.into(),
-            len,
-            min,
-            max: bytes.len(),
-        };
-        let start = usize::try_from(offset).map_err(|_| outside(0))?;
-        if start < min || start >= bytes.len() {
-            return Err(outside(0));
-        }
-        if u8_at(bytes, start) != Some(Marker::Bin32.to_u8()) {
-            return Err(FrameError::MetalayerMarker {
-                section,
-                offset: start,
-                expected: "a value (0xc6)",
-                found: u8_at(bytes, start),
-            });
-        }
-        let len = u32_at(bytes, start + 1).ok_or_else(|| outside(0))?;
-        let content_at = start + CONTENT_OVERHEAD;
-        // A length beyond i32 is negative to C; it cannot fit here either way.
-        match usize::try_from(len).ok().and_then(|len| content_at.checked_add(len)) {
-            Some(end) if end <= bytes.len() => Ok(bytes.slice(content_at..end)),
-            _ => Err(outside(len.into())),
-        }
+        let places = Places::find(section, bytes, map_at, max)?;
+        let entries = places.entries.into_iter();
+        Ok(Self { entries: entries.map(|(name, value)| (bytes[name].into(), bytes.slice(value))).collect() })
     }
 
     /// Bytes of the map size field's range, without the `93` in front of it.
@@ -247,5 +189,106 @@ impl Metalayers {
             out.extend((value.len() as u32).to_be_bytes());
             out.extend_from_slice(value);
         }
+    }
+}
+
+/// Where the parts of a section are, from the start of the header or of the trailer.
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    map: Range<usize>,
+    /// Names and contents, in file order.
+    entries: Vec<(Range<usize>, Range<usize>)>,
+}
+
+impl Places {
+    /// Those of `header`, a whole header of the current layout.
+    pub(super) fn of_header(header: &[u8]) -> Result<Self, FrameError> {
+        let map_at = Layout::Current.min_header_len() + MAP_AT;
+        Self::find(Section::Header, header, map_at, MAX_METALAYERS as u16)
+    }
+
+    /// Only what C-Blosc2 also relies on is checked: the map, its offsets, and the contents they point to. The map
+    /// size and the array of contents are not needed to find anything, and old writers got them wrong.
+    fn find(section: Section, bytes: &[u8], map_at: usize, max: u16) -> Result<Self, FrameError> {
+        let marker = |offset: usize, expected: &'static str| FrameError::MetalayerMarker {
+            section,
+            offset,
+            expected,
+            found: u8_at(bytes, offset),
+        };
+        if u8_at(bytes, map_at) != Some(Marker::Map16.to_u8()) {
+            return Err(marker(map_at, "a map (0xde)"));
+        }
+        let count = u16_at(bytes, map_at + 1).ok_or_else(|| marker(bytes.len(), "the number of entries"))?;
+        if count > max {
+            return Err(FrameError::MetalayerCount { section, offset: map_at + 1, found: count, max });
+        }
+        let mut at = map_at + 3;
+        let mut entries = Vec::with_capacity(usize::from(count).min(bytes.len() / ENTRY_OVERHEAD));
+        for _ in 0..count {
+            let name_len = match u8_at(bytes, at) {
+                Some(b) if b & FIXSTR_MASK == FIXSTR => usize::from(b & !FIXSTR_MASK),
+                _ => return Err(marker(at, "a name (0xa0..0xbf)")),
+            };
+            let name = at + 1..at + 1 + name_len;
+            let text = bytes.get(name.clone()).ok_or_else(|| marker(bytes.len(), "the rest of a name"))?;
+            at = name.end;
+            if u8_at(bytes, at) != Some(Marker::I32.to_u8()) {
+                return Err(marker(at, "an offset (0xd2)"));
+            }
+            let offset = i32_at(bytes, at + 1).ok_or_else(|| marker(bytes.len(), "the rest of an offset"))?;
+            at += 5;
+            entries.push((name, Self::content(section, bytes, text, offset, map_at)?));
+        }
+        Ok(Self { map: map_at..at, entries })
+    }
+
+    fn content(
+        section: Section,
+        bytes: &[u8],
+        name: &[u8],
+        offset: i32,
+        min: usize,
+    ) -> Result<Range<usize>, FrameError> {
+        let outside = |len: u64| FrameError::MetalayerRange {
+            section,
+            name: String::from_utf8_lossy(name).into_owned(),
+            offset: offset.into(),
+            len,
+            min,
+            max: bytes.len(),
+        };
+        let start = usize::try_from(offset).map_err(|_| outside(0))?;
+        if start < min || start >= bytes.len() {
+            return Err(outside(0));
+        }
+        if u8_at(bytes, start) != Some(Marker::Bin32.to_u8()) {
+            return Err(FrameError::MetalayerMarker {
+                section,
+                offset: start,
+                expected: "a value (0xc6)",
+                found: u8_at(bytes, start),
+            });
+        }
+        let len = u32_at(bytes, start + 1).ok_or_else(|| outside(0))?;
+        let content_at = start + CONTENT_OVERHEAD;
+        // A length beyond i32 is negative to C; it cannot fit here either way.
+        match usize::try_from(len).ok().and_then(|len| content_at.checked_add(len)) {
+            Some(end) if end <= bytes.len() => Ok(content_at..end),
+            _ => Err(outside(len.into())),
+        }
+    }
+
+    /// Where the content called `name` is in `bytes`, if nothing else of the section is there: readers do not mind two
+    /// names that share a content, but it cannot be changed for one of them alone.
+    pub(super) fn sole_content(&self, bytes: &[u8], name: &str) -> Option<Range<usize>> {
+        let called = |(n, _): &&(Range<usize>, Range<usize>)| bytes.get(n.clone()) == Some(name.as_bytes());
+        let at = self.entries.iter().position(|entry| called(&entry))?;
+        let content = &self.entries[at].1;
+        let meets = |other: &Range<usize>| other.start < content.end && content.start < other.end;
+        let others = self.entries.iter().enumerate().filter(|(i, _)| *i != at);
+        // The length in front of a content is part of it.
+        let shared = others.map(|(_, (_, other))| other).any(|other| meets(&(other.start - CONTENT_OVERHEAD..other.end)));
+        (!shared && !meets(&self.map)).then(|| content.clone())
     }
 }

@@ -20,12 +20,14 @@ mod fingerprint;
 #[expect(clippy::module_inception, reason = "the noun of this file is the frame")]
 mod frame;
 mod header;
+mod image;
 mod index;
 mod layout;
 mod metalayers;
 mod open_ended;
 mod opener;
 mod params;
+mod proof;
 mod rules;
 mod salvage;
 mod sequential;

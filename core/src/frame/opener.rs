@@ -173,7 +173,7 @@ impl FrameOpener {
     }
 
     /// Where the trailer starts, and its bytes; early frames have none.
-    fn trailer(
+    pub(super) fn trailer(
         &self,
         header: &FrameHeader,
         plan: &Plan,
@@ -205,7 +205,7 @@ impl FrameOpener {
     }
 
     /// The index, decoded and as it is in the file.
-    fn index(
+    pub(super) fn index(
         &self,
         header: &FrameHeader,
         plan: &Plan,
@@ -242,7 +242,7 @@ impl FrameOpener {
     }
 
     /// The bytes of a range, when they have been fed: a view of one piece, or pieced together.
-    fn get(&self, range: Range<u64>) -> Option<Bytes> {
+    pub(super) fn get(&self, range: Range<u64>) -> Option<Bytes> {
         let len = usize::try_from(range.end - range.start).ok()?;
         let mut found = BytesMut::new();
         let mut at = range.start;
@@ -285,13 +285,13 @@ impl FrameOpener {
     }
 }
 
-struct Located {
-    start: u64,
-    bytes: Option<Bytes>,
+pub(super) struct Located {
+    pub(super) start: u64,
+    pub(super) bytes: Option<Bytes>,
 }
 
 /// What the header alone tells about the rest.
-struct Plan {
+pub(super) struct Plan {
     /// Where the index starts.
     index_at: u64,
     /// Number of chunks; `None` when only the index tells.
@@ -299,7 +299,12 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(header: &FrameHeader, available: u64, expected: FrameType, limits: &Limits) -> Result<Self, FrameError> {
+    pub(super) fn new(
+        header: &FrameHeader,
+        available: u64,
+        expected: FrameType,
+        limits: &Limits,
+    ) -> Result<Self, FrameError> {
         if header.frame_type != expected {
             let (found, expected) = (header.frame_type.to_u8(), expected.to_u8());
             return Err(FrameError::FrameType { found, expected });

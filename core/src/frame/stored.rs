@@ -2,7 +2,7 @@
 //!
 //! Source: chunk format document, "header", "special values".
 
-use crate::chunk::{ChunkHeader, SpecialKind, SpecialValue};
+use crate::chunk::{ChunkError, ChunkHeader, SpecialKind, SpecialValue};
 use crate::pipeline::FilterSlots;
 
 /// Chunk format version of C-Blosc2 since 2.0.3.
@@ -19,6 +19,14 @@ const FLAG_DONT_SPLIT: u8 = 0x10;
 const MAX_BLOCK: usize = 536_866_816;
 /// Bytes of a block start, and of the length of a stream.
 const WORD: usize = 4;
+/// The longest item that is written down to be repeated.
+const MAX_ITEM: usize = 64 << 10;
+/// Streams of zeros may take so many bytes in any case, and otherwise as many as are [`LEAST_GAIN`] times fewer than they
+/// stand for: 256 bytes a block.
+const MAX_STREAMS: usize = 1 << 10;
+const LEAST_GAIN: usize = 32;
+/// The block size that takes the place of one that is too small. C-Blosc2 allocates a few of them for each thread.
+const WIDE_BLOCK: usize = 1 << 20;
 
 fn header(flags: u8, typesize: usize, nbytes: usize, blocksize: usize, body: usize) -> ChunkHeader {
     ChunkHeader {
@@ -39,27 +47,31 @@ fn header(flags: u8, typesize: usize, nbytes: usize, blocksize: usize, body: usi
 
 /// A chunk that holds `data` as it is. The shuffle in the last slot is what C-Blosc2's default pipeline leaves in
 /// headers of stored chunks, too; readers do not apply it.
-pub(super) fn stored_chunk(data: &[u8], typesize: usize) -> Vec<u8> {
+///
+/// # Errors
+/// There is more than a chunk can hold.
+pub(super) fn stored_chunk(data: &[u8], typesize: usize) -> Result<Vec<u8>, ChunkError> {
     let mut header = header(FLAG_STORED, typesize, data.len(), data.len().clamp(1, MAX_BLOCK), data.len());
     header.filters = FilterSlots::SHUFFLE;
-    let mut out = header.to_bytes();
+    let mut out = header.to_checked_bytes()?;
     out.extend_from_slice(data);
-    out
+    Ok(out)
 }
 
 /// A chunk with a body that decodes to `nbytes` bytes of the given special value in items of `typesize` bytes, in blocks
 /// of about `block_size` bytes. `None` when the length does not allow it.
 ///
 /// Special chunks with a repeated value are the one kind that C-Blosc2 can read lazily from a frame, and only if they
-/// hold whole items of the type size of the frame. Zeros that do not are ordinary chunks of zero streams.
+/// hold whole items of the type size of the frame. Zeros that do not, or whose items are long, are ordinary chunks of
+/// zero streams.
 pub(super) fn special_body(kind: SpecialKind, nbytes: usize, typesize: usize, block_size: usize) -> Option<Vec<u8>> {
     let repeated =
         |value: &[u8]| crate::chunk::special_chunk(SpecialValue::Value(value), nbytes, value.len(), block_size);
-    let whole = nbytes.is_multiple_of(typesize);
+    let whole = nbytes.is_multiple_of(typesize) && typesize <= MAX_ITEM;
     match (kind, typesize) {
-        _ if nbytes == 0 => None,
+        _ if nbytes == 0 || nbytes > ChunkHeader::MAX_NBYTES => None,
         (SpecialKind::Zero | SpecialKind::Uninit, _) if whole => repeated(&vec![0; typesize]).ok(),
-        (SpecialKind::Zero | SpecialKind::Uninit, _) => Some(zero_streams(nbytes, typesize, block_size)),
+        (SpecialKind::Zero | SpecialKind::Uninit, _) => zero_streams(nbytes, typesize, block_size).ok(),
         (SpecialKind::Nan, 4) => repeated(&f32::NAN.to_bits().to_le_bytes()).ok(),
         (SpecialKind::Nan, 8) => repeated(&f64::NAN.to_bits().to_le_bytes()).ok(),
         (SpecialKind::Nan | SpecialKind::Value, _) => None,
@@ -67,15 +79,26 @@ pub(super) fn special_body(kind: SpecialKind, nbytes: usize, typesize: usize, bl
 }
 
 /// A chunk whose blocks are one stream of zeros each: "csize 0: all bytes of the stream are zero".
-fn zero_streams(nbytes: usize, typesize: usize, block_size: usize) -> Vec<u8> {
-    let most = nbytes.min(MAX_BLOCK).min(block_size);
-    let blocksize = if most > typesize { most / typesize * typesize } else { most };
-    let blocks = nbytes.div_ceil(blocksize);
+///
+/// Each block takes the eight bytes of its start and of the length of its stream. When blocks are so small that this
+/// would be much, compared with the bytes that they stand for, they are made larger: in a chunk of part of an item no
+/// reader relies on their size.
+fn zero_streams(nbytes: usize, typesize: usize, block_size: usize) -> Result<Vec<u8>, ChunkError> {
+    let whole_items = |block_size: usize| {
+        let most = nbytes.min(MAX_BLOCK).min(block_size);
+        if most > typesize { most / typesize * typesize } else { most }
+    };
+    let blocks_of = |blocksize: usize| nbytes.div_ceil(blocksize);
+    let mut blocksize = whole_items(block_size.max(1));
+    if 2 * WORD * blocks_of(blocksize) > MAX_STREAMS.max(nbytes / LEAST_GAIN) {
+        blocksize = whole_items(WIDE_BLOCK);
+    }
+    let blocks = blocks_of(blocksize);
     let streams_at = ChunkHeader::EXTENDED_LEN + WORD * blocks;
-    let mut out = header(FLAG_DONT_SPLIT, typesize, nbytes, blocksize, 2 * WORD * blocks).to_bytes();
+    let mut out = header(FLAG_DONT_SPLIT, typesize, nbytes, blocksize, 2 * WORD * blocks).to_checked_bytes()?;
     out.extend((0..blocks).flat_map(|block| ((streams_at + WORD * block) as u32).to_le_bytes()));
     out.resize(streams_at + WORD * blocks, 0);
-    out
+    Ok(out)
 }
 
 /// A chunk without a body, as the reader of a frame makes it up for an index entry of a special value. Never part of a

@@ -3,16 +3,18 @@
 use bytes::Bytes;
 
 use super::header::{ChunkSize, FrameHeader, FrameType};
+use super::image::HeaderImage;
 use super::index::{self, ENTRY_LEN, Index};
 use super::metalayers::MAX_NAME_LEN;
 use super::rules::{Accepted, ChunkRules, Offered};
 use super::stored::stored_chunk;
 use super::{
-    Checksums, Fingerprint, Fingerprinter, Frame, FrameParams, FrameWriteError, Layout, Metalayers, Section,
-    Sequential, SpecialPlacement, Trailer, chunk_checksum,
+    Checksums, Fingerprint, Fingerprinter, Frame, FrameError, FrameParams, FrameWriteError, Layout, Metalayers,
+    Section, Sequential, SpecialPlacement, Trailer, chunk_checksum,
 };
 use crate::chunk::{ChunkContext, ChunkEncoder, ChunkFormat, ChunkHeader, EncodeParams};
 use crate::id::CodecId;
+use crate::limits::Limits;
 use crate::nd::ArrayMeta;
 use crate::registry::Registry;
 
@@ -35,6 +37,10 @@ pub(super) struct Table {
     pub(super) metalayers: Metalayers,
     pub(super) trailer: Trailer,
     pub(super) registry: Registry,
+    /// What readers of the result are taken to allow.
+    pub(super) limits: Limits,
+    /// The header as it is in the file, when there is one.
+    image: Option<HeaderImage>,
     entries: Vec<u64>,
     rules: ChunkRules,
     /// Decoded length of the last chunk, when all others have the chunk size.
@@ -65,6 +71,8 @@ impl Table {
             metalayers: params.metalayers.clone(),
             trailer,
             registry: registry.clone(),
+            limits: Limits::FORMAT,
+            image: None,
             entries: Vec::new(),
             last_len: 0,
             lens: None,
@@ -72,8 +80,8 @@ impl Table {
         })
     }
 
-    /// The contents of an open frame.
-    pub(super) fn of(frame: &Frame, special: SpecialPlacement, registry: &Registry) -> Self {
+    /// The contents of an open frame of the current layout.
+    pub(super) fn of(frame: &Frame, special: SpecialPlacement, registry: &Registry) -> Result<Self, FrameError> {
         let header = frame.header().clone();
         let mut rules = ChunkRules::new(&header, special);
         // Writers that know of variable-length blocks set the flag; some set it without need, which a chunk header
@@ -89,7 +97,7 @@ impl Table {
             // They are worth nothing; valid ones are made anew.
             trailer.vlmetalayers.remove(Checksums::NAME);
         }
-        Self {
+        Ok(Self {
             lens: Some(if header.chunk_size == ChunkSize::Variable { vec![None; entries.len()] } else { Vec::new() }),
             last_len: last.unwrap_or_default() as u64,
             sums: frame.checksums().valid().map(|checksums| checksums.chunks().to_vec()),
@@ -97,9 +105,11 @@ impl Table {
             metalayers: frame.metalayers().clone(),
             trailer,
             registry: registry.clone(),
+            limits: *frame.limits(),
+            image: Some(HeaderImage::new(frame)?),
             entries,
             rules,
-        }
+        })
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -156,6 +166,10 @@ impl Table {
         if place == Place::Insert && self.len() >= MAX_CHUNKS {
             return Err(FrameWriteError::TooManyChunks { max: MAX_CHUNKS });
         }
+        if place == Place::Insert && self.len() >= self.limits.chunks {
+            let (found, limit) = (self.len() + 1, self.limits.chunks);
+            return Err(FrameError::TooManyChunks { found, limit }.into());
+        }
         let accepted = self.rules.accept(i, offered)?;
         let nbytes = accepted.nbytes as u64;
         if let Some(full) = self.rules.full_len() {
@@ -168,11 +182,22 @@ impl Table {
                 return Err(FrameWriteError::ChunkSize { chunk: i, expected, found });
             }
         }
-        let old = if place == Place::Replace { self.chunk_len(i)? } else { 0 };
-        if self.header.nbytes - old.min(self.header.nbytes) + nbytes > MAX_LEN {
+        let others = if place == Place::Replace { self.total_without(i)? } else { self.header.nbytes };
+        if others + nbytes > MAX_LEN {
             return Err(FrameWriteError::TooLong);
         }
         Ok(accepted)
+    }
+
+    /// Decoded bytes of all chunks but `i`. When chunks differ in size nothing but the chunks says how long they are,
+    /// and the total in the header may be less than that.
+    fn total_without(&self, i: u64) -> Result<u64, FrameWriteError> {
+        let (len, nbytes) = (self.chunk_len(i)?, self.header.nbytes);
+        if self.len() == 1 {
+            return Ok(0);
+        }
+        let others = nbytes.checked_sub(len).filter(|&others| others > 0);
+        others.ok_or(FrameWriteError::Total { chunk: i, len, nbytes })
     }
 
     /// The checksum of a chunk to be stored, if there is a use for it.
@@ -193,7 +218,11 @@ impl Table {
     /// Puts an admitted chunk at `i`, with its checksum.
     pub(super) fn put(&mut self, i: u64, entry: u64, nbytes: usize, vl_blocks: bool, sum: u64, place: Place) {
         let at = (i as usize).min(self.entries.len());
-        let old = if place == Place::Replace { self.chunk_len(i).unwrap_or_default() } else { 0 };
+        let others = match place {
+            Place::Insert => self.header.nbytes,
+            // `admit` has computed it before.
+            Place::Replace => self.total_without(i).unwrap_or(self.header.nbytes),
+        };
         let nbytes = nbytes as u64;
         self.rules.settle(nbytes, vl_blocks);
         self.header.chunk_size = self.rules.chunk_size;
@@ -218,13 +247,13 @@ impl Table {
                 Place::Replace => lens[at] = Some(nbytes),
             }
         }
-        self.header.nbytes = self.header.nbytes.saturating_sub(old) + nbytes;
+        self.header.nbytes = others + nbytes;
     }
 
     /// Takes chunk `i` out and returns its entry.
     pub(super) fn remove(&mut self, i: u64) -> Result<u64, FrameWriteError> {
-        let len = self.chunk_len(i)?;
         let at = self.at(i)?;
+        let others = self.total_without(i)?;
         let entry = self.entries.remove(at);
         if let Some(sums) = &mut self.sums {
             sums.remove(at);
@@ -239,9 +268,8 @@ impl Table {
                 }
             }
         }
-        self.header.nbytes = self.header.nbytes.saturating_sub(len);
+        self.header.nbytes = others;
         if self.entries.is_empty() {
-            self.header.nbytes = 0;
             self.last_len = 0;
         }
         Ok(entry)
@@ -303,7 +331,12 @@ impl Table {
         let reason = match self.metalayers.get(name) {
             None => "there is none of that name",
             Some(old) if old.len() != content.len() => "its length is fixed once the frame exists",
-            Some(_) => return self.metalayers.insert(name, content.to_vec()),
+            Some(_) => {
+                if let Some(image) = &mut self.image {
+                    image.set_metalayer(name, content)?;
+                }
+                return self.metalayers.insert(name, content.to_vec());
+            }
         };
         Err(FrameWriteError::Metalayer { name: name.to_owned(), reason })
     }
@@ -316,6 +349,10 @@ impl Table {
         if name == Checksums::NAME {
             let reason = "it is the name of the checksums, which are computed";
             return Err(FrameWriteError::Metalayer { name: name.to_owned(), reason });
+        }
+        if content.len() > self.limits.metalayer_bytes {
+            let (name, limit) = (name.to_owned(), self.limits.metalayer_bytes as u64);
+            return Err(FrameError::VlmetalayerLimit { name, found: content.len() as u64, limit }.into());
         }
         let chunk = encode_vlmetalayer(name, content, &self.registry)?;
         self.trailer.vlmetalayers.insert(name, chunk)
@@ -363,7 +400,13 @@ impl Table {
         self.trailer.fingerprint = Fingerprint::NONE;
         self.put_checksums(fingerprint.as_ref())?;
         self.header.has_vlmetalayers = !self.trailer.vlmetalayers.is_empty();
-        self.header.frame_len = before + (index.len() + self.trailer.written_len()) as u64;
+        let trailer_len = self.trailer.written_len() as u64;
+        self.header.frame_len = before + index.len() as u64 + trailer_len;
+        let max = self.limits.trailer_bytes as u64;
+        if trailer_len > max {
+            let offset = before + index.len() as u64;
+            return Err(FrameError::TrailerLen { offset, found: trailer_len, min: 0, max }.into());
+        }
         // Again, with the length; it takes the same room.
         self.put_checksums(fingerprint.as_ref())?;
         if promise {
@@ -399,6 +442,7 @@ impl Table {
         };
         let chunk = checksums.to_chunk();
         *chunks = checksums.chunks;
+        let chunk = chunk.map_err(|source| FrameWriteError::Vlmetalayer { name: Checksums::NAME.to_owned(), source })?;
         self.trailer.vlmetalayers.insert(Checksums::NAME, chunk)
     }
 
@@ -410,7 +454,10 @@ impl Table {
         if header.nbytes == 0 && header.chunk_size != ChunkSize::Variable && !is_array {
             header.chunk_size = ChunkSize::Unset;
         }
-        self.with_metalayers(&header)
+        match &self.image {
+            Some(image) => image.with(&header),
+            None => self.with_metalayers(&header),
+        }
     }
 
     /// The header of a frame in the making: without lengths, which nobody could trust, but with the chunk size, which
@@ -443,11 +490,9 @@ fn encode_vlmetalayer(name: &str, content: &[u8], registry: &Registry) -> Result
     }
     let codec = [CodecId::ZSTD, CodecId::BLOSCLZ].into_iter().find(|&id| registry.codec(id).is_ok());
     let params = EncodeParams { codec: codec.unwrap_or_default(), typesize: 1, ..EncodeParams::default() };
-    match (codec, ChunkEncoder::new(&params, registry)) {
-        (Some(_), Ok(mut encoder)) => {
-            let encoded = encoder.encode(content, &ChunkContext::default());
-            encoded.map(Bytes::from).map_err(|source| FrameWriteError::Vlmetalayer { name: name.to_owned(), source })
-        }
-        _ => Ok(stored_chunk(content, 1).into()),
-    }
+    let encoded = match (codec, ChunkEncoder::new(&params, registry)) {
+        (Some(_), Ok(mut encoder)) => encoder.encode(content, &ChunkContext::default()),
+        _ => stored_chunk(content, 1),
+    };
+    encoded.map(Bytes::from).map_err(|source| FrameWriteError::Vlmetalayer { name: name.to_owned(), source })
 }

@@ -204,7 +204,29 @@ pub enum FrameWriteError {
         /// The number.
         chunk: u64,
     },
-    /// A metalayer that was to be removed or replaced does not exist or has another length.
+    /// The chunks of the frame differ in size, and their total in the header is less than one of them has.
+    #[error(
+        "the frame says that its chunks decode to {nbytes} bytes in all, which leaves nothing for the others of chunk \
+         {chunk} with its {len}: copy the frame first, which puts the total right"
+    )]
+    Total {
+        /// The chunk that was to be replaced or removed.
+        chunk: u64,
+        /// Bytes it decodes to.
+        len: u64,
+        /// Bytes of all chunks according to the header.
+        nbytes: u64,
+    },
+    /// The frame could not be opened any more after the changes. It is as it was.
+    #[error("nothing was committed, because the frame could not be opened any more: {0}")]
+    Unreadable(#[source] FrameError),
+    /// The frame would not hold what it was to hold after the changes. It is as it was.
+    #[error("nothing was committed, because {what} would not be what they were changed to")]
+    Altered {
+        /// What would be different.
+        what: &'static str,
+    },
+    /// A metalayer that was to be removed or replaced does not exist, has another length, or shares its bytes.
     #[error("metalayer {name:?}: {reason}")]
     Metalayer {
         /// The name.

@@ -11,6 +11,9 @@ impl<S: Store> FrameEditor<S> {
     /// Appends decoded bytes where the last ones end: a last chunk that is shorter than the chunk size is filled up
     /// (and encoded again), then come new ones. When chunks differ in size, the bytes become chunks of their own.
     ///
+    /// Bytes that are there stay as they are. Where encoding them again would lose some of their bits, as filters and
+    /// codecs that discard information may do, the chunk that they share with new ones is stored as it is.
+    ///
     /// # Errors
     /// [`EditError::IsArray`]. What was appended before the error stays.
     pub fn append(&mut self, mut data: &[u8]) -> Result<(), EditError> {
@@ -105,8 +108,14 @@ impl<S: Store> FrameEditor<S> {
         // There is a last chunk, or it could not be shared.
         let last = self.nchunks() - 1;
         let mut data = self.chunk(last)?;
+        let kept = data.len();
         data.extend_from_slice(part);
-        self.update(last, &data)
+        let mut chunk = self.encode(last, &data)?;
+        // What is there already must not change because something comes behind it.
+        if self.may_lose && self.decode(last, &chunk)?.get(..kept) != data.get(..kept) {
+            chunk = self.encode_stored(last, &data)?;
+        }
+        self.update_encoded(last, &chunk)
     }
 
     /// Before bytes are appended.

@@ -103,6 +103,10 @@ fn carry_out(store: &mut impl Store, commit: &Commit) -> io::Result<()> {
                 store.truncate(*frame_len)?;
             }
         }
+        Commit::Rewrite { head, tail_at, tail } => {
+            store.replace_file(head, *tail_at, tail)?;
+            store.sync()?;
+        }
         Commit::Replace { index, remove } => {
             store.sync()?;
             store.replace_index(index)?;

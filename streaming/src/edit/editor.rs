@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use bytes::Bytes;
-use oxiblosc_core::Registry;
+use oxiblosc_core::id::IdRange;
+use oxiblosc_core::pipeline::{FilterSlots, Pipeline};
+use oxiblosc_core::{Limits, Registry};
 use oxiblosc_core::chunk::{
     ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, ChunkHeader, EncodeParams, SpecialKind, SpecialValue,
     special_chunk,
@@ -54,7 +56,10 @@ pub struct FrameEditor<S> {
     pub(super) store: S,
     pub(super) editor: frame::FrameEditor,
     pub(super) encoder: ChunkEncoder,
+    /// Whether what is encoded may come back as something else.
+    pub(super) may_lose: bool,
     decoder: ChunkDecoder,
+    pub(crate) limits: Limits,
     /// The shapes of an array that the frame holds and agrees with.
     pub(super) geometry: Option<Geometry>,
     pool: Pool,
@@ -106,6 +111,8 @@ impl<S: Store> FrameEditor<S> {
             params.block_size = Some(block_size);
         }
         Ok(Self {
+            may_lose: may_lose(&params, &registry),
+            limits: options.limits,
             encoder: ChunkEncoder::new(&params, &registry).map_err(EditError::Params)?,
             decoder: ChunkDecoder::new(&registry).with_limits(options.limits),
             geometry: array.map(|tiling| tiling.geometry().clone()),
@@ -275,13 +282,21 @@ impl<S: Store> FrameEditor<S> {
         Ok(bytes)
     }
 
-    fn encode(&mut self, i: u64, data: &[u8]) -> Result<Vec<u8>, EditError> {
+    pub(super) fn encode(&mut self, i: u64, data: &[u8]) -> Result<Vec<u8>, EditError> {
         self.check_committed()?;
         let mut ctx = ChunkContext::numbered(i);
         ctx.item_size = Some(self.typesize);
         ctx.nd = self.geometry.as_ref();
         let encoded = self.encoder.encode_on(data, &ctx, &self.pool);
         encoded.map_err(|source| EditError::Encode { chunk: i, source })
+    }
+
+    /// A chunk that holds `data` as it is.
+    pub(super) fn encode_stored(&self, i: u64, data: &[u8]) -> Result<Vec<u8>, EditError> {
+        let params =
+            EncodeParams { level: 0, filters: FilterSlots::NONE, use_dict: false, ..self.encoder.params().clone() };
+        let mut encoder = ChunkEncoder::new(&params, &Registry::empty()).map_err(EditError::Params)?;
+        encoder.encode(data, &ChunkContext::numbered(i)).map_err(|source| EditError::Encode { chunk: i, source })
     }
 
     pub(super) fn encode_special(&self, value: SpecialValue<'_>, nbytes: usize) -> Result<Vec<u8>, EditError> {
@@ -330,6 +345,13 @@ impl<S: Store> FrameEditor<S> {
 /// The layout of the array whose metalayer is there, if the frame agrees with it.
 pub(super) fn array_in(metalayers: &Metalayers, sizes: &FrameSizes) -> Option<Result<Tiling, NdError>> {
     ArrayMeta::find(metalayers).map(|meta| meta.and_then(|meta| meta.tiling(sizes)))
+}
+
+/// Whether data encoded like this may come back as something else. The codecs that Blosc defines give back what they
+/// took; filters say whether they do.
+fn may_lose(params: &EncodeParams, registry: &Registry) -> bool {
+    params.codec.range() != IdRange::Blosc
+        || Pipeline::new(&params.filters, registry).map_or(true, |filters| filters.is_lossy())
 }
 
 fn kind_of(value: SpecialValue<'_>) -> SpecialKind {

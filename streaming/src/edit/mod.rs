@@ -11,8 +11,9 @@
 //! files, in a sparse frame); then one small write, or one rename, makes them the frame. Whoever reads the frame
 //! meanwhile, and whoever finds it after a crash, sees all of the changes or none.
 //!
-//! The one exception is a contiguous frame that loses its last chunk: every reader looks for the trailer of an empty
-//! frame right behind the header, where chunks have been.
+//! That write lies within 512 bytes that a disk writes as a whole or not at all. Changes for which that is not enough
+//! (of a metalayer far behind in the header; of a frame without chunks, whose trailer every reader looks for right behind
+//! the header) replace the file: a copy is written, brought to the disk, and renamed.
 
 mod append;
 mod commit;

@@ -1,7 +1,7 @@
 //! Where a frame that is edited lies.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use oxiblosc_core::Registry;
 use oxiblosc_core::frame::{Frame, FrameOpener, OpenStep, chunk_file_name};
 
 use super::EditError;
-use crate::disk::{PositionedFile, is_at, lock};
+use crate::disk::{PositionedFile, is_at, lock, parent_of, sync_directory, temporary_beside};
 use crate::sparse::directory::{index_path, read_chunk_file, write_chunk_file, write_index};
 
 /// A place where a frame can be changed: random access to the bytes of a contiguous frame, or to the files of a sparse
@@ -20,8 +20,9 @@ use crate::sparse::directory::{index_path, read_chunk_file, write_chunk_file, wr
 /// - Reads give the bytes asked for, or as many of them as there are.
 /// - A call that failed may be made again with the same arguments.
 /// - What was written before [`sync`](Store::sync) reaches stable storage before what is written afterwards, as far as
-///   the store can promise that at all. A write of less than 512 bytes that do not cross a multiple of 512 happens
-///   as a whole or not at all, as it does on disks.
+///   the store can promise that at all. A write that does not cross a multiple of 512 bytes and does not make the file
+///   longer happens as a whole or not at all, as it does on disks. A commit relies on no more than that: what it
+///   cannot do with one such write it does with [`replace_file`](Store::replace_file).
 pub trait Store {
     /// Bytes of the file with the frame, or with the index of a sparse frame.
     fn size(&self) -> io::Result<u64>;
@@ -34,6 +35,19 @@ pub trait Store {
 
     /// Cuts the file of a contiguous frame to this length.
     fn truncate(&mut self, size: u64) -> io::Result<()>;
+
+    /// Puts another file in the place of the one with a contiguous frame, in one step: `head`, the bytes of the old file
+    /// from there to `tail_at`, and `tail`. It is on stable storage after the next [`sync`](Store::sync), and before its
+    /// name leads to it.
+    ///
+    /// Called for changes that a write of one sector cannot make. By default it is an error, which leaves the frame as
+    /// it was, and nothing else can be committed: a store that is written in place has no other way to make such a
+    /// change without a moment at which there is no frame.
+    fn replace_file(&mut self, head: &[u8], tail_at: u64, tail: &[u8]) -> io::Result<()> {
+        let _ = (head, tail_at, tail);
+        let reason = "the change spans sectors of the disk, and this store cannot replace its file in one step";
+        Err(io::Error::new(io::ErrorKind::Unsupported, reason))
+    }
 
     /// Waits until everything written is on stable storage.
     fn sync(&mut self) -> io::Result<()>;
@@ -94,6 +108,12 @@ impl Store for Vec<u8> {
         Ok(())
     }
 
+    fn replace_file(&mut self, head: &[u8], tail_at: u64, tail: &[u8]) -> io::Result<()> {
+        self.write_at(0, head)?;
+        self.write_at(tail_at, tail)?;
+        Store::truncate(self, tail_at + tail.len() as u64)
+    }
+
     fn sync(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -105,6 +125,8 @@ impl Store for Vec<u8> {
 #[derive(Debug)]
 pub struct FileStore {
     file: PositionedFile,
+    /// The file, links followed.
+    path: PathBuf,
     /// Where the chunk files of a sparse frame are.
     directory: Option<Held>,
     durable: bool,
@@ -151,6 +173,7 @@ impl FileStore {
             }
             false => None,
         };
+        let index = index.canonicalize()?;
         // The index of a sparse frame is replaced, never written to.
         let file = OpenOptions::new().read(true).write(!is_sparse).open(&index)?;
         if !is_sparse {
@@ -159,7 +182,7 @@ impl FileStore {
                 return Ok(None);
             }
         }
-        Ok(Some(Self { file: PositionedFile::new(file), directory, durable }))
+        Ok(Some(Self { file: PositionedFile::new(file), path: index, directory, durable }))
     }
 
     fn directory(&self) -> io::Result<&Path> {
@@ -202,6 +225,33 @@ impl Store for FileStore {
 
     fn truncate(&mut self, size: u64) -> io::Result<()> {
         self.file.file().set_len(size)
+    }
+
+    fn replace_file(&mut self, head: &[u8], tail_at: u64, tail: &[u8]) -> io::Result<()> {
+        if self.directory.is_some() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        if !is_at(self.file.file(), &self.path)? {
+            return Err(replaced(&self.path));
+        }
+        let (mut file, temporary) = temporary_beside(&self.path)?.into_parts();
+        // From the moment on at which it has the name, nobody else may edit it either.
+        lock(&file, &self.path)?;
+        file.write_all(head)?;
+        let mut old = self.file.file();
+        old.seek(SeekFrom::Start(head.len() as u64))?;
+        let kept = tail_at.saturating_sub(head.len() as u64);
+        if io::copy(&mut old.take(kept), &mut file)? != kept {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        file.write_all(tail)?;
+        if self.durable {
+            file.sync_all()?;
+        }
+        temporary.persist(&self.path).map_err(|failed| failed.error)?;
+        // Should the rest fail and the change be made again, it is made to the new file and comes out the same.
+        self.file = PositionedFile::new(file);
+        if self.durable { sync_directory(parent_of(&self.path)) } else { Ok(()) }
     }
 
     fn sync(&mut self) -> io::Result<()> {

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use oxiblosc_core::chunk::SpecialValue;
+use oxiblosc_core::frame::FrameError;
 use oxiblosc_core::nd::{ArrayMeta, Moved, NdError, Plan, Resize, Selection, Tiling};
 
 use super::{ArrayError, NdBuffer};
-use crate::edit::{FileStore, FrameEditor, Store};
+use crate::edit::{EditError, FileStore, FrameEditor, Store};
 
 /// Changes an array in a file, a directory or memory: items, shape, or both.
 ///
@@ -152,9 +153,9 @@ impl<S: Store> NdEditor<S> {
 
     /// Makes all changes since the last commit take effect together.
     ///
-    /// The old array is there until one write to the header, of shape and sizes, puts the new one in its place; see
-    /// [`Store`] for when that is one step. (Not when other metalayers before the one of the array fill a sector of the
-    /// disk, and not when no chunk is left: then the trailer is written with the header.)
+    /// The old array is there until one write to the header, of shape and sizes, puts the new one in its place. When
+    /// that would be more than a disk writes in one step (other metalayers before the one of the array, no chunk left
+    /// and a long header), a copy of the file takes the place of the old one.
     ///
     /// # Errors
     /// As [`FrameEditor::commit`]; calling again goes on.
@@ -202,6 +203,10 @@ impl<S: Store> NdEditor<S> {
 
     /// Moves, drops and adds chunks, and writes the new shape.
     fn reshape(&mut self, resize: &Resize) -> Result<(), ArrayError> {
+        let (found, limit) = (resize.after().chunk_count(), self.editor.limits.chunks);
+        if found > limit {
+            return Err(EditError::from(FrameError::TooManyChunks { found, limit }).into());
+        }
         let kept = resize.moves().flat_map(|run| match run {
             Moved::Kept { from, count } => from..from + count,
             Moved::Fresh { .. } => 0..0,

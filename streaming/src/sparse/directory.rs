@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 
+use crate::disk::temporary_beside;
+pub(crate) use crate::disk::{parent_of, sync_directory};
+
 /// Where the index of a frame is: `path` itself, or the index file in it when it is a directory.
 pub(crate) fn index_path(path: &Path) -> (PathBuf, bool) {
     if path.is_dir() { (path.join(INDEX_FILE), true) } else { (path.to_owned(), false) }
@@ -74,17 +77,9 @@ pub(crate) fn write_file(directory: &Path, name: FileName, bytes: &[u8], durable
 
 /// Gives the directory its index file, or replaces the one it has, in one step.
 pub(crate) fn write_index(directory: &Path, index: &[u8], durable: bool) -> io::Result<()> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".").suffix(".part");
-    // Temporary files are private by default; this one is to become an ordinary file, under the user's umask.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(directory)?;
-    file.write_all(index)?;
     let path = directory.join(INDEX_FILE);
-    if let Ok(replaced) = path.metadata() {
-        file.as_file().set_permissions(replaced.permissions())?;
-    }
+    let mut file = temporary_beside(&path)?;
+    file.write_all(index)?;
     if durable {
         file.as_file().sync_all()?;
         // The new names of the chunk files must be on the disk before the index that needs them.
@@ -92,16 +87,6 @@ pub(crate) fn write_index(directory: &Path, index: &[u8], durable: bool) -> io::
     }
     file.persist(&path).map_err(|failed| failed.error)?;
     if durable { sync_directory(directory) } else { Ok(()) }
-}
-
-/// Names in a directory are on the disk when the directory is.
-pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
-}
-
-/// The directory in which `path` is.
-pub(crate) fn parent_of(path: &Path) -> &Path {
-    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Whether there is nothing in a directory but what belongs to a sparse frame, so that it may be replaced.

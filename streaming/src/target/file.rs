@@ -12,7 +12,7 @@ use bytes::Bytes;
 use tempfile::TempPath;
 
 use super::{Part, Target};
-use crate::disk::{AppendFile, IoMode, IoTask, follow_links, lock};
+use crate::disk::{AppendFile, IoMode, IoTask, follow_links, lock, parent_of, sync_directory, temporary_beside};
 
 /// Writes the frame to a file that appears under its name when it is complete.
 ///
@@ -46,24 +46,11 @@ impl FileTarget {
     /// or pipe cannot be replaced; write to it through a [`SpoolTarget`](super::SpoolTarget).
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let destination = resolve(path.as_ref())?;
-        let name = destination.file_name().ok_or_else(|| {
+        if destination.file_name().is_none() {
             let message = format!("{} does not end in a file name", path.as_ref().display());
-            io::Error::new(io::ErrorKind::InvalidInput, message)
-        })?;
-        let directory = destination.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut prefix = std::ffi::OsString::from(".");
-        prefix.push(name);
-        prefix.push(".");
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix).suffix(".part");
-        // Temporary files are private by default; this one is to become an ordinary file, under the user's umask.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let (file, temporary) = builder.tempfile_in(directory)?.into_parts();
-        // Whoever could read the old file can read the new one, and nobody else.
-        if let Ok(replaced) = destination.metadata() {
-            file.set_permissions(replaced.permissions())?;
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
+        let (file, temporary) = temporary_beside(&destination)?.into_parts();
         let place = Place::Temporary { temporary: Arc::new(Mutex::new(Some(temporary))), destination };
         Ok(Self::new(file, place))
     }
@@ -136,7 +123,7 @@ impl FileTarget {
                     failed.error
                 })?;
             }
-            if durable { sync_directory(&destination) } else { Ok(()) }
+            if durable { sync_directory(parent_of(&destination)) } else { Ok(()) }
         })
     }
 }
@@ -195,13 +182,4 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => follow_links(path),
         Err(e) => Err(e),
     }
-}
-
-/// A rename is on the disk when the directory is.
-fn sync_directory(file: &Path) -> io::Result<()> {
-    if cfg!(unix) {
-        let directory = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(directory)?.sync_all()?;
-    }
-    Ok(())
 }
