@@ -145,11 +145,7 @@ impl ChunkEncoder {
         let plan = self.plan(src.len())?;
         let (expected, found) = (self.max_encoded_len(src.len()), dst.len());
         let dst = dst.get_mut(..expected).ok_or(ChunkError::Destination { expected, found })?;
-        if self.stores(&plan) {
-            self.store(&plan, None, src, dst)
-        } else {
-            self.write(&plan, src, ctx, executor, dst)
-        }
+        if self.stores(&plan) { self.store(&plan, None, src, dst) } else { self.write(&plan, src, ctx, executor, dst) }
     }
 
     /// A chunk of `nbytes` bytes that are all one value; see [`special_chunk`] for the errors.
@@ -216,13 +212,7 @@ impl ChunkEncoder {
 
     /// Writes the chunk that holds `src` as it is. `tried` is the header of the attempt to compress it, if there was
     /// one: C-Blosc2 keeps its flags then and clears them otherwise, and Blosc 1 always keeps them.
-    fn store(
-        &self,
-        plan: &Plan,
-        tried: Option<ChunkHeader>,
-        src: &[u8],
-        dst: &mut [u8],
-    ) -> Result<usize, ChunkError> {
+    fn store(&self, plan: &Plan, tried: Option<ChunkHeader>, src: &[u8], dst: &mut [u8]) -> Result<usize, ChunkError> {
         let mut header = tried.unwrap_or_else(|| {
             let mut header = self.header(plan, self.params.filters);
             if self.params.format == ChunkFormat::Blosc2 {

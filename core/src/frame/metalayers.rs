@@ -288,7 +288,8 @@ impl Places {
         let meets = |other: &Range<usize>| other.start < content.end && content.start < other.end;
         let others = self.entries.iter().enumerate().filter(|(i, _)| *i != at);
         // The length in front of a content is part of it.
-        let shared = others.map(|(_, (_, other))| other).any(|other| meets(&(other.start - CONTENT_OVERHEAD..other.end)));
+        let shared =
+            others.map(|(_, (_, other))| other).any(|other| meets(&(other.start - CONTENT_OVERHEAD..other.end)));
         (!shared && !meets(&self.map)).then(|| content.clone())
     }
 }

@@ -442,7 +442,8 @@ impl Table {
         };
         let chunk = checksums.to_chunk();
         *chunks = checksums.chunks;
-        let chunk = chunk.map_err(|source| FrameWriteError::Vlmetalayer { name: Checksums::NAME.to_owned(), source })?;
+        let chunk =
+            chunk.map_err(|source| FrameWriteError::Vlmetalayer { name: Checksums::NAME.to_owned(), source })?;
         self.trailer.vlmetalayers.insert(Checksums::NAME, chunk)
     }
 

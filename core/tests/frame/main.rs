@@ -4,6 +4,8 @@ mod early;
 mod editor;
 mod malformed;
 mod mutation;
+mod odd_headers;
 mod sparse;
 mod support;
 mod writer;
+mod zeros;

@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use bytes::Bytes;
-use oxiblosc_core::id::IdRange;
-use oxiblosc_core::pipeline::{FilterSlots, Pipeline};
-use oxiblosc_core::{Limits, Registry};
 use oxiblosc_core::chunk::{
     ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, ChunkHeader, EncodeParams, SpecialKind, SpecialValue,
     special_chunk,
 };
 use oxiblosc_core::frame::{self, ChunkEntry, ChunkSize, Commit, FrameError, FrameParams, Metalayers, Target};
+use oxiblosc_core::id::IdRange;
 use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Geometry, NdError, Tiling};
+use oxiblosc_core::pipeline::{FilterSlots, Pipeline};
+use oxiblosc_core::{Limits, Registry};
 
 use super::{EditError, EditOptions, FileStore, Store, open_frame};
 use crate::compute::Pool;

@@ -27,10 +27,16 @@ enum Action {
     Write(u64, Vec<u8>),
     Truncate(u64),
     Sync,
+    /// What the new file holds. It is on the disk before it has the name.
+    ReplaceFile(Vec<u8>),
     WriteChunk(u32, Vec<u8>),
     ReplaceIndex(Vec<u8>),
     RemoveChunk(u32),
 }
+
+/// What a disk does in one step: the bytes of one sector as far as the file had them, or one other action.
+#[derive(Debug, Clone)]
+struct Piece(Action);
 
 /// A disk and what has been done to it.
 #[derive(Debug)]
@@ -62,6 +68,7 @@ impl Image {
             Action::Write(at, bytes) => self.file.write_at(*at, bytes).unwrap(),
             Action::Truncate(size) => Store::truncate(&mut self.file, *size).unwrap(),
             Action::Sync => {}
+            Action::ReplaceFile(bytes) => self.file.clone_from(bytes),
             Action::WriteChunk(id, bytes) => {
                 self.chunks.get_or_insert_default().insert(*id, bytes.clone());
             }
@@ -71,28 +78,22 @@ impl Image {
             }
         }
     }
+}
 
-    /// Applies what a crash lets through.
-    fn apply_in_part(&mut self, action: &Action, random: &mut Random) {
-        match action {
-            Action::Write(at, bytes) => {
-                // Any sectors, in any order.
-                let (mut at, mut rest) = (*at as usize, &bytes[..]);
-                while !rest.is_empty() {
-                    let (sector, behind) = rest.split_at(rest.len().min(SECTOR - at % SECTOR));
-                    if random.chance(2) {
-                        self.file.write_at(at as u64, sector).unwrap();
-                    }
-                    (at, rest) = (at + sector.len(), behind);
-                }
-            }
-            Action::WriteChunk(id, bytes) if random.chance(2) => {
-                let cut = random.below(bytes.len() as u64 + 1) as usize;
-                self.apply(&Action::WriteChunk(*id, bytes[..cut].to_vec()));
-            }
-            action if random.chance(2) => self.apply(action),
-            _ => {}
+impl Action {
+    /// What becomes of it step by step when the file has `size` bytes: the sectors of a write reach the disk one by one
+    /// and in any order, and a file becomes longer at another time than its bytes become others.
+    fn pieces(&self, size: usize) -> Vec<Piece> {
+        let Self::Write(at, bytes) = self else { return vec![Piece(self.clone())] };
+        let (mut at, mut rest) = (*at as usize, &bytes[..]);
+        let mut pieces = Vec::new();
+        while !rest.is_empty() {
+            let to_end = if at < size { size - at } else { usize::MAX };
+            let (sector, behind) = rest.split_at(rest.len().min(SECTOR - at % SECTOR).min(to_end));
+            pieces.push(Piece(Self::Write(at as u64, sector.to_vec())));
+            (at, rest) = (at + sector.len(), behind);
         }
+        pieces
     }
 }
 
@@ -105,6 +106,15 @@ impl Disk {
         self.now
     }
 
+    pub(crate) fn image(&self) -> &Image {
+        &self.now
+    }
+
+    /// Whether a copy has taken the place of the file.
+    pub(crate) fn replaces_file(&self) -> bool {
+        self.log.iter().any(|action| matches!(action, Action::ReplaceFile(_)))
+    }
+
     /// How much has been done.
     pub(crate) fn actions(&self) -> usize {
         self.log.len()
@@ -113,12 +123,62 @@ impl Disk {
     /// What a crash after some of the actions may leave: all that was done before the last of them that waited for the
     /// disk, and any of what came later.
     pub(crate) fn crash(&self, after: usize, random: &mut Random) -> Image {
+        let (mut image, pieces) = self.pending(after);
+        for Piece(action) in pieces {
+            match action {
+                Action::WriteChunk(id, bytes) if random.chance(2) => {
+                    let cut = random.below(bytes.len() as u64 + 1) as usize;
+                    image.apply(&Action::WriteChunk(id, bytes[..cut].to_vec()));
+                }
+                action if random.chance(2) => image.apply(&action),
+                _ => {}
+            }
+        }
+        image
+    }
+
+    /// Calls `look` with all that a crash after some of the actions may leave, as long as the steps that are not on the
+    /// disk for certain are no more than `most`: with every choice of them, each choice in order and in the reverse.
+    /// When there are more, with so many random choices as `most` steps have, and with each step alone and missing.
+    pub(crate) fn every_crash(&self, after: usize, most: u32, random: &mut Random, mut look: impl FnMut(&Image)) {
+        let (image, pieces) = self.pending(after);
+        let mut try_choice = |chosen: &dyn Fn(usize) -> bool| {
+            let chosen: Vec<_> = pieces.iter().enumerate().filter(|(i, _)| chosen(*i)).map(|(_, p)| p).collect();
+            for reversed in [false, true] {
+                let mut image = image.clone();
+                match reversed {
+                    false => chosen.iter().for_each(|Piece(action)| image.apply(action)),
+                    true => chosen.iter().rev().for_each(|Piece(action)| image.apply(action)),
+                }
+                look(&image);
+                if chosen.len() < 2 {
+                    break;
+                }
+            }
+        };
+        if pieces.len() <= most as usize {
+            (0_u64..1 << pieces.len()).for_each(|choice| try_choice(&|i| choice >> i & 1 == 1));
+            return;
+        }
+        for i in 0..pieces.len() {
+            try_choice(&|k| k == i);
+            try_choice(&|k| k != i);
+            try_choice(&|k| k < i);
+        }
+        for _ in 0..1_u64 << most {
+            let choice: Vec<bool> = pieces.iter().map(|_| random.chance(2)).collect();
+            try_choice(&|k| choice[k]);
+        }
+    }
+
+    /// What is on the disk for certain after some of the actions, and the steps of which nobody knows.
+    fn pending(&self, after: usize) -> (Image, Vec<Piece>) {
         let done = &self.log[..after];
         let synced = done.iter().rposition(|action| matches!(action, Action::Sync)).map_or(0, |at| at + 1);
         let mut image = self.before.clone();
         done[..synced].iter().for_each(|action| image.apply(action));
-        done[synced..].iter().for_each(|action| image.apply_in_part(action, random));
-        image
+        let pieces = done[synced..].iter().flat_map(|action| action.pieces(image.file.len())).collect();
+        (image, pieces)
     }
 
     fn act(&mut self, action: Action) -> io::Result<()> {
@@ -144,6 +204,11 @@ impl Store for Disk {
 
     fn truncate(&mut self, size: u64) -> io::Result<()> {
         self.act(Action::Truncate(size))
+    }
+
+    fn replace_file(&mut self, head: &[u8], tail_at: u64, tail: &[u8]) -> io::Result<()> {
+        let kept = self.now.file.get(head.len()..tail_at as usize).unwrap_or_default();
+        self.act(Action::ReplaceFile([head, kept, tail].concat()))
     }
 
     fn sync(&mut self) -> io::Result<()> {
