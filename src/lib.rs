@@ -221,7 +221,7 @@ pub use oxiblosc_core::{
 };
 pub use oxiblosc_streaming::{
     ByteStream, ChunkStream, FrameReader, FrameSink, IoMode, Pool, ReadError, ReadOptions, SharedWriter, Summary,
-    WriteError, WriteOptions, block_on, blocking, recover, source, sparse, target,
+    WriteError, WriteOptions, block_on, blocking, recover, settle, source, sparse, target,
 };
 
 #[cfg(feature = "object_store")]

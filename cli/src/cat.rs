@@ -31,21 +31,23 @@ pub(crate) fn run(args: &CatArgs, registry: &Registry) -> Result<(), CliError> {
     // Decoded bytes on a terminal are confusing enough without a bar among them.
     let bar = progress::bar(None, args.run.quiet || io::stdout().is_terminal());
     input.watch(&bar);
-    // A frame that is still being written is read as far as it has come.
+    // A frame that is still being written is read as far as it has come, and then found to be unfinished.
     let options = args.reading.options(&pool, registry, ChecksumPolicy::Ignore).open_ended(true);
     let reader = input.frame(options)?;
-    let open_end = reader.open_end();
+    let (open_end, chunks) = (reader.open_end(), reader.nchunks());
     let done = match ArrayMeta::find(reader.metalayers()) {
         Some(_) => array(args, &input, reader, &mut out),
         None => frame(args, &input, reader, &mut out),
     };
     bar.finish_and_clear();
     done.and_then(|()| out.finish())?;
-    match open_end.map(|end| end.left_over) {
-        None | Some(0) => Ok(()),
-        Some(left_over) => Err(CliError::data(&input.name)(format!(
-            "the open-ended frame breaks off: {left_over} bytes behind its last complete chunk are left over"
+    match open_end.filter(|end| !end.closed) {
+        Some(end) if !args.unfinished => Err(CliError::data(&input.name)(format!(
+            "the open-ended frame breaks off: its index is missing, and {} bytes behind its {chunks} complete chunks \
+             are left over; `oxiblosc seal` or `recover` makes a whole frame of it, and --unfinished takes it as it is",
+            end.left_over
         ))),
+        _ => Ok(()),
     }
 }
 

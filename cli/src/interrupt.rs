@@ -59,6 +59,7 @@ pub(crate) fn watch() -> std::io::Result<()> {
             if let Some(undo) = undo {
                 undo();
             }
+            oxiblosc::blocking::settle();
             std::process::exit(128 + signal);
         }
     })?;

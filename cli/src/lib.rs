@@ -32,6 +32,7 @@ mod writer;
 use std::process::ExitCode;
 
 use clap::Parser;
+use oxiblosc::blocking;
 use oxiblosc::core::Registry;
 
 use args::{Cli, Command};
@@ -43,7 +44,10 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     // Without it everything works but for what is left behind by a signal.
     let _ = interrupt::watch();
-    match run(&cli.command) {
+    let done = run(&cli.command);
+    // What was given up is removed in the background, which ends with the program.
+    blocking::settle();
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if !matches!(error, CliError::BrokenPipe) {

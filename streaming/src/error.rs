@@ -162,18 +162,22 @@ pub enum ReadError {
         /// The first chunk that differs.
         chunk: u64,
     },
-    /// An open-ended frame breaks off within something: its writer was interrupted, is still at it, or its end is
-    /// missing. All complete chunks have been handed out.
+    /// An open-ended frame breaks off: its writer was interrupted, is still at it, or its end has been cut off. All
+    /// complete chunks have been handed out.
+    ///
+    /// [`seal`](crate::recover::seal()) and [`recover`](crate::recover::recover()) make a whole frame of what is there. With
+    /// [`ReadOptions::open_ended`](crate::ReadOptions::open_ended) a stream may end behind any complete chunk.
     #[error(
-        "the open-ended frame breaks off: behind its {chunks} complete chunks, at offset {offset}, {left_over} bytes \
-         are left over"
+        "the open-ended frame breaks off before its index: it has {chunks} complete chunks, which end at offset \
+         {offset}, and {left_over} bytes behind them are left over (seal or recover the frame, or read it with the \
+         option `open_ended` if it may be unfinished)"
     )]
     BreaksOff {
         /// Complete chunks.
         chunks: u64,
         /// Where the last of them ends, from the start of the frame.
         offset: u64,
-        /// Bytes behind it.
+        /// Bytes behind it; 0 when the frame breaks off between two chunks.
         left_over: u64,
     },
     /// The frame ends before what was asked for.

@@ -17,11 +17,13 @@
 //! | read and write n-dimensional arrays | [`nd`] |
 //! | use the I/O traits of Tokio | `tokio` (feature `tokio`) |
 //! | take in and give out gzip, Zstandard, Brotli and LZ4 | `transport` (feature `compression`) |
+//! | wait for what goes on behind dropped sinks, before the program ends | [`settle`] |
 //! | do without async | [`blocking`] |
 // Only mapping a file takes an unsafe call, and its caller's promise.
 #![cfg_attr(not(feature = "mmap"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
 
+mod background;
 pub mod blocking;
 pub mod compute;
 mod disk;
@@ -43,6 +45,7 @@ pub mod tokio;
 #[cfg(feature = "compression")]
 pub mod transport;
 
+pub use background::{Settle, settle};
 pub use compute::{Pool, block_on};
 pub use disk::IoMode;
 pub use error::{ReadError, WriteError};

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{CHUNK, data, frame, lengths, options};
-use futures::io::{AllowStdIo, AsyncWriteExt, Cursor};
+use futures::io::{AllowStdIo, AsyncReadExt as _, AsyncWriteExt, Cursor};
 use futures::{StreamExt, TryStreamExt};
 use oxiblosc_core::frame::SpecialPlacement;
 use oxiblosc_streaming::edit::EditOptions;
@@ -127,6 +127,90 @@ fn every_truncation() {
     let unchecked = ReadOptions::new().checksums(ChecksumPolicy::Require);
     let (_, error, _) = stream(&bytes[..ends[1] as usize], unchecked);
     assert!(matches!(error, Some(ReadError::Checksums { .. })), "{error:?}");
+}
+
+/// A stream that ends before index and trailer has lost something, even if it ends between two chunks: no reader says
+/// that all is well, unless it was told to expect that.
+#[test]
+fn a_stream_without_its_end_is_an_error() {
+    let content = data(3 * CHUNK + 100);
+    let bytes = open_ended(&content, options());
+    let mut sealed = bytes.clone();
+    seal(&mut sealed).unwrap();
+    let frame = blocking::FrameReader::from_bytes(sealed).unwrap().frame().clone();
+    let mut cuts: Vec<u64> = (0..frame.nchunks()).map(|i| frame.span(i).unwrap().unwrap().start).collect();
+    cuts.extend([frame.chunks_end(), bytes.len() as u64]);
+    let check = |error: ReadError, chunks: u64, left: u64, len: u64| {
+        let offset = cuts[chunks as usize];
+        match &error {
+            ReadError::BreaksOff { chunks: found, offset: at, left_over } => {
+                assert_eq!((*found, *at, *left_over), (chunks, offset, left), "{len}");
+            }
+            other => panic!("{len}: {other}"),
+        }
+        let text = error.to_string();
+        assert!(["seal", "recover", "open_ended"].iter().all(|way| text.contains(way)), "{text}");
+        assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::InvalidData);
+    };
+    let ends = &cuts[1..cuts.len() - 1];
+    for &cut in &cuts {
+        for len in (cut.saturating_sub(40)..cut + 40).filter(|&len| len >= cuts[0] && len < bytes.len() as u64) {
+            let chunks = ends.iter().filter(|&&end| end <= len).count() as u64;
+            let left = len - cuts[chunks as usize];
+            let (cut, expected) = (&bytes[..len as usize], &content[..content.len().min(chunks as usize * CHUNK)]);
+            let (decoded, error, _) = stream(cut, ReadOptions::new());
+            assert!(decoded == expected, "{len}");
+            check(error.expect("the end is missing"), chunks, left, len);
+
+            let mut decoded = Vec::new();
+            let mut plain = blocking::FrameStream::open(std::io::Cursor::new(cut.to_vec())).unwrap().into_read();
+            let error = plain.read_to_end(&mut decoded).unwrap_err();
+            assert!(decoded == expected && error.to_string().contains("breaks off"), "{len}: {error}");
+            let (decoded, error) = block_on(async {
+                let mut decoded = Vec::new();
+                let stream = FrameStream::open(Cursor::new(cut.to_vec())).await.unwrap();
+                let error = stream.map_err(std::io::Error::from).into_async_read().read_to_end(&mut decoded).await;
+                (decoded, error.unwrap_err())
+            });
+            assert!(decoded == expected && error.to_string().contains("breaks off"), "{len}: {error}");
+            assert!(blocking::FrameReader::from_bytes(cut.to_vec()).is_err(), "{len}");
+
+            let pool = Pool::inline();
+            let (decoded, error, stream) = stream(cut, reading(&pool));
+            assert!(decoded == expected && error.is_none() == (left == 0), "{len}: {error:?}");
+            let end = stream.open_end().unwrap();
+            assert_eq!((end.closed, end.left_over), (false, left), "{len}");
+        }
+    }
+    let (decoded, error, stream) = stream(&bytes, ReadOptions::new());
+    assert!(decoded == content && error.is_none() && stream.open_end().unwrap().closed);
+}
+
+/// A compressed stream that is whole, around a frame that is not.
+#[cfg(feature = "compression")]
+#[test]
+fn a_frame_that_was_cut_before_it_was_compressed() {
+    use oxiblosc_streaming::transport::{Encoding, decode_as, encode};
+    let content = data(2 * CHUNK);
+    let bytes = open_ended(&content, options());
+    let mut sealed = bytes.clone();
+    seal(&mut sealed).unwrap();
+    let end = blocking::FrameReader::from_bytes(sealed).unwrap().frame().chunks_end() as usize;
+    for encoding in Encoding::ALL {
+        let (cut, whole) = block_on(async {
+            let decoded = async |bytes: &[u8]| {
+                let mut encoder = encode(Vec::new(), encoding);
+                encoder.write_all(bytes).await.unwrap();
+                encoder.close().await.unwrap();
+                let packed = Cursor::new(encoder.into_inner());
+                let stream = FrameStream::open(decode_as(packed, Some(encoding))).await.unwrap();
+                stream.try_collect::<Vec<_>>().await
+            };
+            (decoded(&bytes[..end]).await, decoded(&bytes).await)
+        });
+        assert!(matches!(cut, Err(ReadError::BreaksOff { chunks: 2, left_over: 0, .. })), "{encoding}: {cut:?}");
+        assert!(whole.unwrap().concat() == content, "{encoding}");
+    }
 }
 
 #[test]

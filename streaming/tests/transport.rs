@@ -60,8 +60,11 @@ fn other_streams_pass() {
 fn a_stream_that_is_cut_is_an_error() {
     for encoding in Encoding::ALL {
         let packed = encoded(&data(20_000), encoding);
-        let mut decoder = decode_as(&packed[..packed.len() / 2], Some(encoding));
-        assert!(block_on(decoder.read_to_end(&mut Vec::new())).is_err(), "{encoding}");
+        for len in 1..packed.len() {
+            let mut decoder = decode_as(&packed[..len], Some(encoding));
+            let result = block_on(decoder.read_to_end(&mut Vec::new()));
+            assert!(result.is_err(), "{encoding}, {len} of {} bytes", packed.len());
+        }
     }
 }
 

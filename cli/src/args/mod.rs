@@ -112,6 +112,9 @@ pub(crate) struct CatArgs {
     #[arg(long, value_name = "A:B:S,C:D,..", allow_hyphen_values = true, conflicts_with = "items")]
     #[arg(value_parser = parse_slice)]
     pub(crate) slice: Option<Selection>,
+    /// Take an open-ended frame without its end as whole: one that is still being written, or whose writer was killed
+    #[arg(long)]
+    pub(crate) unfinished: bool,
     /// Compress what is written as a stream: gzip, zstd, brotli or lz4
     #[arg(long, value_name = "ENCODING")]
     pub(crate) encode: Option<Encoding>,

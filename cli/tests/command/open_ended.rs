@@ -44,6 +44,16 @@ fn a_pipe_that_is_sealed_later() {
             cut.truncate(cut.len() - 1);
             let piped = run_with(args!["cat", "-"], &cut);
             assert!(piped.stdout == data && piped.bad_data().contains("left over"), "{len} bytes");
+            assert!(run_with(args!["cat", "-", "--unfinished"], &cut).ok() == data, "{len} bytes");
+            // Between two chunks there is nothing left over, and yet something is missing.
+            let header_len = u32::from_be_bytes(cut[12..16].try_into().expect("4 bytes")) as usize;
+            let chunk_len = u32::from_le_bytes(cut[header_len + 12..][..4].try_into().expect("4 bytes")) as usize;
+            cut.truncate(header_len + chunk_len);
+            let piped = run_with(args!["cat", "-"], &cut);
+            assert!(piped.stdout == data[..len.min(CHUNK)], "{len} bytes");
+            let said = piped.bad_data();
+            assert!(said.contains("1 complete chunk") && said.contains("seal"), "{said}");
+            assert!(run_with(args!["cat", "-", "--unfinished"], &cut).ok() == data[..len.min(CHUNK)], "{len} bytes");
         }
         let said = String::from_utf8(run(args!["seal", &path]).ok()).expect("text");
         assert!(said.contains(&format!("sealed, {} chunk", len.div_ceil(CHUNK))), "{said}");

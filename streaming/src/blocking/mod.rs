@@ -15,3 +15,8 @@ pub use nd::{NdArray, NdWriter};
 pub use reader::{ByteReader, Chunks, FrameReader};
 pub use stream::{FrameStream, StreamReader};
 pub use writer::{FrameWriter, SeekWriter, SpoolWriter};
+
+/// Waits for everything that this crate does in the background; the twin of [`settle`](crate::settle()).
+pub fn settle() {
+    crate::block_on(crate::settle());
+}

@@ -5,6 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use crate::background::Running;
+
 /// On which thread file operations are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum IoMode {
@@ -18,7 +20,14 @@ pub enum IoMode {
 impl IoMode {
     pub(crate) fn run<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> IoTask<T> {
         match self {
-            Self::Offloaded => IoTask(State::Offloaded(blocking::unblock(work))),
+            Self::Offloaded => {
+                // It goes on when its future is dropped.
+                let running = Running::begin();
+                IoTask(State::Offloaded(blocking::unblock(move || {
+                    let _running = running;
+                    work()
+                })))
+            }
             Self::Inline => IoTask(State::Done(Some(work()))),
         }
     }

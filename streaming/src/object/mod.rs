@@ -14,6 +14,7 @@ mod store;
 mod target;
 mod upload;
 
+pub use crate::background::{Settle, settle};
 pub use prefix::ObjectPrefix;
 pub(crate) use runtime::detach;
 pub use runtime::{Task, spawn};

@@ -12,6 +12,8 @@ use std::task::{Context, Poll};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+use crate::background::Running;
+
 /// Requests wait for the network: a few threads serve many of them.
 const THREADS: usize = 2;
 
@@ -32,10 +34,14 @@ pub fn spawn<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) 
     Task { handle: runtime().map(|runtime| runtime.spawn(work)).map_err(Some) }
 }
 
-/// Runs `work` to its end, whoever waits for it or not.
+/// Runs `work` to its end, whoever waits for it or not; [`settle`](crate::settle) does.
 pub(crate) fn detach(work: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = runtime() {
-        runtime.spawn(work);
+        let running = Running::begin();
+        runtime.spawn(async move {
+            let _running = running;
+            work.await;
+        });
     }
 }
 

@@ -31,7 +31,7 @@ const PARTS_OF_ONE_SIZE: usize = 1000;
 /// being gathered, and what is in flight: some 50 MiB by default, besides what the sink has in flight.
 ///
 /// A target that is dropped before the frame is complete has the store remove the parts, in the background;
-/// [`poll_abort`](Target::poll_abort) waits for that. When the process dies the parts stay, invisible, until the
+/// [`poll_abort`](Target::poll_abort) and [`settle`](crate::settle()) wait for that. When the process dies the parts stay, invisible, until the
 /// store's own rules remove them; there is no object.
 ///
 /// ```

@@ -74,7 +74,8 @@ impl<R: AsyncRead + Unpin> Following<R> {
             }
             Next::Nothing { left_over: 0 } => {
                 self.finish(self.state.so_far()?, OpenEnd { closed: false, left_over: 0 })?;
-                Ok(None)
+                // Nothing tells the end of a frame that is still being written from that of one that was cut here.
+                if self.options.open_ended { Ok(None) } else { Err(self.unfinished(0)) }
             }
             Next::Nothing { left_over } => {
                 self.break_off(left_over)?;
@@ -157,7 +158,10 @@ impl<R: AsyncRead + Unpin> Following<R> {
     fn break_off(&self, left_over: u64) -> Result<(), ReadError> {
         let frame = self.state.so_far()?;
         let _ = self.end.set(End { frame, open: Some(OpenEnd { closed: false, left_over }) });
-        let (chunks, offset) = (self.state.nchunks(), self.state.end());
-        Err(ReadError::BreaksOff { chunks, offset, left_over })
+        Err(self.unfinished(left_over))
+    }
+
+    fn unfinished(&self, left_over: u64) -> ReadError {
+        ReadError::BreaksOff { chunks: self.state.nchunks(), offset: self.state.end(), left_over }
     }
 }

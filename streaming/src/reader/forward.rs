@@ -38,9 +38,10 @@ const AT_ONCE: u64 = 16 << 20;
 /// error if it was not what the frame holds. All other frames are kept, as they are stored, in memory and in a temporary
 /// file ([`ReadOptions::spool_memory`]), until their index has come.
 ///
-/// An open-ended frame, whose header has no totals, is decoded as it comes too, while it grows and afterwards: until its
-/// index and trailer have come, or the stream ends ([`open_end`](Self::open_end) tells which). When it ends within
-/// something, the complete chunks are followed by [`ReadError::BreaksOff`], which says how many bytes are left over.
+/// An open-ended frame, whose header has no totals, is decoded as it comes too, until its index and trailer have come.
+/// When the stream ends before that, the complete chunks are followed by [`ReadError::BreaksOff`], wherever it ends: data
+/// may be missing. A program that follows a frame while it is written says so with [`ReadOptions::open_ended`]; its stream
+/// may end behind any complete chunk, and [`open_end`](Self::open_end) tells whether the writer has closed the frame.
 ///
 /// No byte behind the frame is read from the reader. Checksums are compared if [`ReadOptions::checksums`] says so: of a
 /// frame decoded as it comes at the end, when all chunks have been handed out. After an error the stream ends.

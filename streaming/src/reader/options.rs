@@ -183,7 +183,10 @@ impl ReadOptions {
     ///
     /// The headers of its chunks are read to find them. The frame consists of the complete chunks, an array of the rows
     /// that they make up; [`FrameReader::open_end`] says whether its writer has closed it and how many bytes are left
-    /// over, and [`FrameReader::refresh`] looks for more. (A [`FrameStream`] takes such frames always.)
+    /// over, and [`FrameReader::refresh`] looks for more.
+    ///
+    /// A [`FrameStream`] takes open-ended frames always, but one that ends without index and trailer only with this
+    /// option: without it the last item is [`ReadError::BreaksOff`]. (An end within a chunk is an error either way.)
     pub fn open_ended(mut self, open_ended: bool) -> Self {
         self.open_ended = open_ended;
         self
