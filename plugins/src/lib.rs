@@ -26,6 +26,8 @@
 
 pub mod codecs;
 pub mod filters;
+#[cfg(all(test, unix))]
+mod guarded;
 pub mod simd;
 
 /// Makes the linker keep this crate, and with it the registrations of its codecs and filters. Does nothing else.

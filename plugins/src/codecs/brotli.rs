@@ -121,9 +121,13 @@ mod tests {
 
     #[test]
     fn refuses_large_windows() {
-        // An empty stream with a window of 2^30 bytes: the reserved bits, the logarithm, and a last, empty meta-block.
-        let stream = [0x11, 30 | 0b11 << 6];
-        let error = Brotli.decompress(&testing::context(0), &stream, &mut [0; 1]).unwrap_err().to_string();
-        assert_eq!(error, "damaged stream at its byte 0: a window that RFC 7932 does not have");
+        // An empty stream with a window of 2^30 bytes: the reserved bits, the logarithm, and a last, empty meta-block. And one
+        // with some bytes in it, for which the decoder would allocate the window.
+        let empty = [0x11, 30 | 0b11 << 6];
+        let text = b"\x11\x1e \0\0\x90\0\xa9A\x90\xa9\x03\x0f\xa7g\0\x18\0\x08more\x03";
+        for stream in [&empty[..], text] {
+            let error = Brotli.decompress(&testing::context(0), stream, &mut [0; 40]).unwrap_err().to_string();
+            assert_eq!(error, "damaged stream at its byte 0: a window that RFC 7932 does not have");
+        }
     }
 }

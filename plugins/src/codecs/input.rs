@@ -5,7 +5,10 @@
 //! see that the word is kept.
 
 /// The bytes to be compressed, by position.
-pub(super) trait Input<'a>: Copy {
+///
+/// # Safety
+/// [`bytes`](Self::bytes) returns the same slice every time, and the loads are sound wherever their contracts allow them.
+pub(super) unsafe trait Input<'a>: Copy {
     /// All of them.
     fn bytes(self) -> &'a [u8];
 
@@ -32,7 +35,8 @@ pub(super) trait Input<'a>: Copy {
 #[derive(Clone, Copy)]
 pub(super) struct Trusted<'a>(pub(super) &'a [u8]);
 
-impl<'a> Input<'a> for Trusted<'a> {
+// SAFETY: the slice is a field that nothing changes, and all loads read from it.
+unsafe impl<'a> Input<'a> for Trusted<'a> {
     #[inline(always)]
     fn bytes(self) -> &'a [u8] {
         self.0
@@ -62,8 +66,9 @@ impl<'a> Input<'a> for Trusted<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Checked<'a>(pub(super) &'a [u8]);
 
+// SAFETY: the slice is a field that nothing changes, and all loads index it.
 #[cfg(test)]
-impl<'a> Input<'a> for Checked<'a> {
+unsafe impl<'a> Input<'a> for Checked<'a> {
     fn bytes(self) -> &'a [u8] {
         self.0
     }

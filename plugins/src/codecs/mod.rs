@@ -28,6 +28,8 @@ mod zfp;
 mod zlib;
 mod zstd;
 
+#[cfg(all(test, unix))]
+mod guard_pages;
 #[cfg(test)]
 mod testing;
 

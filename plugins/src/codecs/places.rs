@@ -7,7 +7,11 @@
 const MAX_DISTANCE: usize = 65_535;
 
 /// A table of places by the bytes that are found there.
-pub(super) trait Table: Clone {
+///
+/// # Safety
+/// [`distances`](Self::distances) returns none above `at`, whatever was entered before: encoders read that far back
+/// without another check.
+pub(super) unsafe trait Table: Clone {
     /// Forgets everything and prepares for an input of `len` bytes.
     fn begin(&mut self, len: usize);
 
@@ -57,7 +61,8 @@ impl Chains {
     }
 }
 
-impl Table for Chains {
+// SAFETY: the links end at the first distance above their reach, which is at most `at`.
+unsafe impl Table for Chains {
     fn begin(&mut self, len: usize) {
         let log = table_log(len, HEADS_LOG);
         self.shift = 32 - log;
@@ -76,8 +81,8 @@ impl Table for Chains {
     #[inline(always)]
     fn distances(&self, word: u32, at: usize) -> impl Iterator<Item = usize> {
         let last = self.heads[self.head(word)] as usize;
-        let distance = if last == 0 { usize::MAX } else { at + 1 - last };
-        Links { back: &self.back, candidate: last.wrapping_sub(1), distance }
+        let distance = if last == 0 { usize::MAX } else { (at + 1).wrapping_sub(last) };
+        Links { back: &self.back, candidate: last.wrapping_sub(1), distance, reach: at.min(MAX_DISTANCE) }
     }
 }
 
@@ -88,6 +93,8 @@ struct Links<'t> {
     candidate: usize,
     /// How far back it is.
     distance: usize,
+    /// How far back it may be.
+    reach: usize,
 }
 
 impl Iterator for Links<'_> {
@@ -96,7 +103,7 @@ impl Iterator for Links<'_> {
     #[inline(always)]
     fn next(&mut self) -> Option<usize> {
         let found = self.distance;
-        if found > MAX_DISTANCE {
+        if found > self.reach {
             return None;
         }
         // The link of a position within reach is its own: the one that shares its place is not entered yet.
@@ -151,7 +158,8 @@ impl<const N: usize, const ROWS: usize> Rows<N, ROWS> {
     }
 }
 
-impl<const N: usize, const ROWS: usize> Table for Rows<N, ROWS> {
+// SAFETY: `Places` compares every distance with `at` before it returns it.
+unsafe impl<const N: usize, const ROWS: usize> Table for Rows<N, ROWS> {
     fn begin(&mut self, len: usize) {
         let log = table_log(len, (N * ROWS).ilog2()) - N.ilog2();
         self.shift = 32 - log;

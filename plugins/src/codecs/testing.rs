@@ -84,6 +84,37 @@ pub(crate) fn decompress(
     Ok(dst)
 }
 
+/// A copy of `stream` that is cut, or in which some bits are flipped.
+pub(crate) fn damaged(random: &mut Random, stream: &[u8]) -> Vec<u8> {
+    let mut damaged = stream.to_vec();
+    if random.below(4) == 0 {
+        damaged.truncate(random.below(stream.len()));
+        return damaged;
+    }
+    for _ in 0..=random.below(3) {
+        let at = random.below(damaged.len());
+        damaged[at] ^= 1 << random.below(8);
+    }
+    damaged
+}
+
+/// Lets `decode` work on a copy of `src` and on `len` bytes that end where memory ends; returns what it wrote as well.
+#[cfg(unix)]
+pub(crate) fn between_guards<T>(src: &[u8], len: usize, decode: impl FnOnce(&[u8], &mut [u8]) -> T) -> (T, Vec<u8>) {
+    use crate::guarded::{Guarded, Place, Side};
+    let (mut input, mut output) = (Guarded::new(src.len()), Guarded::new(len));
+    let src = input.with(Place(Side::High, 0), src);
+    let (result, dst) = output.write(Place(Side::High, 0), len, |dst| decode(src, dst));
+    (result, dst.to_vec())
+}
+
+/// Lets `decode` work on `src` and on `len` bytes; returns what it wrote as well.
+#[cfg(not(unix))]
+pub(crate) fn between_guards<T>(src: &[u8], len: usize, decode: impl FnOnce(&[u8], &mut [u8]) -> T) -> (T, Vec<u8>) {
+    let mut dst = vec![0xA5; len];
+    (decode(src, &mut dst), dst)
+}
+
 /// Every kind and length of data, at the given levels, comes back; and one instance used again and again gives what a
 /// new one gives.
 pub(crate) fn round_trips<C: Codec + Default>(levels: &[u8], dict: Option<&[u8]>) {

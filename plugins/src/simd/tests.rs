@@ -40,6 +40,19 @@ fn run(len: usize, mut kernel: impl FnMut(&mut [u8])) -> Vec<u8> {
 
 type Kernel = fn(Level, usize, &[u8], &mut [u8]);
 
+/// The kernels of two slices with their inverses, and whether they need whole words.
+#[cfg(unix)]
+const KERNELS: [(&str, Kernel, bool); 8] = [
+    ("shuffle", shuffle, false),
+    ("unshuffle", unshuffle, false),
+    ("bitshuffle", bitshuffle, false),
+    ("bitunshuffle", bitunshuffle, false),
+    ("xor with previous", xor_previous, true),
+    ("running xor", xor_running, true),
+    ("difference to previous", |level, _, src, dst| sub_previous(level, src, dst), false),
+    ("running sum", |level, _, src, dst| add_running(level, src, dst), false),
+];
+
 /// Compares `kernel` on all levels with the scalar one, and checks that `inverse` takes it back.
 fn compare(name: &str, widths: impl Iterator<Item = usize>, whole_words: bool, kernel: Kernel, inverse: Kernel) {
     let noise = noise(50_000);
@@ -126,6 +139,81 @@ fn slabs_cover_everything() {
                     covered[first..first + count].fill(true);
                 }
                 assert!(covered.iter().all(|c| *c == (len >= least)), "{len} in {size} or {least} from {phase} on");
+            }
+        }
+    }
+}
+
+/// Widths that take different ways through the kernels; all of them when there is time.
+#[cfg(unix)]
+fn ways(kernel: &str, whole_words: bool) -> Vec<usize> {
+    match kernel {
+        "difference to previous" | "running sum" => vec![1],
+        _ if whole_words => vec![1, 2, 4, 8],
+        _ if crate::guarded::exhaustive() => widths().collect(),
+        _ => vec![1, 2, 3, 4, 7, 8, 12, 16, 17, 40],
+    }
+}
+
+/// All lengths up to 300, and those around which items of `width` bytes begin to fill vectors, strips and slabs.
+#[cfg(unix)]
+fn lengths_around(width: usize) -> impl Iterator<Item = usize> {
+    let items = [16, 32, 64, 65, 128, 130, 512, 513].into_iter();
+    (0..=300).chain(items.flat_map(move |n| [n * width - 1, n * width, n * width + 1, (n + 1) * width - 1]))
+}
+
+/// Every kernel at every level of this machine, with a page that may not be touched right before its input and its output,
+/// and right behind them, gives what the scalar one gives.
+#[cfg(unix)]
+#[test]
+fn between_guard_pages() {
+    use crate::guarded::{Guarded, Place, gaps};
+
+    let noise = noise(150_000);
+    let (mut input, mut output) = (Guarded::new(140_000), Guarded::new(140_000));
+    let mut runs = 0_u64;
+    for (name, kernel, whole_words) in KERNELS {
+        for width in ways(name, whole_words) {
+            for len in lengths_around(width) {
+                let src = &noise[width..][..if whole_words { len - len % width } else { len }];
+                let mut expected = vec![0; src.len()];
+                kernel(Level::SCALAR, width, src, &mut expected);
+                for (from, to) in gaps(len).into_iter().flat_map(Place::pairs) {
+                    let src = input.with(from, src);
+                    for level in Level::available() {
+                        let ((), found) = output.write(to, src.len(), |dst| kernel(level, width, src, dst));
+                        assert!(found == expected, "{name}: {level}, width {width}, {len} bytes, {from:?} to {to:?}");
+                        runs += 1;
+                    }
+                }
+            }
+        }
+    }
+    println!("{runs} runs of kernels between guard pages");
+}
+
+/// The same for the kernels that are the same at all levels.
+#[cfg(unix)]
+#[test]
+fn words_between_guard_pages() {
+    use crate::guarded::{Guarded, Place, gaps};
+
+    let noise = noise(2000);
+    let (mut input, mut second, mut output) = (Guarded::new(1000), Guarded::new(1000), Guarded::new(1000));
+    for len in 0..=300 {
+        let (src, other) = (&noise[3..][..len], &noise[1001..][..len]);
+        let xored: Vec<u8> = src.iter().zip(other).map(|(a, b)| a ^ b).collect();
+        for (from, to) in gaps(len).into_iter().flat_map(Place::pairs) {
+            let src = input.with(from, src);
+            let ((), found) = output.write(to, len, |dst| xor(src, second.with(from, other), dst));
+            assert!(found == xored, "xor: {len} bytes, {from:?} to {to:?}");
+            for width in [1, 2, 4, 8] {
+                let whole = len - len % width;
+                let pattern = 0xF0F1_F2F3_F4F5_F6F7_u64.to_le_bytes();
+                let masked: Vec<u8> = src[..whole].iter().enumerate().map(|(i, b)| b & pattern[i % width]).collect();
+                let src = second.with(from, &src[..whole]);
+                let ((), found) = output.write(to, whole, |dst| mask(width, u64::from_le_bytes(pattern), src, dst));
+                assert!(found == masked, "mask: width {width}, {len} bytes, {from:?} to {to:?}");
             }
         }
     }

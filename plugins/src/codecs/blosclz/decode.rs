@@ -212,11 +212,12 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codecs::testing::{Random, between_guards, damaged, data};
 
     fn both(src: &[u8], len: usize) -> Result<Vec<u8>, String> {
-        let mut fast = vec![0xA5; len];
         let mut slow = vec![0x5A; len];
-        let fast_result = decompress(src, &mut fast).map_err(|e| e.to_string());
+        let (fast_result, fast) = between_guards(src, len, decompress);
+        let fast_result = fast_result.map_err(|e| e.to_string());
         let slow_result = careful(src, &mut slow, Position { input: 0, output: 0 }).map_err(|e| e.to_string());
         assert_eq!(fast_result, slow_result);
         if fast_result.is_ok() {
@@ -234,6 +235,24 @@ mod tests {
         let mut expected = vec![b'a'; 268];
         expected.push(b'z');
         assert_eq!(both(&[0x20, b'a', 0xE0, 255, 3, 0, 0, b'z'], 269).unwrap(), expected);
+    }
+
+    #[test]
+    fn damaged_streams() {
+        let mut random = Random(17);
+        for len in [66, 100, 300, 1000] {
+            for (_, src) in data(len) {
+                let mut stream = vec![0; 2 * len + 66];
+                let Some(written) = super::super::encode::Encoder::new().compress(9, &src, &mut stream) else {
+                    continue;
+                };
+                stream.truncate(written);
+                for _ in 0..200 {
+                    let _ = both(&damaged(&mut random, &stream), len);
+                }
+                assert!(both(&stream, len).is_ok_and(|back| back == src));
+            }
+        }
     }
 
     #[test]

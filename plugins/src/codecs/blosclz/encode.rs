@@ -72,29 +72,28 @@ impl Encoder {
             return None;
         }
         let hash_log = HASH_LOG[level];
-        let entries = 1 << hash_log;
 
         // The probe is short enough for 16 bits, and half the table leaves more of the cache to the data.
-        self.narrow[..entries].fill(0);
         let probed = &src[src.len() - (src.len() >> PROBED_LOG[level])..];
-        let probed = &probed[..probed.len().min(entries)];
+        let probed = &probed[..probed.len().min(1 << hash_log)];
         if Finder::new(&mut self.narrow, hash_log, input(probed)).probe() < MIN_RATIO[level] {
             return None;
         }
 
         if src.len() <= 1 << 16 {
-            self.narrow[..entries].fill(0);
             Finder::new(&mut self.narrow, hash_log, input(src)).compress(level, dst)
         } else {
             let wide = self.wide.get_or_insert_with(|| Box::new([0; _]));
-            wide[..entries].fill(0);
             Finder::new(wide, hash_log, input(src)).compress(level, dst)
         }
     }
 }
 
 /// A position in a table.
-trait Entry: Copy {
+///
+/// # Safety
+/// The position that comes out is not above the one that went in: the encoder reads there without another check.
+unsafe trait Entry: Copy {
     /// Whether distances above the largest are possible between two positions.
     const CHECK_DISTANCE: bool;
 
@@ -103,7 +102,8 @@ trait Entry: Copy {
     fn position(self) -> usize;
 }
 
-impl Entry for u16 {
+// SAFETY: cutting off high bits does not make a position larger.
+unsafe impl Entry for u16 {
     const CHECK_DISTANCE: bool = false;
 
     #[inline(always)]
@@ -117,7 +117,8 @@ impl Entry for u16 {
     }
 }
 
-impl Entry for u32 {
+// SAFETY: as for `u16`.
+unsafe impl Entry for u32 {
     const CHECK_DISTANCE: bool = true;
 
     #[inline(always)]
@@ -139,7 +140,9 @@ struct Match {
     len: usize,
 }
 
+/// Looks for matches in one input.
 struct Finder<'t, I, E> {
+    /// Positions of this input alone, or 0.
     table: &'t mut [E; 1 << MAX_HASH_LOG],
     shift: u32,
     input: I,
@@ -148,7 +151,9 @@ struct Finder<'t, I, E> {
 }
 
 impl<'t, 'a, I: Input<'a>, E: Entry> Finder<'t, I, E> {
+    /// Clears the part of `table` that it is going to use.
     fn new(table: &'t mut [E; 1 << MAX_HASH_LOG], hash_log: u32, input: I) -> Self {
+        table[..1 << hash_log].fill(E::from_position(0));
         Self { table, shift: 32 - hash_log, input, len: input.bytes().len() }
     }
 
@@ -170,10 +175,10 @@ impl<'t, 'a, I: Input<'a>, E: Entry> Finder<'t, I, E> {
         std::mem::replace(&mut self.table[slot as usize], E::from_position(at)).position()
     }
 
-    /// Looks for a match at `p` and enters `p`. Positions entered so far must be before `p`.
+    /// Looks for a match at `p` and enters `p`.
     ///
     /// # Safety
-    /// `0 < p` and `p + MATCH_LIMIT < self.len`.
+    /// `0 < p` and `p + MATCH_LIMIT < self.len`; all positions entered so far are before `p`.
     #[inline(always)]
     unsafe fn find(&mut self, p: usize) -> Option<Match> {
         // SAFETY: p + 12 < len.
@@ -183,7 +188,7 @@ impl<'t, 'a, I: Input<'a>, E: Entry> Finder<'t, I, E> {
         let far = E::CHECK_DISTANCE && distance >= MAX_DISTANCE;
         // No branch on the distance: where there is nothing to be found, it is as good as random.
         let nearest = select_unpredictable(far, 0, candidate);
-        // SAFETY: the candidate is before `p`.
+        // SAFETY: the candidate is 0 or was entered, and thus before `p`.
         if unsafe { self.word(nearest) } ^ word | u32::from(far) != 0 {
             return None;
         }
@@ -198,7 +203,7 @@ impl<'t, 'a, I: Input<'a>, E: Entry> Finder<'t, I, E> {
         (len >= MIN_LENGTH).then_some(Match { distance: distance - 1, len })
     }
 
-    /// Compresses the input into `dst`; the table must hold zeros.
+    /// Compresses the input into `dst`.
     #[inline(always)]
     fn compress(mut self, level: usize, dst: &mut [u8]) -> Option<usize> {
         let src = self.input.bytes();
@@ -206,7 +211,7 @@ impl<'t, 'a, I: Input<'a>, E: Entry> Finder<'t, I, E> {
         let mut anchor = 0;
         let mut p = 4;
         while p + MATCH_LIMIT < self.len {
-            // SAFETY: the loop condition; p is at least 4.
+            // SAFETY: the loop condition; p is at least 4, and what is entered below is before the next `p`.
             let found = unsafe { self.find(p) };
             let Some(Match { distance, len }) =
                 found.filter(|found| found.len >= MIN_FAR_LENGTH || found.distance < FAR_DISTANCE)
@@ -230,14 +235,14 @@ impl<'t, 'a, I: Input<'a>, E: Entry> Finder<'t, I, E> {
         out.finish()
     }
 
-    /// Estimates by how much the input gets smaller; the table must hold zeros.
+    /// Estimates by how much the input gets smaller.
     fn probe(mut self) -> f64 {
         let mut written = 5;
         let mut pending = 4;
         let mut p = 0;
         while p + MATCH_LIMIT < self.len {
             // Position 0 has nothing before it, and is what the table holds anyway.
-            // SAFETY: the loop condition; p is not 0.
+            // SAFETY: the loop condition; p is not 0, and what is entered below is before the next `p`.
             let found = if p == 0 { None } else { unsafe { self.find(p) } };
             let Some(Match { distance, len }) = found else {
                 p += 1;

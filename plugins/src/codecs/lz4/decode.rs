@@ -300,13 +300,13 @@ fn continuation(src: &[u8], input: usize, limit: usize) -> Option<(usize, usize)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codecs::testing::Random;
+    use crate::codecs::testing::{Random, between_guards, damaged, data};
 
     /// Decodes with both decoders and checks that they agree, error or not.
     fn both(src: &[u8], len: usize, dict: &[u8]) -> Result<Vec<u8>, String> {
-        let mut fast = vec![0xA5; len];
         let mut slow = vec![0x5A; len];
-        let fast_result = decompress(src, &mut fast, dict).map_err(|e| e.to_string());
+        let (fast_result, fast) = between_guards(src, len, |src, dst| decompress(src, dst, dict));
+        let fast_result = fast_result.map_err(|e| e.to_string());
         let mut progress = Ok(Progress::At(Position::default()));
         while let Ok(Progress::At(position)) = progress {
             progress = careful(src, &mut slow, dict, position);
@@ -362,6 +362,22 @@ mod tests {
         if let Some(rest) = len.checked_sub(CONTINUED) {
             block.extend(std::iter::repeat_n(255, rest / 255));
             block.push((rest % 255) as u8);
+        }
+    }
+
+    #[test]
+    fn damaged_blocks() {
+        let mut random = Random(13);
+        for len in [20, 64, 100, 300, 1000] {
+            for (_, src) in data(len) {
+                let mut block = vec![0; 2 * len + 16];
+                let written = super::super::encode::FastEncoder::new().compress(&src, &[], &mut block, 1);
+                block.truncate(written.expect("there is room"));
+                for _ in 0..200 {
+                    let _ = both(&damaged(&mut random, &block), len, &[]);
+                }
+                assert!(both(&block, len, &[]).is_ok_and(|back| back == src));
+            }
         }
     }
 

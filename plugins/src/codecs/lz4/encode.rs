@@ -52,11 +52,13 @@ impl FastEncoder {
         if kept.joined.len() <= NARROW {
             let primed = kept.narrow.get_or_insert_with(|| primed(Trusted(dict), Narrow([0; _])));
             narrow.0.copy_from_slice(&primed.0);
-            compress(&mut **narrow, input, dict.len(), dst, acceleration)
+            // SAFETY: the table has just been replaced by that of the dictionary.
+            unsafe { compress(&mut **narrow, input, dict.len(), dst, acceleration) }
         } else {
             let primed = kept.wide.get_or_insert_with(|| primed(Trusted(dict), Wide([0; _])));
             wide.0.copy_from_slice(&primed.0);
-            compress(&mut **wide, input, dict.len(), dst, acceleration)
+            // SAFETY: the table has just been replaced by that of the dictionary.
+            unsafe { compress(&mut **wide, input, dict.len(), dst, acceleration) }
         }
     }
 
@@ -64,10 +66,12 @@ impl FastEncoder {
         // All positions of 64 KiB fit 16 bits, and the table has twice the entries then.
         if src.bytes().len() <= NARROW {
             self.narrow.0.fill(0);
-            compress(&mut *self.narrow, src, 0, dst, acceleration)
+            // SAFETY: the table holds nothing but zeros.
+            unsafe { compress(&mut *self.narrow, src, 0, dst, acceleration) }
         } else {
             self.wide.0.fill(0);
-            compress(&mut *self.wide, src, 0, dst, acceleration)
+            // SAFETY: the table holds nothing but zeros.
+            unsafe { compress(&mut *self.wide, src, 0, dst, acceleration) }
         }
     }
 }
@@ -83,7 +87,11 @@ fn primed<'a, T: Table>(dict: impl Input<'a>, mut table: T) -> Box<T> {
 }
 
 /// A table of positions, by what is found there.
-trait Table {
+///
+/// # Safety
+/// [`exchange`](Self::exchange) returns 0 or a number that is not above a position entered before: encoders read there
+/// without another check.
+unsafe trait Table {
     /// Positions that are further apart than this are not to be compared.
     const CHECK_DISTANCE: bool;
 
@@ -96,7 +104,8 @@ trait Table {
 
 struct Narrow([u16; 1 << (TABLE_LOG - 1)]);
 
-impl Table for Narrow {
+// SAFETY: what is returned was entered, and cutting off its high bits did not make it larger.
+unsafe impl Table for Narrow {
     const CHECK_DISTANCE: bool = false;
 
     #[inline(always)]
@@ -112,7 +121,8 @@ impl Table for Narrow {
 
 struct Wide([u32; 1 << (TABLE_LOG - 2)]);
 
-impl Table for Wide {
+// SAFETY: as for `Narrow`.
+unsafe impl Table for Wide {
     const CHECK_DISTANCE: bool = true;
 
     #[inline(always)]
@@ -127,8 +137,35 @@ impl Table for Wide {
     }
 }
 
+/// The slot for what is found at `at`.
+///
+/// # Safety
+/// `at + 8 <= src.bytes().len()`.
 #[inline(always)]
-fn compress<'a, T: Table>(
+unsafe fn slot_at<'a, T: Table>(src: impl Input<'a>, at: usize) -> usize {
+    // SAFETY: by the contract.
+    T::slot(u64::from_le(unsafe { src.load8(at) }))
+}
+
+/// Whether a match can begin at `at`, with the bytes at `candidate`.
+///
+/// # Safety
+/// `candidate <= at` and `at + 4 <= src.bytes().len()`.
+#[inline(always)]
+unsafe fn matches<'a, T: Table>(src: impl Input<'a>, candidate: usize, at: usize) -> bool {
+    // No branch on the distance: where there is nothing to be found, it is as good as random.
+    let far = if T::CHECK_DISTANCE { at.wrapping_sub(candidate) / (MAX_DISTANCE + 1) } else { 0 };
+    let candidate = select_unpredictable(far == 0, candidate, 0);
+    // SAFETY: by the contract; 0 is not behind `at` either.
+    unsafe { src.load4(candidate) ^ src.load4(at) | far as u32 == 0 }
+}
+
+/// Compresses `src` from `start` on into `dst`, or returns `None` when the result does not fit.
+///
+/// # Safety
+/// The positions in `table` are 0 or below `start`.
+#[inline(always)]
+unsafe fn compress<'a, T: Table>(
     table: &mut T,
     src: impl Input<'a>,
     start: usize,
@@ -138,26 +175,16 @@ fn compress<'a, T: Table>(
     let bytes = src.bytes();
     let mut out = Writer::new(dst);
     let mut anchor = start;
-    // SAFETY (of every load below): positions that are hashed or compared are at most `limit + 1`, which is 11 bytes
-    // before the end, and candidates are before them.
+    // Positions that are hashed are at most `limit + 1`, which is 12 bytes before the end. Those that are compared are at
+    // most `limit`, and candidates come out of the table, where positions are entered in ascending order.
     if let Some(limit) = bytes.len().checked_sub(MATCH_LIMIT + 1) {
         let end = bytes.len() - LAST_LITERALS;
-        let hash = |at: usize| {
-            debug_assert!(at <= limit + 2);
-            // SAFETY: see above.
-            T::slot(u64::from_le(unsafe { src.load8(at) }))
-        };
-        let matches = |candidate: usize, at: usize| {
-            // No branch on the distance: where there is nothing to be found, it is as good as random.
-            let far = if T::CHECK_DISTANCE { at.wrapping_sub(candidate) / (MAX_DISTANCE + 1) } else { 0 };
-            let candidate = select_unpredictable(far == 0, candidate, 0);
-            // SAFETY: see above.
-            unsafe { src.load4(candidate) ^ src.load4(at) | far as u32 == 0 }
-        };
         // Without a dictionary there is nothing that the first position could match.
-        table.exchange(hash(0), 0);
+        // SAFETY: the input is longer than 12 bytes.
+        table.exchange(unsafe { slot_at::<T>(src, 0) }, 0);
         let mut p = start.max(1);
-        let mut slot = hash(p.min(limit + 1));
+        // SAFETY: at most limit + 1.
+        let mut slot = unsafe { slot_at::<T>(src, p.min(limit + 1)) };
         'sequence: while p <= limit {
             let mut next = p;
             let mut step = 1;
@@ -172,8 +199,12 @@ fn compress<'a, T: Table>(
                 step = tries >> SKIP_LOG;
                 tries += 1;
                 candidate = table.exchange(slot, p);
-                slot = hash(next);
-                if matches(candidate, p) {
+                // SAFETY: next <= limit + 1, as just checked; p is before it, and the candidate was entered before `p`.
+                let found = unsafe {
+                    slot = slot_at::<T>(src, next);
+                    matches::<T>(src, candidate, p)
+                };
+                if found {
                     break;
                 }
             }
@@ -186,7 +217,7 @@ fn compress<'a, T: Table>(
             }
             loop {
                 let distance = p - candidate;
-                // SAFETY: candidate < p, and p + MIN_MATCH <= limit + 5 <= end.
+                // SAFETY: the candidate is before `p`, and p + MIN_MATCH <= limit + 4 <= end.
                 let len = MIN_MATCH + unsafe { common(src, candidate + MIN_MATCH, p + MIN_MATCH, end) };
                 out.sequence(bytes, anchor, p, distance, len)?;
                 p += len;
@@ -194,15 +225,65 @@ fn compress<'a, T: Table>(
                 if p > limit {
                     break 'sequence;
                 }
-                table.exchange(hash(p - 2), p - 2);
-                candidate = table.exchange(hash(p), p);
-                if !matches(candidate, p) {
+                // SAFETY: p <= limit, as just checked, and it is behind a match; the candidate was entered before `p`.
+                let found = unsafe {
+                    table.exchange(slot_at::<T>(src, p - 2), p - 2);
+                    candidate = table.exchange(slot_at::<T>(src, p), p);
+                    matches::<T>(src, candidate, p)
+                };
+                if !found {
                     break;
                 }
             }
             p += 1;
-            slot = hash(p.min(limit + 1));
+            // SAFETY: at most limit + 1.
+            slot = unsafe { slot_at::<T>(src, p.min(limit + 1)) };
         }
     }
     out.last(&bytes[anchor..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codecs::input::Checked;
+    use crate::codecs::testing::{LENGTHS, data};
+
+    #[test]
+    fn stays_inside_its_input() {
+        let mut encoder = FastEncoder::new();
+        for &len in LENGTHS.iter().chain(&[300_000]) {
+            for (kind, src) in data(len) {
+                for acceleration in [1, 5, 9] {
+                    let room = len + len / 255 + 16;
+                    let (mut trusted, mut checked) = (vec![0; room], vec![0; room]);
+                    let written = encoder.compress_input(Trusted(&src), &mut trusted, acceleration);
+                    let again = encoder.compress_input(Checked(&src), &mut checked, acceleration);
+                    assert!(written.is_some(), "{len} of {kind}, acceleration {acceleration}: it always fits");
+                    assert_eq!(written, again, "{len} of {kind}, acceleration {acceleration}");
+                    assert!(trusted == checked, "{len} of {kind}, acceleration {acceleration}");
+                }
+            }
+        }
+    }
+
+    /// From a start behind a dictionary, in tables that hold its positions.
+    #[test]
+    fn stays_inside_with_a_dictionary() {
+        for len in [13, 14, 40, 300, 5000, 70_000] {
+            for (kind, src) in data(len) {
+                for start in [1, 8, 9, len / 3, len - 1] {
+                    let room = len + len / 255 + 16;
+                    let (mut trusted, mut checked) = (vec![0; room], vec![0; room]);
+                    let table = || primed(Trusted(&src[..start]), Wide([0; _]));
+                    // SAFETY: the table holds positions before `start`.
+                    let written = unsafe { compress(&mut *table(), Trusted(&src), start, &mut trusted, 1) };
+                    // SAFETY: as above.
+                    let again = unsafe { compress(&mut *table(), Checked(&src), start, &mut checked, 1) };
+                    assert_eq!(written, again, "{len} of {kind} from {start}");
+                    assert!(trusted == checked, "{len} of {kind} from {start}");
+                }
+            }
+        }
+    }
 }

@@ -57,7 +57,7 @@ pub(super) fn compress<'a, const BACK: usize, I: Input<'a>, T: Table>(
     };
     let mut anchor = start;
     let mut at = start;
-    while at <= finder.limit {
+    while at <= finder.limit() {
         plan.intervals.clear();
         let Some(mut end) = finder.search::<BACK>(at, anchor, &mut plan.intervals) else {
             // In a long run of literals matches are rare; every position is entered, but not every one looked at.
@@ -65,14 +65,14 @@ pub(super) fn compress<'a, const BACK: usize, I: Input<'a>, T: Table>(
             continue;
         };
         let mut from = at;
-        while end - 2 <= finder.limit && end - from < nice && end - at < MAX_SEGMENT {
+        while end - 2 <= finder.limit() && end - from < nice && end - at < MAX_SEGMENT {
             from = end - 2;
             let Some(next) = finder.search::<BACK>(from, anchor, &mut plan.intervals) else {
                 break;
             };
             end = next;
         }
-        plan.solve(from + NICE_MARGIN, finder.limit);
+        plan.solve(from + NICE_MARGIN, finder.limit());
         for &Interval { start, end, distance } in &plan.sequences {
             out.sequence(bytes, anchor, start, distance, end - start)?;
             anchor = end;

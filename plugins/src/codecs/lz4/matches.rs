@@ -31,9 +31,9 @@ pub(super) struct Finder<'t, I, T> {
     table: &'t mut T,
     /// The first position that is not entered yet.
     next: usize,
-    /// The last position where a match may start.
-    pub(super) limit: usize,
-    /// Where matches must end at the latest.
+    /// The last position where a match may start: [`MATCH_LIMIT`] bytes before the end of the input.
+    limit: usize,
+    /// Where matches must end at the latest: [`LAST_LITERALS`] bytes before the end of the input.
     end: usize,
     /// How many places are compared.
     depth: usize,
@@ -48,17 +48,26 @@ impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
         let limit = len.checked_sub(MATCH_LIMIT).filter(|&limit| start <= limit)?;
         let finder = Self { input, table, next: start, limit, end: len - LAST_LITERALS, depth, enough };
         for at in 0..start {
-            let word = finder.word(at);
+            // SAFETY: at < start <= limit.
+            let word = unsafe { finder.word(at) };
             finder.table.enter(word, at);
         }
         Some(finder)
     }
 
-    /// The four bytes at `at`, the first one lowest.
+    /// The last position where a match may start.
     #[inline(always)]
-    fn word(&self, at: usize) -> u32 {
-        debug_assert!(at <= self.limit);
-        // SAFETY: at <= limit, which is 12 bytes before the end.
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// The four bytes at `at`, the first one lowest.
+    ///
+    /// # Safety
+    /// `at <= self.limit`.
+    #[inline(always)]
+    unsafe fn word(&self, at: usize) -> u32 {
+        // SAFETY: by the contract `at` is 12 bytes before the end, or earlier.
         u32::from_le(unsafe { self.input.load4(at) })
     }
 
@@ -67,7 +76,8 @@ impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
     pub(super) fn enter(&mut self, to: usize) {
         let to = to.min(self.limit + 1);
         while self.next < to {
-            let word = self.word(self.next);
+            // SAFETY: next < to <= limit + 1.
+            let word = unsafe { self.word(self.next) };
             self.table.enter(word, self.next);
             self.next += if to - self.next > SPARSE_FROM { SPARSE_STEP } else { 1 };
         }
@@ -76,6 +86,9 @@ impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
     /// Looks for matches that contain the four bytes at `at`, and may begin anywhere from `low` on. Appends to `found`
     /// those that reach further than all nearer ones, and those that begin at least `BACK` (1..=4) before them. Returns
     /// the furthest end, or `None` if there is no match.
+    ///
+    /// # Panics
+    /// Unless `low <= at <= self.limit()`.
     #[inline(always)]
     pub(super) fn search<const BACK: usize>(
         &mut self,
@@ -83,10 +96,11 @@ impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
         low: usize,
         found: &mut Vec<Interval>,
     ) -> Option<usize> {
-        debug_assert!(low <= at && at <= self.limit);
+        assert!(low <= at && at <= self.limit, "a match starts before the limit");
         self.enter(at);
         let input = self.input;
-        let word = self.word(at);
+        // SAFETY: at <= limit.
+        let word = unsafe { self.word(at) };
         let first = found.len();
         let (mut start, mut end) = (at, at + MIN_MATCH - 1);
         for distance in self.table.distances(word, at).take(self.depth) {
@@ -94,18 +108,18 @@ impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
             // Most candidates differ in the bytes that would make their match longer than the best so far.
             // SAFETY: end < self.end and start <= at <= limit, so four bytes can be read from `end - 3` and from
             // `start - BACK` (which is not before the first byte even `distance` earlier, as the conditions before it
-            // check). `end - 3` is not before `at`, and `distance` at most `at`.
+            // check). `end - 3` is not before `at`, and `distance` at most `at` by the contract of the table.
             let longer = unsafe {
                 input.load4(end - 3) == input.load4(end - 3 - distance)
                     || (start >= low + BACK
                         && start >= distance + BACK
                         && input.load4(start - BACK) == input.load4(start - BACK - distance))
             };
-            // SAFETY: candidate < at <= limit.
+            // SAFETY: candidate <= at <= limit.
             if longer && unsafe { input.load4(candidate) == input.load4(at) } {
-                // SAFETY: at + 4 <= limit + 4 <= self.end, and the candidate is before.
+                // SAFETY: at + 4 <= limit + 4 <= self.end, and the candidate is not behind `at`.
                 let len = MIN_MATCH + unsafe { common(input, candidate + MIN_MATCH, at + MIN_MATCH, self.end) };
-                // SAFETY: no more than the candidate has before it, which is before `at`.
+                // SAFETY: no more than the candidate has before it, which is not behind `at`.
                 let before = unsafe { common_before(input, candidate, at, candidate.min(at - low)) };
                 let interval = Interval { start: at - before, end: at + len, distance };
                 if interval.end > end || interval.start < start {

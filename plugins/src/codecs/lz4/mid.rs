@@ -58,6 +58,35 @@ impl Tables {
     }
 }
 
+/// The eight bytes at `at`, the first one lowest.
+///
+/// # Safety
+/// `at + 8 <= input.bytes().len()`.
+#[inline(always)]
+unsafe fn word_at<'a>(input: impl Input<'a>, at: usize) -> u64 {
+    // SAFETY: by the contract.
+    u64::from_le(unsafe { input.load8(at) })
+}
+
+/// The length of the match of `at` with the position that is entered as `candidate`, up to `end`; 0 if there is none.
+///
+/// # Safety
+/// `at + MIN_MATCH <= end <= input.bytes().len()`.
+#[inline(always)]
+unsafe fn matched<'a>(input: impl Input<'a>, candidate: usize, at: usize, end: usize) -> usize {
+    // A candidate behind `at` would be very far away, too.
+    if candidate == 0 || (at + 1).wrapping_sub(candidate) > MAX_DISTANCE {
+        return 0;
+    }
+    // SAFETY: four bytes are at `at` by the contract, and the candidate, as just checked, is not behind it.
+    unsafe {
+        if input.load4(candidate - 1) != input.load4(at) {
+            return 0;
+        }
+        MIN_MATCH + common(input, candidate - 1 + MIN_MATCH, at + MIN_MATCH, end)
+    }
+}
+
 /// Compresses `input` from `start` on into `dst`, or returns `None` when the result does not fit. What is before
 /// `start` is the dictionary, and in the tables already.
 pub(super) fn compress<'a>(input: impl Input<'a>, start: usize, tables: &mut Tables, dst: &mut [u8]) -> Option<usize> {
@@ -68,29 +97,17 @@ pub(super) fn compress<'a>(input: impl Input<'a>, start: usize, tables: &mut Tab
         return out.last(&bytes[start..]);
     };
     let end = bytes.len() - LAST_LITERALS;
-    // SAFETY: positions that are looked at or entered are at most `limit`, which is 12 bytes before the end.
-    let load = |at: usize| u64::from_le(unsafe { input.load8(at) });
-    // The length of the match with the position that is entered as `candidate`; 0 if there is none.
-    let matched = |candidate: usize, at: usize| {
-        if candidate == 0 || at + 1 - candidate > MAX_DISTANCE {
-            return 0;
-        }
-        // SAFETY: `at` is at most `limit`, and at + 4 thus before `end`; the candidate is before `at`.
-        unsafe {
-            if input.load4(candidate - 1) != input.load4(at) {
-                return 0;
-            }
-            MIN_MATCH + common(input, candidate - 1 + MIN_MATCH, at + MIN_MATCH, end)
-        }
-    };
     let mut at = start;
     while at <= limit {
-        let word = load(at);
+        // SAFETY: at <= limit, which is 12 bytes before the end.
+        let word = unsafe { word_at(input, at) };
         let (long, short) = (tables.exchange_long(word, at), tables.exchange_short(word, at));
-        let mut len = matched(long, at);
+        // SAFETY: at <= limit, and so at + 4 < end.
+        let mut len = unsafe { matched(input, long, at, end) };
         let mut candidate = long;
         if len < MIN_MATCH {
-            len = matched(short, at);
+            // SAFETY: as above.
+            len = unsafe { matched(input, short, at, end) };
             candidate = short;
             if len < MIN_MATCH {
                 at += 1 + ((at - anchor) >> SKIP_LOG);
@@ -98,15 +115,17 @@ pub(super) fn compress<'a>(input: impl Input<'a>, start: usize, tables: &mut Tab
             }
             // A short match may hide a long one at the next position.
             if at < limit {
-                let next = tables.exchange_long(load(at + 1), at + 1);
-                let next_len = matched(next, at + 1);
+                // SAFETY: at + 1 <= limit.
+                let next = tables.exchange_long(unsafe { word_at(input, at + 1) }, at + 1);
+                // SAFETY: as above.
+                let next_len = unsafe { matched(input, next, at + 1, end) };
                 if next_len > len {
                     (at, len, candidate) = (at + 1, next_len, next);
                 }
             }
         }
         let mut candidate = candidate - 1;
-        // SAFETY: no more than the candidate has before it, which is before `at`.
+        // SAFETY: no more than the candidate has before it, which is not behind `at` where there is a match.
         let before = unsafe { common_before(input, candidate, at, candidate.min(at - anchor)) };
         (at, candidate, len) = (at - before, candidate - before, len + before);
         out.sequence(bytes, anchor, at, at - candidate, len)?;
@@ -114,7 +133,8 @@ pub(super) fn compress<'a>(input: impl Input<'a>, start: usize, tables: &mut Tab
         // A few positions inside the match: its second ones, and the last, from where the next match may go on.
         for inside in [at + 1, at + 2, next - 5, next - 3, next - 2, next - 1] {
             if inside > at && inside <= limit {
-                let word = load(inside);
+                // SAFETY: inside <= limit.
+                let word = unsafe { word_at(input, inside) };
                 tables.exchange_long(word, inside);
                 if inside + 3 >= next {
                     tables.exchange_short(word, inside);

@@ -155,13 +155,16 @@ impl<'a, I: Input<'a>> Parser<'_, I> {
     }
 
     /// The match at `at` that saves most, if that is more than `least`. `prices` begin there.
+    ///
+    /// # Panics
+    /// When there are not four bytes at `at`.
     #[inline(always)]
     fn search(&mut self, at: usize, depth: usize, least: u32, prices: &[u32]) -> Option<Match> {
         let input = self.input;
         let end = input.bytes().len().min(at + MAX_MATCH);
+        assert!(at + WORD <= end, "four bytes are there to be looked for");
         self.enter(at);
-        debug_assert!(at + WORD <= end);
-        // SAFETY: four bytes are there at `at`.
+        // SAFETY: at + 4 <= end, as just checked.
         let word = u32::from_le(unsafe { input.load4(at) });
         let mut best = Match { len: 0, distance: 0, gain: least };
         // Only a longer match can save more than a nearer one.
@@ -173,12 +176,13 @@ impl<'a, I: Input<'a>> Parser<'_, I> {
             let candidate = at - distance;
             let last = (at + longest).max(at + WORD - 1) - (WORD - 1);
             // SAFETY: at + longest < end, so four bytes end there at the latest; four are at `at`, and so they are before it.
+            // The distance is at most `at` by the contract of the table.
             let promising = unsafe {
                 (longest < MIN_MATCH || input.load4(last) == input.load4(last - distance))
                     && (u32::from_le(input.load4(candidate)) ^ word) << 8 == 0
             };
             if promising {
-                // SAFETY: at + MIN_MATCH <= end, which is inside, and the candidate is before.
+                // SAFETY: at + MIN_MATCH <= end, which is inside, and the candidate is not behind `at`.
                 let len = MIN_MATCH + unsafe { common(input, candidate + MIN_MATCH, at + MIN_MATCH, end) };
                 if len > longest {
                     longest = len;
@@ -195,11 +199,12 @@ impl<'a, I: Input<'a>> Parser<'_, I> {
         (best.distance != 0).then_some(best)
     }
 
-    /// Enters all positions before `to`, or some if they lie in a long match.
+    /// Enters all positions before `to` that have four bytes, or some if they lie in a long match.
     #[inline(always)]
     fn enter(&mut self, to: usize) {
+        let to = to.min((self.input.bytes().len() + 1).saturating_sub(WORD));
         while self.next < to {
-            // SAFETY: `to` has four bytes, and so has what is before it.
+            // SAFETY: next < to, so next + 4 <= length.
             let word = u32::from_le(unsafe { self.input.load4(self.next) });
             self.table.enter(word << 8, self.next);
             self.next += if to - self.next > SPARSE_FROM { SPARSE_STEP } else { 1 };

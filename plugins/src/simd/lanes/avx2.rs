@@ -28,7 +28,9 @@ const fn last_bytes(width: usize) -> [u8; LANE] {
     index
 }
 
-impl Lanes for Avx2 {
+// SAFETY: `detect` makes a value only where AVX2 was found; a vector is two lanes, and the instructions touch what the
+// contracts name.
+unsafe impl Lanes for Avx2 {
     type V = __m256i;
     const LANES: usize = 2;
     const PERMUTES: bool = true;

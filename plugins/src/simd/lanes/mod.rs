@@ -26,7 +26,11 @@ pub(super) use sse2::Sse2;
 const LANE: usize = 16;
 
 /// Vectors of `LANES` times 16 bytes, and what the kernels need to do with them.
-trait Lanes: Copy {
+///
+/// # Safety
+/// A value exists only where the processor has the instructions, `BYTES` is what its default says, and no method touches
+/// more memory than its contract names: the kernels check that much and no more.
+unsafe trait Lanes: Copy {
     /// A vector.
     type V: Copy;
     /// Number of lanes.
@@ -39,17 +43,17 @@ trait Lanes: Copy {
     /// Sixteen bytes for each lane: from `src`, from `src + step`, and so on. They need not be aligned.
     ///
     /// # Safety
-    /// The bytes must be readable.
+    /// These `BYTES` bytes are readable.
     unsafe fn read(self, src: *const u8, step: usize) -> Self::V;
     /// Writes lane `L` to `dst`, which need not be aligned.
     ///
     /// # Safety
-    /// The sixteen bytes must be writable.
+    /// The sixteen bytes are writable, and `L` is below `LANES`.
     unsafe fn write_lane<const L: usize>(self, dst: *mut u8, v: Self::V);
     /// Writes the lanes one after the other to `dst`, which need not be aligned.
     ///
     /// # Safety
-    /// The bytes must be writable.
+    /// `BYTES` bytes are writable.
     unsafe fn write(self, dst: *mut u8, v: Self::V);
 
     /// The bytes from `at` on.

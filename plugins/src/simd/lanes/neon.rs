@@ -18,7 +18,9 @@ impl Neon {
 
 entry_points!(Neon, "neon");
 
-impl Lanes for Neon {
+// SAFETY: `detect` makes a value only where NEON was found; a vector is one lane, and the instructions touch what the
+// contracts name.
+unsafe impl Lanes for Neon {
     type V = uint8x16_t;
     const LANES: usize = 1;
     const PERMUTES: bool = true;

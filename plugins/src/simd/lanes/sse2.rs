@@ -17,7 +17,9 @@ impl Sse2 {
 
 entry_points!(Sse2, "sse2");
 
-impl Lanes for Sse2 {
+// SAFETY: `detect` makes a value only where SSE2 was found; a vector is one lane, and the instructions touch what the
+// contracts name.
+unsafe impl Lanes for Sse2 {
     type V = __m128i;
     const LANES: usize = 1;
     const PERMUTES: bool = false;
