@@ -1,5 +1,7 @@
 //! The `oxiblosc` command.
 
+#![forbid(unsafe_code)]
+
 mod append;
 mod args;
 mod cat;
