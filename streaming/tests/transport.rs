@@ -57,6 +57,16 @@ fn other_streams_pass() {
 }
 
 #[test]
+fn a_few_bytes_do_not_ask_for_a_gigabyte() {
+    // 24 bytes of Brotli with a window of 2^30 bytes, which the decoder would allocate before it decodes the first one.
+    let stream = b"\x11\x1e \0\0\x90\0\xa9A\x90\xa9\x03\x0f\xa7g\0\x18\0\x08more\x03";
+    let mut decoder = decode_as(&stream[..], Some(Encoding::Brotli));
+    let error = block_on(decoder.read_to_end(&mut Vec::new())).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
+    assert_eq!(error.to_string(), "a Brotli stream with a window that RFC 7932 does not have");
+}
+
+#[test]
 fn a_stream_that_is_cut_is_an_error() {
     for encoding in Encoding::ALL {
         let packed = encoded(&data(20_000), encoding);

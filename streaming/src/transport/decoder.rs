@@ -10,6 +10,7 @@ use futures::AsyncReadExt;
 use futures::io::{AsyncRead, BufReader, Chain, Cursor};
 
 use super::Encoding;
+use super::window::StandardWindow;
 
 /// What has been read to tell what a stream is, and the rest of it.
 type Whole<R> = Chain<Cursor<Vec<u8>>, BufReader<R>>;
@@ -25,7 +26,7 @@ enum Inner<R> {
     Plain(R),
     Gzip(Box<GzipDecoder<R>>),
     Zstd(Box<ZstdDecoder<R>>),
-    Brotli(Box<BrotliDecoder<R>>),
+    Brotli(Box<BrotliDecoder<StandardWindow<R>>>),
     Lz4(Box<Lz4Decoder<R>>),
 }
 
@@ -69,7 +70,7 @@ impl<R: AsyncRead + Unpin> Decoder<R> {
                 decoder.multiple_members(true);
                 Inner::Zstd(Box::new(decoder))
             }
-            Some(Encoding::Brotli) => Inner::Brotli(Box::new(BrotliDecoder::new(whole))),
+            Some(Encoding::Brotli) => Inner::Brotli(Box::new(BrotliDecoder::new(StandardWindow::new(whole)))),
             Some(Encoding::Lz4) => {
                 let mut decoder = Lz4Decoder::new(whole);
                 decoder.multiple_members(true);

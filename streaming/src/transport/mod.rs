@@ -33,6 +33,7 @@
 mod decoder;
 mod encoder;
 mod encoding;
+mod window;
 
 pub use decoder::{Decoder, decode, decode_as};
 pub use encoder::{Encoder, encode};
