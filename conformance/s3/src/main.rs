@@ -21,7 +21,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let files = FileSystem::new(directory).map_err(|e| format!("{e:?}"))?;
     let mut builder = S3ServiceBuilder::new(files);
     builder.set_auth(SimpleAuth::from_single(access, secret));
-    let service = builder.build().into_shared();
+    let service = builder.build();
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", listener.local_addr()?.port())?;
