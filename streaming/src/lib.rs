@@ -31,6 +31,8 @@ pub mod edit;
 mod error;
 mod integrity;
 pub mod location;
+#[cfg(all(test, shuttle))]
+mod models;
 pub mod nd;
 #[cfg(feature = "object_store")]
 pub mod object;
@@ -39,6 +41,7 @@ pub mod recover;
 mod sink;
 pub mod source;
 pub mod sparse;
+mod sync;
 pub mod target;
 #[cfg(feature = "tokio")]
 pub mod tokio;

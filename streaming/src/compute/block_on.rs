@@ -4,7 +4,8 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+
+use crate::sync::thread::{self, Thread};
 
 /// Runs `future` on this thread until it is done, parking the thread while there is nothing to do.
 ///

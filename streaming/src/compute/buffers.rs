@@ -5,9 +5,11 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 
 use bytes::Bytes;
+
+use crate::sync::Mutex;
 
 /// Where buffers come from and return to; clones share them. When the last clone is gone, so are the kept buffers.
 #[derive(Clone)]

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::thread;
 
 use oxiblosc_core::Executor;
 
 use super::{Buffers, Job};
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{OnceLock, workers};
 
 /// A handle on worker threads; clones share them, and the large buffers that the work is done in.
 ///
@@ -26,7 +27,7 @@ pub struct Pool {
 struct Shared {
     threads: usize,
     buffers: Buffers,
-    started: OnceLock<Option<rayon_core::ThreadPool>>,
+    started: OnceLock<Option<workers::ThreadPool>>,
     /// Jobs that have been handed over and are not done.
     jobs: AtomicUsize,
 }
@@ -107,9 +108,9 @@ impl Pool {
         &self.shared.buffers
     }
 
-    fn workers(&self) -> Option<&rayon_core::ThreadPool> {
+    fn workers(&self) -> Option<&workers::ThreadPool> {
         let start = || {
-            let builder = rayon_core::ThreadPoolBuilder::new().num_threads(self.shared.threads);
+            let builder = workers::ThreadPoolBuilder::new().num_threads(self.shared.threads);
             builder.thread_name(|i| format!("oxiblosc-{i}")).build().ok()
         };
         // Asking rayon for 0 threads would mean "as many as it likes".

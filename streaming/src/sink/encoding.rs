@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use oxiblosc_core::nd::Geometry;
 use super::rechunk::ChunkInput;
 use crate::compute::{Job, Pool};
 use crate::error::WriteError;
+use crate::sync::Mutex;
 
 /// Encodes chunks on a pool, each by one of the encoders kept here.
 pub(crate) struct Workshop {

@@ -1,11 +1,11 @@
 //! Writing frames.
 
-mod encoding;
+pub(crate) mod encoding;
 mod feed;
 mod frame_sink;
 mod machine;
 mod options;
-mod rechunk;
+pub(crate) mod rechunk;
 mod summary;
 mod traits;
 

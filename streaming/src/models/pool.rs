@@ -1,0 +1,120 @@
+//! The pool: jobs handed over, waited for, and taken back, while their pool goes away.
+
+use std::sync::Arc;
+
+use oxiblosc_core::Executor;
+use oxiblosc_core::executor::for_each;
+use shuttle::sync::atomic::{AtomicUsize, Ordering};
+use shuttle::thread;
+
+use super::explore;
+use crate::compute::{Pool, block_on};
+
+/// Work that gives others a turn in its middle, and counts itself.
+fn work(done: &Arc<AtomicUsize>, result: usize) -> impl FnOnce() -> usize + Send + 'static {
+    let done = Arc::clone(done);
+    move || {
+        thread::yield_now();
+        done.fetch_add(1, Ordering::SeqCst);
+        result
+    }
+}
+
+/// Two threads hand over jobs to one pool and wait for them: each gets its own results, and nobody sleeps for ever.
+#[test]
+fn every_job_has_its_result() {
+    explore("pool, jobs of two threads", || {
+        let done = Arc::new(AtomicUsize::new(0));
+        let pool = Pool::new(2);
+        let other = thread::spawn({
+            let (pool, done) = (pool.clone(), Arc::clone(&done));
+            move || {
+                let jobs = [10, 11].map(|n| pool.spawn(work(&done, n)));
+                let share = pool.share().workers();
+                assert!((1..=2).contains(&share));
+                jobs.map(|job| block_on(job).unwrap())
+            }
+        });
+        let jobs = [20, 21].map(|n| pool.spawn(work(&done, n)));
+        drop(pool);
+        assert_eq!(jobs.map(|job| block_on(job).unwrap()), [20, 21]);
+        assert_eq!(other.join().unwrap(), [10, 11]);
+        assert_eq!(done.load(Ordering::SeqCst), 4);
+    });
+}
+
+/// A job that is dropped is done or it is not, and its neighbours are done in either case.
+#[test]
+fn a_job_that_is_taken_back_harms_nobody() {
+    explore("pool, a job taken back", || {
+        let done = Arc::new(AtomicUsize::new(0));
+        let pool = Pool::new(2);
+        let [first, second, third] = [1, 2, 3].map(|n| pool.spawn(work(&done, n)));
+        thread::yield_now();
+        drop(second);
+        assert_eq!((block_on(first), block_on(third)), (Ok(1), Ok(3)));
+        assert!((2..=3).contains(&done.load(Ordering::SeqCst)));
+    });
+}
+
+/// The last handle may be dropped by a job of its own pool, while nobody waits any more.
+#[test]
+fn the_last_handle_ends_the_pool() {
+    explore("pool, the last handle in a job", || {
+        let pool = Pool::new(2);
+        let inner = pool.clone();
+        let job = pool.spawn(move || {
+            let job = inner.spawn(|| 5);
+            drop(inner);
+            job
+        });
+        drop(pool);
+        let inner = block_on(job).unwrap();
+        assert_eq!(block_on(inner), Ok(5));
+    });
+}
+
+/// Work that is divided among workers reaches every part once, in a job of the same pool too.
+#[test]
+fn divided_work_reaches_every_part_once() {
+    explore("pool, divided work", || {
+        let pool = Pool::new(2);
+        let job = pool.spawn({
+            let pool = pool.clone();
+            move || {
+                let parts: Vec<_> = (0..4).map(|_| AtomicUsize::new(0)).collect();
+                for_each(&pool.share(), parts.len(), |_, i| {
+                    thread::yield_now();
+                    parts[i].fetch_add(1, Ordering::SeqCst);
+                });
+                parts.into_iter().map(AtomicUsize::into_inner).collect::<Vec<_>>()
+            }
+        });
+        let sum = AtomicUsize::new(0);
+        for_each(&pool, 3, |_, i| {
+            sum.fetch_add(i + 1, Ordering::SeqCst);
+        });
+        assert_eq!(sum.load(Ordering::SeqCst), 6);
+        assert_eq!(block_on(job), Ok(vec![1; 4]));
+    });
+}
+
+/// A panic is its own job's, whatever goes on beside it.
+#[test]
+fn a_panic_stays_in_its_job() {
+    // Silent: the panics are thousands, and meant.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if info.payload_as_str() != Some("meant") {
+            hook(info);
+        }
+    }));
+    explore("pool, a panic", || {
+        let pool = Pool::new(2);
+        let before = pool.spawn(|| 1);
+        let panics = pool.spawn(|| -> usize { panic!("meant") });
+        let after = pool.spawn(|| 2);
+        assert_eq!(block_on(panics).unwrap_err().message(), "meant");
+        assert_eq!((block_on(before), block_on(after)), (Ok(1), Ok(2)));
+    });
+}
