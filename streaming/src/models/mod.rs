@@ -5,6 +5,7 @@
 //! its schedule is printed, and `shuttle::replay` runs it again.
 
 mod buffers;
+mod commit;
 pub(crate) mod once;
 mod pool;
 mod queue;

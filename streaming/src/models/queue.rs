@@ -16,7 +16,7 @@ use crate::error::WriteError;
 use crate::sink::encoding::{Encoded, InFlight, Workshop};
 use crate::sink::rechunk::ChunkInput;
 
-const CHUNK: usize = 64;
+pub(super) const CHUNK: usize = 64;
 
 /// A codec that gives others a turn in its middle. Streams of two bytes in turns are all that it knows; it fails for those
 /// that begin with a certain one.
@@ -41,7 +41,7 @@ impl Codec for Turns {
     }
 }
 
-fn registry() -> Registry {
+pub(super) fn registry() -> Registry {
     let mut registry = Registry::empty();
     let info =
         CodecInfo { id: CodecId(200), name: "turns", provider: "models", traits: CodecTraits::PLAIN, overrides: false };
@@ -49,14 +49,17 @@ fn registry() -> Registry {
     registry
 }
 
+/// What makes the encoder use the codec and nothing else.
+pub(super) fn params() -> EncodeParams {
+    EncodeParams { codec: CodecId(200), filters: FilterSlots::default(), typesize: 1, ..EncodeParams::default() }
+}
+
 fn workshop(pool: &Pool) -> Workshop {
-    let params =
-        EncodeParams { codec: CodecId(200), filters: FilterSlots::default(), typesize: 1, ..EncodeParams::default() };
-    Workshop::new(params, registry(), None, pool.clone()).unwrap()
+    Workshop::new(params(), registry(), None, pool.clone()).unwrap()
 }
 
 /// The bytes of a chunk that begins with `first`.
-fn turns(first: u8) -> Bytes {
+pub(super) fn turns(first: u8) -> Bytes {
     [first, !first].repeat(CHUNK / 2).into()
 }
 

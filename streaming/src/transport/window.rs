@@ -54,13 +54,3 @@ impl<R: AsyncBufRead + Unpin> AsyncRead for StandardWindow<R> {
         Poll::Ready(Ok(len))
     }
 }
-
-impl<R: AsyncBufRead + Unpin> AsyncRead for StandardWindow<R> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
-        let bytes = ready!(self.as_mut().poll_fill_buf(cx))?;
-        let len = bytes.len().min(buf.len());
-        buf[..len].copy_from_slice(&bytes[..len]);
-        self.consume(len);
-        Poll::Ready(Ok(len))
-    }
-}
