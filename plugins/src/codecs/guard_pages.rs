@@ -162,7 +162,7 @@ fn snappy() {
     for len in 1..=LONGEST {
         for (kind, src) in testing::data(len) {
             let stream = snap::raw::Encoder::new().compress_vec(&src).expect("snappy compresses anything");
-            bench.decompress(&mut Snappy::default(), &ctx, &stream, len, kind);
+            bench.decompress(&mut Snappy, &ctx, &stream, len, kind);
         }
     }
 }
