@@ -18,6 +18,13 @@ pub enum WriteError {
     /// The target failed. The sink goes on where it stopped when it is called again ([`WriteError::is_retryable`]).
     #[error("the target failed: {0}")]
     Target(#[from] io::Error),
+    /// The target took bytes and answered that it had not, or the other way round, against its contract
+    /// ([`target::Target`](crate::target::Target)). Which bytes it has is not known any more: the frame is given up.
+    #[error("the target broke its contract: {what}")]
+    TargetContract {
+        /// What it did.
+        what: String,
+    },
     /// A chunk could not be encoded.
     #[error("chunk {chunk} could not be encoded: {source}")]
     Encode {
@@ -69,6 +76,7 @@ impl WriteError {
     pub(crate) fn again(&self) -> Option<Self> {
         Some(match self {
             Self::Target(_) => return None,
+            Self::TargetContract { what } => Self::TargetContract { what: what.clone() },
             Self::Encode { chunk, source } => Self::Encode { chunk: *chunk, source: Arc::clone(source) },
             Self::Panicked { chunk, panic } => Self::Panicked { chunk: *chunk, panic: panic.clone() },
             Self::Params(source) => Self::Params(Arc::clone(source)),

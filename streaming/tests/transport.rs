@@ -98,3 +98,44 @@ fn through_a_frame_into_a_slow_writer() {
         assert_eq!(back, data);
     }
 }
+
+#[test]
+fn a_writer_may_fail_at_any_call_and_nothing_is_lost_or_repeated() {
+    // Above what an encoder keeps to itself, so that it writes while it takes bytes in.
+    let data: Vec<u8> = (0..20_000u32).flat_map(|i| i.wrapping_mul(0x9E37_79B9).rotate_left(i % 32).to_le_bytes()).collect();
+    for encoding in Encoding::ALL {
+        let run = |fails_at: std::ops::Range<u64>| {
+            let writer = Flaky::new(b"", Mood { pending: 5, most: 20_000, fails_at, ..Mood::GOOD }, 9);
+            let mut encoder = encode(writer.clone(), encoding);
+            let mut failures = 0;
+            block_on(async {
+                let mut rest = &data[..];
+                while !rest.is_empty() {
+                    match encoder.write(rest).await {
+                        Ok(n) => rest = &rest[n..],
+                        Err(_) => failures += 1,
+                    }
+                    if rest.len() == data.len() / 2 {
+                        while encoder.flush().await.is_err() {
+                            failures += 1;
+                        }
+                    }
+                }
+                while encoder.close().await.is_err() {
+                    failures += 1;
+                }
+                let mut back = Vec::new();
+                decode_as(&writer.bytes()[..], Some(encoding)).read_to_end(&mut back).await.unwrap();
+                assert!(back == data, "{encoding}");
+            });
+            assert!(writer.is_closed());
+            (writer.calls(), failures)
+        };
+        let (calls, failures) = run(0..0);
+        assert_eq!(failures, 0);
+        assert!(calls > 3, "{encoding}: {calls} calls");
+        for call in 0..calls {
+            assert_eq!(run(call..call + 1).1, 1, "{encoding}, call {call} of {calls}");
+        }
+    }
+}

@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::future::Future;
 use std::io;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 
 use super::{IoMode, IoTask, PositionedFile};
 
@@ -51,33 +52,38 @@ impl AppendFile {
         self.mode
     }
 
-    /// Takes bytes from the front of `bytes`, at least one unless it is empty.
+    /// Bytes taken so far, whether the system has them or not.
+    pub(crate) fn len(&self) -> u64 {
+        let writing = self.writing.as_ref().map_or(0, |write| write.bytes.len());
+        self.at + (writing + self.gathered.len()) as u64
+    }
+
+    /// Takes bytes from the front of `bytes`: at least one when it is `Ready(Ok)`, unless there are none, and none at
+    /// all when it is anything else.
     pub(crate) fn poll_append(&mut self, cx: &mut Context<'_>, bytes: &mut Bytes) -> Poll<io::Result<()>> {
-        while !bytes.is_empty() {
-            let idle = match self.poll_write(cx) {
-                Poll::Ready(result) => {
-                    result?;
-                    true
-                }
-                Poll::Pending => false,
-            };
-            if idle && self.gathered.is_empty() && bytes.len() >= GATHER {
-                self.start(bytes.split_to(bytes.len()));
-                break;
-            }
-            let room = GATHER - self.gathered.len();
-            if room == 0 {
-                if !idle {
-                    return Poll::Pending;
-                }
-                let gathered = self.gathered.split().freeze();
-                self.start(gathered);
-                continue;
-            }
-            let taken = room.min(bytes.len());
-            self.gathered.extend_from_slice(&bytes[..taken]);
-            bytes.advance(taken);
+        if bytes.is_empty() {
+            return Poll::Ready(Ok(()));
         }
+        // Everything that may fail or wait comes before the first byte is taken.
+        let mut idle = self.poll_idle(cx)?;
+        let large = bytes.len() >= GATHER;
+        if idle && !self.gathered.is_empty() && (large || self.gathered.len() >= GATHER) {
+            self.start_gathered();
+            idle = self.poll_idle(cx)?;
+        }
+        if large {
+            if !idle || !self.gathered.is_empty() {
+                return Poll::Pending;
+            }
+            self.start(mem::take(bytes));
+            return Poll::Ready(Ok(()));
+        }
+        let room = GATHER.saturating_sub(self.gathered.len());
+        if room == 0 {
+            return Poll::Pending;
+        }
+        let taken = bytes.split_to(room.min(bytes.len()));
+        self.gathered.extend_from_slice(&taken);
         Poll::Ready(Ok(()))
     }
 
@@ -88,9 +94,13 @@ impl AppendFile {
             if self.gathered.is_empty() {
                 return Poll::Ready(Ok(()));
             }
-            let gathered = self.gathered.split().freeze();
-            self.start(gathered);
+            self.start_gathered();
         }
+    }
+
+    fn start_gathered(&mut self) {
+        let gathered = self.gathered.split().freeze();
+        self.start(gathered);
     }
 
     fn start(&mut self, bytes: Bytes) {
@@ -101,6 +111,14 @@ impl AppendFile {
     fn write(&self, bytes: Bytes) -> IoTask<io::Result<()>> {
         let (file, at) = (Arc::clone(&self.file), self.at);
         self.mode.run(move || file.write_all_at(&bytes, at))
+    }
+
+    /// Whether no write is under way. When it is not, `cx` is woken at its end.
+    fn poll_idle(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        match self.poll_write(cx) {
+            Poll::Ready(result) => result.map(|()| true),
+            Poll::Pending => Ok(false),
+        }
     }
 
     /// Waits for the write under way, trying it again if it has failed before.
@@ -120,6 +138,57 @@ impl AppendFile {
             Poll::Ready(Err(e)) => {
                 self.writing = Some(writing);
                 Poll::Ready(Err(e))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::task::Waker;
+
+    use super::*;
+    use crate::compute::block_on;
+
+    /// Appends pieces of these lengths and returns what is in the file, having looked at every answer.
+    fn append(lens: &[usize], mode: IoMode) -> (Vec<u8>, Vec<u8>) {
+        let file = tempfile::tempfile().unwrap();
+        let mut append = AppendFile::new(file.try_clone().unwrap(), mode);
+        let mut expected = Vec::new();
+        let mut cx = Context::from_waker(Waker::noop());
+        for (i, &len) in lens.iter().enumerate() {
+            let mut bytes = Bytes::from((0..len).map(|at| (i * 31 + at / 7) as u8).collect::<Vec<_>>());
+            expected.extend_from_slice(&bytes);
+            while !bytes.is_empty() {
+                let (before, had) = (bytes.clone(), append.len());
+                match append.poll_append(&mut cx, &mut bytes) {
+                    Poll::Pending => assert_eq!((&bytes, append.len()), (&before, had), "taken and not ready"),
+                    Poll::Ready(result) => {
+                        result.unwrap();
+                        let taken = (before.len() - bytes.len()) as u64;
+                        assert!(taken > 0);
+                        assert_eq!(append.len(), had + taken);
+                    }
+                }
+            }
+        }
+        block_on(poll_fn(|cx| append.poll_flush(cx))).unwrap();
+        assert_eq!(append.len(), expected.len() as u64);
+        let mut found = vec![0; append.file().len().unwrap() as usize];
+        append.file().read_exact_at(&mut found, 0).unwrap();
+        (found, expected)
+    }
+
+    #[test]
+    fn pieces_of_any_size_arrive_and_no_answer_hides_any() {
+        let around = [GATHER - 1, GATHER, GATHER + 1];
+        for mode in [IoMode::Inline, IoMode::Offloaded] {
+            for first in around {
+                for second in [1, GATHER / 2, GATHER - 1, GATHER, GATHER + 1, 5 * GATHER] {
+                    let (found, expected) = append(&[100, first, second, 3, second, first, 1], mode);
+                    assert!(found == expected, "{mode:?}: {first}, {second}");
+                }
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Encoded chunks on their way to a target.
 
 use std::future::poll_fn;
+use std::io;
 
 use bytes::Bytes;
 use oxiblosc_core::Registry;
@@ -8,7 +9,7 @@ use oxiblosc_core::frame::{Frame, FrameParams, Metalayers};
 
 use super::EditError;
 use crate::sink::{Machine, Summary};
-use crate::target::{Part, Target};
+use crate::target::{Part, Target, poll_offer};
 
 /// Writes chunks that are encoded already to a target.
 pub(crate) struct Output<'a, T> {
@@ -65,7 +66,7 @@ impl<'a, T: Target> Output<'a, T> {
 
     async fn append(&mut self, part: Part, mut bytes: Bytes) -> Result<(), EditError> {
         while !bytes.is_empty() {
-            poll_fn(|cx| self.target.poll_append(cx, part, &mut bytes)).await?;
+            poll_fn(|cx| poll_offer(self.target, cx, part, &mut bytes)).await.map_err(io::Error::from)?;
         }
         Ok(())
     }

@@ -268,8 +268,8 @@ impl Target for ObjectTarget {
     }
 
     fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
-        if (self.len < header.len() as u64) && !matches!(self.commit, Commit::Done) {
-            return Poll::Ready(Err(crate::target::header_without_frame()));
+        if matches!(self.commit, Commit::Begin) {
+            crate::target::check_whole(header, self.len)?;
         }
         self.poll_commit_steps(cx, header)
     }

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
-use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -18,7 +17,7 @@ use super::rechunk::Rechunker;
 use super::{Summary, WriteOptions};
 use crate::compute::Pool;
 use crate::error::WriteError;
-use crate::target::{Part, Target};
+use crate::target::{Part, Refusal, Target, poll_offer};
 
 /// Takes decoded bytes and writes a frame to a target.
 ///
@@ -307,7 +306,7 @@ impl<T: Target> FrameSink<T> {
     fn advance(&mut self, cx: &mut Context<'_>) -> Result<(), WriteError> {
         self.check_usable()?;
         loop {
-            let mut moved = self.outgoing.write(&mut self.target, cx)?;
+            let mut moved = self.outgoing.write(&mut self.target, cx).map_err(|refusal| self.fail(refusal.into()))?;
             moved |= self.collect(cx)?;
             moved |= self.dispatch();
             if !moved {
@@ -426,16 +425,11 @@ impl Outgoing {
     }
 
     /// Offers bytes to `target` until it accepts no more; whether it accepted any.
-    fn write(&mut self, target: &mut impl Target, cx: &mut Context<'_>) -> io::Result<bool> {
+    fn write(&mut self, target: &mut impl Target, cx: &mut Context<'_>) -> Result<bool, Refusal> {
         let mut moved = false;
         while let Some((part, bytes)) = self.queue.front_mut() {
-            let before = bytes.len();
-            let Poll::Ready(result) = target.poll_append(cx, *part, bytes) else { break };
-            self.bytes -= before - bytes.len();
-            result?;
-            if bytes.len() == before {
-                return Err(io::Error::new(io::ErrorKind::WriteZero, "the target accepts no more bytes"));
-            }
+            let Poll::Ready(taken) = poll_offer(target, cx, *part, bytes) else { break };
+            self.bytes -= taken?;
             moved = true;
             if bytes.is_empty() {
                 self.chunks -= usize::from(part.is_chunk());

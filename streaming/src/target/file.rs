@@ -21,7 +21,6 @@ use crate::disk::{AppendFile, IoMode, IoTask, follow_links, lock, parent_of, syn
 #[derive(Debug)]
 pub struct FileTarget {
     file: AppendFile,
-    header_appended: bool,
     place: Place,
     durable: bool,
     publish: Option<IoTask<io::Result<()>>>,
@@ -92,7 +91,6 @@ impl FileTarget {
     fn new(file: File, place: Place) -> Self {
         Self {
             file: AppendFile::new(file, IoMode::default()),
-            header_appended: false,
             place,
             durable: false,
             publish: None,
@@ -130,7 +128,6 @@ impl FileTarget {
 
 impl Target for FileTarget {
     fn poll_append(&mut self, cx: &mut Context<'_>, _: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
-        self.header_appended |= !bytes.is_empty();
         self.file.poll_append(cx, bytes)
     }
 
@@ -142,10 +139,8 @@ impl Target for FileTarget {
         if self.committed {
             return Poll::Ready(Ok(()));
         }
-        if !self.header_appended {
-            return Poll::Ready(Err(super::header_without_frame()));
-        }
         if self.publish.is_none() {
+            super::check_whole(header, self.file.len())?;
             ready!(self.file.poll_flush(cx))?;
             self.publish = Some(self.publish(header.clone()));
         }

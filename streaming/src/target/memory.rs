@@ -42,10 +42,8 @@ impl Target for MemoryTarget {
     }
 
     fn poll_commit(&mut self, _: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
-        match self.bytes.get_mut(..header.len()) {
-            Some(provisional) => provisional.copy_from_slice(header),
-            None => return Poll::Ready(Err(super::header_without_frame())),
-        }
+        super::check_whole(header, self.bytes.len() as u64)?;
+        self.bytes[..header.len()].copy_from_slice(header);
         Poll::Ready(Ok(()))
     }
 

@@ -15,6 +15,7 @@
 //! | [`PlaceTarget`] | the same in any place, such as memory ([`MemoryDirectory`](crate::sparse::MemoryDirectory)) or objects under a common prefix |
 
 mod file;
+mod offer;
 mod memory;
 mod open;
 mod seek;
@@ -24,8 +25,10 @@ use std::io;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use oxiblosc_core::frame::FrameHeader;
 
 pub use file::FileTarget;
+pub(crate) use offer::{Refusal, poll_offer};
 pub use memory::MemoryTarget;
 pub use open::OpenTarget;
 pub use seek::SeekTarget;
@@ -42,6 +45,10 @@ pub use crate::sparse::{PlaceTarget, SparseTarget};
 /// valid.
 ///
 /// # Contract
+/// - **All or nothing in the answer.** A target that answers [`poll_append`](Target::poll_append) with `Pending` or with an
+///   error has taken no byte; one that has taken any answers `Ready(Ok)`. What does not fit, fails or has to wait after
+///   the first byte is for the next call to say. Callers check it, and give the frame up when a target breaks the rule:
+///   two counts of the same bytes would go apart, and the frame would lack some.
 /// - **State lives in the target.** Every method may return `Pending` and be called again any time later; nothing may
 ///   depend on a future being kept. Bytes that were not accepted are offered again unchanged. More bytes may be
 ///   appended after a flush that was not awaited; but once [`poll_commit`](Target::poll_commit) has been called, it is
@@ -51,11 +58,13 @@ pub use crate::sparse::{PlaceTarget, SparseTarget};
 ///   one stopped: accepted bytes are neither lost nor repeated. When a target cannot keep that promise, it must go on
 ///   returning errors.
 /// - **Atomicity.** Before [`poll_commit`](Target::poll_commit) is `Ready(Ok)`, no reader that checks totals takes
-///   what is there for a complete frame.
+///   what is there for a complete frame. A target that knows how many bytes it has taken refuses a header that speaks of
+///   more or fewer, rather than publish a frame that lacks some.
 /// - **Dropping** a target that is not committed leaves the frame unfinished; it must not block.
 pub trait Target {
     /// Accepts bytes that follow all earlier ones, by taking them from the front of `bytes`: at least one of them
-    /// when it is `Ready(Ok)`, unless there are none. `part` says what they belong to.
+    /// when it is `Ready(Ok)`, unless there are none, and not one when it is `Pending` or an error. `part` says what they
+    /// belong to.
     fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>>;
 
     /// Waits until all accepted bytes have been passed on as far as they can be before the frame is final.
@@ -146,7 +155,19 @@ impl Part {
     }
 }
 
-/// A caller of [`Target`] broke its contract.
-pub(crate) fn header_without_frame() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "a header was committed before one was appended")
+/// Makes sure that `header` is the final one of a contiguous frame of which `taken` bytes have come, no more and no
+/// fewer.
+pub(crate) fn check_whole(header: &[u8], taken: u64) -> io::Result<()> {
+    let refused = |message| Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    if taken < header.len() as u64 {
+        return refused("a header was committed before one was appended".into());
+    }
+    match FrameHeader::parse(header) {
+        Ok(header) if header.frame_len == taken => Ok(()),
+        Ok(header) => {
+            let message = format!("the frame is to have {} bytes, the target has {taken}", header.frame_len);
+            refused(format!("{message}: it would not be readable and is not made final"))
+        }
+        Err(error) => refused(format!("the header to be committed is not valid: {error}")),
+    }
 }

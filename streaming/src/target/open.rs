@@ -36,13 +36,14 @@ use super::{Part, Target};
 #[derive(Debug)]
 pub struct OpenTarget<W> {
     writer: W,
-    header_appended: bool,
+    /// Bytes that the writer has accepted.
+    accepted: u64,
 }
 
 impl<W> OpenTarget<W> {
     /// A target that begins where `writer` stands.
     pub fn new(writer: W) -> Self {
-        Self { writer, header_appended: false }
+        Self { writer, accepted: 0 }
     }
 
     /// The writer.
@@ -63,9 +64,11 @@ impl<W: AsyncWrite + Unpin> Target for OpenTarget<W> {
         }
         match ready!(Pin::new(&mut self.writer).poll_write(cx, bytes))? {
             0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-            n => bytes.advance(n),
+            n => {
+                bytes.advance(n);
+                self.accepted += n as u64;
+            }
         }
-        self.header_appended = true;
         Poll::Ready(Ok(()))
     }
 
@@ -73,10 +76,8 @@ impl<W: AsyncWrite + Unpin> Target for OpenTarget<W> {
         Pin::new(&mut self.writer).poll_flush(cx)
     }
 
-    fn poll_commit(&mut self, cx: &mut Context<'_>, _: &Bytes) -> Poll<io::Result<()>> {
-        if !self.header_appended {
-            return Poll::Ready(Err(super::header_without_frame()));
-        }
+    fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
+        super::check_whole(header, self.accepted)?;
         self.poll_flush(cx)
     }
 

@@ -117,9 +117,7 @@ impl<W: AsyncWrite + AsyncSeek + Unpin> SeekTarget<W> {
     }
 
     fn poll_commit_steps(&mut self, cx: &mut Context<'_>, header: &[u8]) -> Poll<io::Result<()>> {
-        if header.len() as u64 > self.accepted {
-            return Poll::Ready(Err(super::header_without_frame()));
-        }
+        super::check_whole(header, self.accepted)?;
         let start = ready!(self.poll_start(cx))?;
         loop {
             self.commit = match self.commit {

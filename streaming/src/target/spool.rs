@@ -1,14 +1,14 @@
 //! A frame for something that can only be written from front to back.
 
-use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::mem;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes};
+use bytes::{Buf, Bytes, BytesMut};
 use futures::io::AsyncWrite;
 
 use super::{Part, Target};
@@ -25,9 +25,9 @@ pub struct SpoolTarget<W> {
     limit: usize,
     directory: Option<PathBuf>,
     mode: IoMode,
-    /// Bytes kept so far, here and in the file.
-    kept: u64,
-    memory: VecDeque<Bytes>,
+    memory: BytesMut,
+    /// What was in memory, on its way to the file.
+    spilled: Bytes,
     file: Option<AppendFile>,
     commit: Commit,
 }
@@ -37,7 +37,8 @@ pub struct SpoolTarget<W> {
 enum Commit {
     FlushSpool,
     Header { done: usize },
-    Body { at: u64, reading: Option<IoTask<io::Result<Bytes>>>, read: Bytes },
+    /// `at` is the position in the frame of the next byte that is not in `read`.
+    Body { at: u64, end: u64, reading: Option<IoTask<io::Result<Bytes>>>, read: Bytes },
     Flush,
     Done,
 }
@@ -53,8 +54,8 @@ impl<W> SpoolTarget<W> {
             limit: Self::MEMORY_LIMIT,
             directory: None,
             mode: IoMode::default(),
-            kept: 0,
-            memory: VecDeque::new(),
+            memory: BytesMut::new(),
+            spilled: Bytes::new(),
             file: None,
             commit: Commit::FlushSpool,
         }
@@ -102,14 +103,20 @@ impl<W> SpoolTarget<W> {
             };
             self.file = Some(AppendFile::new(file, self.mode));
         }
+        if !self.memory.is_empty() {
+            self.spilled = self.memory.split().freeze();
+        }
         let Some(file) = &mut self.file else { return Poll::Ready(Ok(())) };
-        while let Some(bytes) = self.memory.front_mut() {
-            ready!(file.poll_append(cx, bytes))?;
-            if bytes.is_empty() {
-                self.memory.pop_front();
-            }
+        while !self.spilled.is_empty() {
+            ready!(file.poll_append(cx, &mut self.spilled))?;
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Bytes kept so far, counted where they are.
+    fn kept(&self) -> u64 {
+        let written = self.file.as_ref().map_or(0, AppendFile::len);
+        written + (self.spilled.len() + self.memory.len()) as u64
     }
 }
 
@@ -121,43 +128,26 @@ impl<W: AsyncWrite + Unpin> SpoolTarget<W> {
         }
     }
 
-    /// Writes the kept bytes from `header_len` on. `at` is the position in the frame of the next byte that is not in
-    /// `read`.
-    fn poll_body(&mut self, cx: &mut Context<'_>, header_len: usize) -> Poll<io::Result<()>> {
+    /// Writes the kept bytes behind the header.
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
-            let Commit::Body { at, reading, read } = &mut self.commit else { return Poll::Ready(Ok(())) };
+            let Commit::Body { at, end, reading, read } = &mut self.commit else { return Poll::Ready(Ok(())) };
             if read.is_empty() {
-                *read = match (&self.file, &mut *reading) {
-                    _ if *at == self.kept => return Poll::Ready(Ok(())),
-                    (None, _) => {
-                        // Pieces are let go as they leave; the header lies in the first ones.
-                        let Some(mut bytes) = self.memory.pop_front() else { return Poll::Ready(Ok(())) };
-                        let header_left = (header_len as u64).saturating_sub(*at).min(bytes.len() as u64);
-                        *at += bytes.len() as u64;
-                        bytes.advance(header_left as usize);
-                        bytes
-                    }
-                    (Some(file), None) => {
-                        *at = (*at).max(header_len as u64);
-                        let (from, file) = (*at, std::sync::Arc::clone(file.file()));
-                        // Lossless: at most COPY.
-                        let len = (self.kept - from).min(COPY as u64) as usize;
-                        *reading = Some(self.mode.run(move || {
-                            let mut bytes = vec![0; len];
-                            file.read_exact_at(&mut bytes, from)?;
-                            Ok(bytes.into())
-                        }));
-                        continue;
-                    }
-                    (Some(_), Some(task)) => {
-                        let result = ready!(Pin::new(task).poll(cx));
-                        *reading = None;
-                        let bytes = result?;
-                        *at += bytes.len() as u64;
-                        bytes
-                    }
-                };
-                continue;
+                let Some(file) = self.file.as_ref().filter(|_| at < end) else { return Poll::Ready(Ok(())) };
+                let task = reading.get_or_insert_with(|| {
+                    let (from, file) = (*at, Arc::clone(file.file()));
+                    // Lossless: at most COPY.
+                    let len = (*end - from).min(COPY as u64) as usize;
+                    self.mode.run(move || {
+                        let mut bytes = vec![0; len];
+                        file.read_exact_at(&mut bytes, from)?;
+                        Ok(bytes.into())
+                    })
+                });
+                let result = ready!(Pin::new(task).poll(cx));
+                *reading = None;
+                *read = result?;
+                *at += read.len() as u64;
             }
             let bytes = mem::take(read);
             let result = self.poll_write(cx, &bytes);
@@ -174,21 +164,22 @@ impl<W: AsyncWrite + Unpin> SpoolTarget<W> {
 
 impl<W: AsyncWrite + Unpin> Target for SpoolTarget<W> {
     fn poll_append(&mut self, cx: &mut Context<'_>, _: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
-        let before = bytes.len();
-        if self.file.is_none() && self.kept + bytes.len() as u64 <= self.limit as u64 {
-            // A copy of just this length: what is handed over may be the small beginning of a large buffer.
-            self.memory.push_back(Bytes::copy_from_slice(&mem::take(bytes)));
-        } else {
-            ready!(self.poll_spill(cx))?;
-            if let Some(file) = &mut self.file {
-                ready!(file.poll_append(cx, bytes))?;
-            }
+        if self.file.is_none() && self.memory.len().saturating_add(bytes.len()) <= self.limit {
+            // A copy: what is handed over may be the small beginning of a large buffer.
+            self.memory.extend_from_slice(&mem::take(bytes));
+            return Poll::Ready(Ok(()));
         }
-        self.kept += (before - bytes.len()) as u64;
-        Poll::Ready(Ok(()))
+        ready!(self.poll_spill(cx))?;
+        match &mut self.file {
+            Some(file) => file.poll_append(cx, bytes),
+            None => Poll::Ready(Ok(())),
+        }
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.file.is_some() {
+            ready!(self.poll_spill(cx))?;
+        }
         match &mut self.file {
             Some(file) => file.poll_flush(cx),
             None => Poll::Ready(Ok(())),
@@ -196,12 +187,10 @@ impl<W: AsyncWrite + Unpin> Target for SpoolTarget<W> {
     }
 
     fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
-        if header.len() as u64 > self.kept {
-            return Poll::Ready(Err(super::header_without_frame()));
-        }
         loop {
             self.commit = match &mut self.commit {
                 Commit::FlushSpool => {
+                    super::check_whole(header, self.kept())?;
                     ready!(self.poll_flush(cx))?;
                     Commit::Header { done: 0 }
                 }
@@ -210,9 +199,16 @@ impl<W: AsyncWrite + Unpin> Target for SpoolTarget<W> {
                     let n = ready!(self.poll_write(cx, &header[done..]))?;
                     Commit::Header { done: done + n }
                 }
-                Commit::Header { .. } => Commit::Body { at: 0, reading: None, read: Bytes::new() },
+                Commit::Header { .. } => {
+                    let end = self.kept();
+                    let (at, read) = match &self.file {
+                        Some(_) => (header.len() as u64, Bytes::new()),
+                        None => (end, self.memory.split().freeze().split_off(header.len())),
+                    };
+                    Commit::Body { at, end, reading: None, read }
+                }
                 Commit::Body { .. } => {
-                    ready!(self.poll_body(cx, header.len()))?;
+                    ready!(self.poll_body(cx))?;
                     Commit::Flush
                 }
                 Commit::Flush => {
@@ -229,7 +225,8 @@ impl<W: AsyncWrite + Unpin> Target for SpoolTarget<W> {
     }
 
     fn poll_abort(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.memory.clear();
+        self.memory = BytesMut::new();
+        self.spilled = Bytes::new();
         self.file = None;
         Poll::Ready(Ok(()))
     }

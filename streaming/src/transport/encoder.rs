@@ -3,16 +3,24 @@
 use std::fmt;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use async_compression::futures::write::{BrotliEncoder, GzipEncoder, Lz4Encoder, ZstdEncoder};
 use futures::io::AsyncWrite;
 
 use super::Encoding;
+use super::outbox::Outbox;
+
+/// Most bytes encoded by one call. The thread that polls does it.
+const MOST: usize = 32 << 10;
 
 /// Encodes what is written and passes it on; see [`encode`]. It must be closed: the last bytes come then.
+///
+/// An error of the writer leaves it usable: the call may be made again, with the same bytes, and goes on where it stopped.
 pub struct Encoder<W> {
-    inner: Inner<W>,
+    inner: Inner<Outbox<W>>,
+    /// Everything taken in so far has left the encoder, if not the outbox.
+    flushed: bool,
 }
 
 enum Inner<W> {
@@ -24,6 +32,7 @@ enum Inner<W> {
 
 /// Encodes what is written on its way to `writer`, at the usual level of the encoding.
 pub fn encode<W: AsyncWrite + Unpin>(writer: W, encoding: Encoding) -> Encoder<W> {
+    let writer = Outbox::new(writer);
     let inner = match encoding {
         Encoding::Gzip => Inner::Gzip(Box::new(GzipEncoder::new(writer))),
         Encoding::Zstd => Inner::Zstd(Box::new(ZstdEncoder::new(writer))),
@@ -34,7 +43,7 @@ pub fn encode<W: AsyncWrite + Unpin>(writer: W, encoding: Encoding) -> Encoder<W
         }
         Encoding::Lz4 => Inner::Lz4(Box::new(Lz4Encoder::new(writer))),
     };
-    Encoder { inner }
+    Encoder { inner, flushed: true }
 }
 
 /// About as fast as gzip at its usual level, and smaller.
@@ -43,12 +52,13 @@ const BROTLI_LEVEL: i32 = 5;
 impl<W> Encoder<W> {
     /// The writer; once the encoder is closed it has received everything.
     pub fn into_inner(self) -> W {
-        match self.inner {
+        let outbox = match self.inner {
             Inner::Gzip(encoder) => encoder.into_inner(),
             Inner::Zstd(encoder) => encoder.into_inner(),
             Inner::Brotli(encoder) => encoder.into_inner(),
             Inner::Lz4(encoder) => encoder.into_inner(),
-        }
+        };
+        outbox.into_inner()
     }
 }
 
@@ -63,17 +73,35 @@ macro_rules! forward {
     };
 }
 
+impl<W: AsyncWrite + Unpin> Encoder<W> {
+    fn outbox(&mut self) -> &mut Outbox<W> {
+        forward!(self, encoder => encoder.get_mut())
+    }
+}
+
 impl<W: AsyncWrite + Unpin> AsyncWrite for Encoder<W> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        forward!(self, encoder => Pin::new(encoder).poll_write(cx, buf))
+        // What may fail or wait comes before the first byte is taken.
+        ready!(self.outbox().poll_drain(cx))?;
+        self.flushed = false;
+        let piece = &buf[..buf.len().min(MOST)];
+        forward!(self, encoder => Pin::new(encoder).poll_write(cx, piece))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        forward!(self, encoder => Pin::new(encoder).poll_flush(cx))
+        if !self.flushed {
+            // Once: each flush of the encoder puts something out, and would be followed by another one.
+            ready!(forward!(self, encoder => Pin::new(encoder).poll_flush(cx)))?;
+            self.flushed = true;
+        }
+        ready!(self.outbox().poll_drain(cx))?;
+        self.outbox().writer().poll_flush(cx)
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        forward!(self, encoder => Pin::new(encoder).poll_close(cx))
+        ready!(forward!(self, encoder => Pin::new(encoder).poll_close(cx)))?;
+        ready!(self.outbox().poll_drain(cx))?;
+        self.outbox().writer().poll_close(cx)
     }
 }
 

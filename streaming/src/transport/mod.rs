@@ -33,6 +33,7 @@
 mod decoder;
 mod encoder;
 mod encoding;
+mod outbox;
 mod window;
 
 pub use decoder::{Decoder, decode, decode_as};

@@ -1,0 +1,62 @@
+//! Bytes offered to a target, which is held to its contract.
+
+use std::io;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+
+use super::{Part, Target};
+use crate::error::WriteError;
+
+/// Why a target has not accepted bytes.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// It failed, and may be asked again.
+    Failed(io::Error),
+    /// It broke its contract: which bytes it has is not known any more.
+    Broken(String),
+}
+
+impl From<Refusal> for WriteError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Failed(error) => Self::Target(error),
+            Refusal::Broken(what) => Self::TargetContract { what },
+        }
+    }
+}
+
+impl From<Refusal> for io::Error {
+    fn from(refusal: Refusal) -> Self {
+        WriteError::from(refusal).into()
+    }
+}
+
+/// Offers `bytes` to `target`; the number of bytes that it has accepted, at least one unless there are none.
+///
+/// Sinks and targets both count bytes. A target that takes some and says that it has not, or the other way round, would
+/// have these counts go apart, and the frame would lack bytes that everybody believes to be there.
+pub(crate) fn poll_offer<T: Target + ?Sized>(
+    target: &mut T,
+    cx: &mut Context<'_>,
+    part: Part,
+    bytes: &mut Bytes,
+) -> Poll<Result<usize, Refusal>> {
+    let before = bytes.len();
+    let answer = target.poll_append(cx, part, bytes);
+    let broken = |what: String| Poll::Ready(Err(Refusal::Broken(what)));
+    let Some(taken) = before.checked_sub(bytes.len()) else {
+        return broken(format!("it was offered {before} bytes and left {}", bytes.len()));
+    };
+    match answer {
+        Poll::Pending if taken == 0 => Poll::Pending,
+        Poll::Pending => broken(format!("it took {taken} of {before} bytes and was not ready")),
+        Poll::Ready(Err(error)) if taken == 0 => Poll::Ready(Err(Refusal::Failed(error))),
+        Poll::Ready(Err(error)) => broken(format!("it took {taken} of {before} bytes and failed: {error}")),
+        Poll::Ready(Ok(())) if taken == 0 && before > 0 => {
+            let error = io::Error::new(io::ErrorKind::WriteZero, "the target accepts no more bytes");
+            Poll::Ready(Err(Refusal::Failed(error)))
+        }
+        Poll::Ready(Ok(())) => Poll::Ready(Ok(taken)),
+    }
+}

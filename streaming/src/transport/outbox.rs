@@ -1,0 +1,61 @@
+//! What an encoder has put out and the writer has not taken yet.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, BytesMut};
+use futures::io::AsyncWrite;
+
+/// Takes everything that an encoder puts out, and passes it on to `writer` when it is asked to.
+///
+/// Encoders change as they take bytes in: one whose writer fails or has to wait while it is at it has taken some of
+/// them, and cannot say how many. Into this it always writes all that it has to.
+#[derive(Debug)]
+pub(super) struct Outbox<W> {
+    writer: W,
+    bytes: BytesMut,
+}
+
+impl<W> Outbox<W> {
+    pub(super) fn new(writer: W) -> Self {
+        Self { writer, bytes: BytesMut::new() }
+    }
+
+    pub(super) fn into_inner(self) -> W {
+        self.writer
+    }
+}
+
+impl<W: AsyncWrite + Unpin> Outbox<W> {
+    /// Passes on everything that is here.
+    pub(super) fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.bytes.is_empty() {
+            match ready!(Pin::new(&mut self.writer).poll_write(cx, &self.bytes))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                n => self.bytes.advance(n),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    pub(super) fn writer(&mut self) -> Pin<&mut W> {
+        Pin::new(&mut self.writer)
+    }
+}
+
+/// As the encoder sees it: it is never full, never fails, and has nothing to flush or close.
+impl<W: Unpin> AsyncWrite for Outbox<W> {
+    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.bytes.extend_from_slice(buf);
+        Poll::Ready(Ok(buf.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
