@@ -10,14 +10,15 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::Sink;
-use futures::io::{AsyncWrite, AsyncWriteExt};
+use futures::io::AsyncWriteExt;
 use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_core::frame::SpecialPlacement;
 use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_streaming::target::{Part, Target};
-use oxiblosc_streaming::{FrameSink, Pool, ReadOptions, WriteOptions, block_on};
+use oxiblosc_streaming::{FrameSink, Pool, ReadOptions, WriteError, WriteOptions, block_on};
 
+use super::size::take_until_full;
 use super::{Faults, Place, TargetKind};
 use crate::data::Random;
 use crate::report::Report;
@@ -36,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 pub struct TargetCheck<K> {
     name: String,
-    kind: K,
+    pub(super) kind: K,
 }
 
 impl<K: TargetKind> TargetCheck<K> {
@@ -63,6 +64,7 @@ impl<K: TargetKind> TargetCheck<K> {
         report.check("a frame that is there is not taken back", || self.settled());
         report.check("a target that is not ready holds the sink back", || self.back_pressure());
         report.check("the order of calls is checked", || self.commit_first());
+        self.sizes(&mut report);
         report
     }
 
@@ -104,7 +106,7 @@ impl<K: TargetKind> TargetCheck<K> {
             let (target, place) = self.kind.create(faults);
             let pool = Pool::new([0, 2][seed as usize % 2]);
             let sink = options().pool(&pool).sink(target).map_err(text)?;
-            let failures = stubborn(sink, &data, polls, &mut random)?;
+            let failures = stubborn(sink, &data, CHUNK, polls, &mut random)?;
             expect("failures", 0, failures).map_err(|e| format!("seed {seed}: {e}"))?;
             decodes(&*place, &data).map_err(|e| format!("seed {seed}, dropped after {polls} polls: {e}"))?;
         }
@@ -126,7 +128,7 @@ impl<K: TargetKind> TargetCheck<K> {
             let faults = Faults::failing(fails);
             let (target, place) = self.kind.create(faults.clone());
             let sink = options().pool(&Pool::inline()).sink(target).map_err(text)?;
-            let failures = stubborn(sink, &data, 3, &mut Random::new(1))?;
+            let failures = stubborn(sink, &data, CHUNK, 3, &mut Random::new(1))?;
             decodes(&*place, &data)?;
             Ok((faults.calls(), failures))
         };
@@ -235,26 +237,12 @@ impl<K: TargetKind> TargetCheck<K> {
         let mut random = Random::new(3);
         let most = holds + 16 * CHUNK;
         let data: Vec<u8> = (0..most + CHUNK).map(|_| random.next_u64() as u8).collect();
-        let (mut rest, mut idle) = (&data[..], 0);
-        let mut cx = Context::from_waker(Waker::noop());
-        while idle < 50 && !rest.is_empty() {
-            match Pin::new(&mut sink).poll_write(&mut cx, rest) {
-                Poll::Ready(n) => rest = &rest[n.map_err(text)?..],
-                Poll::Pending => {
-                    idle += 1;
-                    thread::sleep(Duration::from_millis(2));
-                }
-            }
-        }
-        let taken = data.len() - rest.len();
+        let taken = take_until_full(&mut sink, &data)?;
         if taken > most {
             return Err(format!("{taken} bytes were taken though nothing got through, expected at most {most}"));
         }
-        if Pin::new(&mut sink).poll_ready(&mut cx).is_ready() {
-            return Err("ready for more though nothing gets through".into());
-        }
         faults.block(false);
-        let failures = stubborn(sink, rest, 50, &mut random)?;
+        let failures = stubborn(sink, &data[taken..], CHUNK, 50, &mut random)?;
         expect("failures", 0, failures)?;
         decodes(&*place, &data)
     }
@@ -273,7 +261,7 @@ impl<K: TargetKind> TargetCheck<K> {
 }
 
 /// Chunks of 4 KiB, stored: the suite needs no plugin.
-fn options() -> WriteOptions {
+pub(super) fn options() -> WriteOptions {
     let params = EncodeParams { level: 0, typesize: 4, filters: FilterSlots::NONE, ..EncodeParams::default() };
     let options = WriteOptions::new(params).chunk_size(CHUNK).registry(&Registry::empty());
     options.special(SpecialPlacement::Stored).pool(&Pool::new(1))
@@ -290,8 +278,15 @@ fn lengths() -> impl Iterator<Item = usize> {
     [0, 1, 2, 31, 32, 33].into_iter().chain([1, 2, 3, 9].into_iter().flat_map(move |n| around(n * CHUNK)))
 }
 
-/// Writes `data` with whatever fails tried again, and every future dropped after `polls` polls. The number of failures.
-fn stubborn<T: Target>(mut sink: FrameSink<T>, data: &[u8], polls: usize, random: &mut Random) -> Result<u64, String> {
+/// Writes `data`, in pieces of up to three times `piece` bytes, with whatever fails tried again, and every future dropped
+/// after `polls` polls. The number of failures.
+pub(super) fn stubborn<T: Target>(
+    mut sink: FrameSink<T>,
+    data: &[u8],
+    piece: usize,
+    polls: usize,
+    random: &mut Random,
+) -> Result<u64, String> {
     let mut failures = 0;
     let mut failed = |error: &dyn std::error::Error, retryable: bool| {
         failures += 1;
@@ -303,11 +298,11 @@ fn stubborn<T: Target>(mut sink: FrameSink<T>, data: &[u8], polls: usize, random
         if Instant::now() > end {
             return Err(format!("{} bytes are still not written after {PATIENCE:?}", rest.len()));
         }
-        let n = rest.len().min(1 + random.below(3 * CHUNK));
+        let n = rest.len().min(1 + random.below(3 * piece));
         match random.below(3) {
             0 => match poll_and_drop(polls, sink.write(&rest[..n])) {
                 Some(Ok(n)) => rest = &rest[n..],
-                Some(Err(error)) => failed(&error, true)?,
+                Some(Err(error)) => failed(&error, may_be_repeated(&error))?,
                 None => {}
             },
             1 => match poll_and_drop(polls, poll_fn(|cx| Pin::new(&mut sink).poll_ready(cx))) {
@@ -337,6 +332,12 @@ fn stubborn<T: Target>(mut sink: FrameSink<T>, data: &[u8], polls: usize, random
     }
 }
 
+/// Whether the error is one of the target, or of the sink and one that does not stay.
+fn may_be_repeated(error: &io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<WriteError>());
+    inner.is_none_or(WriteError::is_retryable)
+}
+
 /// Polls `future` at most `polls` times and then drops it.
 fn poll_and_drop<F: Future>(polls: usize, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
@@ -361,7 +362,7 @@ fn in_time<F: Future>(future: F) -> Result<F::Output, String> {
     }))
 }
 
-fn decodes(place: &dyn Place, expected: &[u8]) -> Result<(), String> {
+pub(super) fn decodes(place: &dyn Place, expected: &[u8]) -> Result<(), String> {
     let source = place.frame().ok_or("there is no frame after the commit")?;
     let found = block_on(async {
         let reader = ReadOptions::new().registry(&Registry::empty()).pool(&Pool::inline()).open(source).await?;
@@ -398,11 +399,11 @@ fn no_leftovers(place: &dyn Place) -> Result<(), String> {
     }
 }
 
-fn expect<T: PartialEq + std::fmt::Debug>(what: &str, expected: T, found: T) -> Result<(), String> {
+pub(super) fn expect<T: PartialEq + std::fmt::Debug>(what: &str, expected: T, found: T) -> Result<(), String> {
     if expected == found { Ok(()) } else { Err(format!("{what}: {found:?}, expected {expected:?}")) }
 }
 
-fn text(error: impl std::fmt::Display) -> String {
+pub(super) fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 

@@ -3,6 +3,7 @@
 mod check;
 mod fault;
 mod place;
+mod size;
 
 pub use check::TargetCheck;
 pub use fault::{Faults, Faulty};

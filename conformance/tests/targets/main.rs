@@ -1,5 +1,6 @@
 //! Every target passes the public suite.
 
+mod faulty;
 mod store;
 
 use std::fs;
