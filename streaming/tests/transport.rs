@@ -102,7 +102,8 @@ fn through_a_frame_into_a_slow_writer() {
 #[test]
 fn a_writer_may_fail_at_any_call_and_nothing_is_lost_or_repeated() {
     // Above what an encoder keeps to itself, so that it writes while it takes bytes in.
-    let data: Vec<u8> = (0..20_000u32).flat_map(|i| i.wrapping_mul(0x9E37_79B9).rotate_left(i % 32).to_le_bytes()).collect();
+    let data: Vec<u8> =
+        (0..20_000u32).flat_map(|i| i.wrapping_mul(0x9E37_79B9).rotate_left(i % 32).to_le_bytes()).collect();
     for encoding in Encoding::ALL {
         let run = |fails_at: std::ops::Range<u64>| {
             let writer = Flaky::new(b"", Mood { pending: 5, most: 20_000, fails_at, ..Mood::GOOD }, 9);

@@ -37,7 +37,8 @@ impl<K: TargetKind> TargetCheck<K> {
                 self.arrives_flushed(LARGE, chunk)
             });
             for seed in 0..2 {
-                report.check("calls that are not ready lose nothing of large chunks", || self.slow_at_size(chunk, seed));
+                report
+                    .check("calls that are not ready lose nothing of large chunks", || self.slow_at_size(chunk, seed));
             }
             report.check("as much may be in flight after a flush as before", || self.depth_after_flush(chunk));
         }

@@ -89,13 +89,7 @@ impl FileTarget {
     }
 
     fn new(file: File, place: Place) -> Self {
-        Self {
-            file: AppendFile::new(file, IoMode::default()),
-            place,
-            durable: false,
-            publish: None,
-            committed: false,
-        }
+        Self { file: AppendFile::new(file, IoMode::default()), place, durable: false, publish: None, committed: false }
     }
 
     /// Every step can be repeated: a rename that has happened is known by its missing path.

@@ -15,8 +15,8 @@
 //! | [`PlaceTarget`] | the same in any place, such as memory ([`MemoryDirectory`](crate::sparse::MemoryDirectory)) or objects under a common prefix |
 
 mod file;
-mod offer;
 mod memory;
+mod offer;
 mod open;
 mod seek;
 mod spool;
@@ -28,8 +28,8 @@ use bytes::Bytes;
 use oxiblosc_core::frame::FrameHeader;
 
 pub use file::FileTarget;
-pub(crate) use offer::{Refusal, poll_offer};
 pub use memory::MemoryTarget;
+pub(crate) use offer::{Refusal, poll_offer};
 pub use open::OpenTarget;
 pub use seek::SeekTarget;
 pub use spool::SpoolTarget;

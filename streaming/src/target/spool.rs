@@ -36,9 +36,16 @@ pub struct SpoolTarget<W> {
 #[derive(Debug)]
 enum Commit {
     FlushSpool,
-    Header { done: usize },
+    Header {
+        done: usize,
+    },
     /// `at` is the position in the frame of the next byte that is not in `read`.
-    Body { at: u64, end: u64, reading: Option<IoTask<io::Result<Bytes>>>, read: Bytes },
+    Body {
+        at: u64,
+        end: u64,
+        reading: Option<IoTask<io::Result<Bytes>>>,
+        read: Bytes,
+    },
     Flush,
     Done,
 }
