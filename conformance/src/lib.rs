@@ -33,11 +33,14 @@
 //! way back restores the data, and damage leads to an error and never to a panic.
 //!
 //! Those who write a target of their own, a place that frames are written to, find the like in [`target`] (feature
-//! `streams`, on by default).
+//! `streams`, on by default), and those who change frames in a store of their own a model to compare them with in
+//! [`edits`].
 #![forbid(unsafe_code)]
 
 mod codec;
 pub mod data;
+#[cfg(feature = "streams")]
+pub mod edits;
 mod filter;
 mod report;
 #[cfg(feature = "streams")]

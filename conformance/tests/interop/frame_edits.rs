@@ -6,11 +6,12 @@ use std::fs;
 use std::path::Path;
 
 use oxiblosc::core::chunk::SpecialValue;
-use oxiblosc::core::frame::MetaValue;
+use oxiblosc::core::frame::{INDEX_FILE, MetaValue};
 use oxiblosc::streaming::Pool;
 use oxiblosc::streaming::blocking::FrameReader;
 use oxiblosc::streaming::edit::{EditError, EditOptions, FrameEditor, Store, compact};
 use oxiblosc::streaming::source::RangeSource;
+use oxiblosc_conformance::edits::with_padded_header;
 use serde_json::json;
 
 use crate::random::Random;
@@ -43,15 +44,42 @@ fn frames_in_memory_by_turns() {
     by_turns(Place::Memory);
 }
 
+/// C-Blosc2 writes the header anew, too, and is not asked to edit these.
+#[test]
+fn padded_headers_edited_here_are_read_there() {
+    let Some(mut worker) = Worker::start() else { return };
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    for place in [Place::File, Place::Directory, Place::Memory] {
+        for (seed, padding) in (1..=12).zip([1, 10, 300, 405, 700].into_iter().cycle()) {
+            let path = dir.path().join(format!("{place:?}-{seed}.b2frame"));
+            create(&mut worker, &path, place);
+            let file = if place == Place::Directory { path.join(INDEX_FILE) } else { path.clone() };
+            let frame = fs::read(&file).expect("it has been made");
+            fs::write(&file, with_padded_header(&frame, padding).expect("a frame")).expect("room on the disk");
+            let random = Random::new(seed);
+            let mut turns = Turns { path: &path, place, random, chunks: Vec::new(), vlmeta: BTreeMap::new() };
+            let mut told = format!("seed {seed} in {place:?} with {padding} bytes");
+            turns.check(&mut worker, &told);
+            for _ in 0..5 {
+                told += turns.ours();
+                turns.check(&mut worker, &told);
+            }
+        }
+    }
+}
+
+fn create(worker: &mut Worker, path: &Path, place: Place) {
+    let contiguous = place != Place::Directory;
+    let case = json!({ "chunksize": CHUNK, "typesize": TYPESIZE, "contiguous": contiguous, "meta": { "m": "abc" } });
+    worker.call("frame_edits.create", json!({ "path": path, "case": case }), &[]);
+}
+
 fn by_turns(place: Place) {
     let Some(mut worker) = Worker::start() else { return };
     let dir = tempfile::tempdir().expect("a temporary directory");
     for seed in 1..=25 {
         let path = dir.path().join(format!("{seed}.b2frame"));
-        let contiguous = place != Place::Directory;
-        let case =
-            json!({ "chunksize": CHUNK, "typesize": TYPESIZE, "contiguous": contiguous, "meta": { "m": "abc" } });
-        worker.call("frame_edits.create", json!({ "path": path, "case": case }), &[]);
+        create(&mut worker, &path, place);
         let random = Random::new(seed);
         let mut turns = Turns { path: &path, place, random, chunks: Vec::new(), vlmeta: BTreeMap::new() };
         let mut told = format!("seed {seed} in {place:?}");

@@ -18,6 +18,7 @@ mod integrity;
 mod matrix;
 mod nd;
 mod nd_codecs;
+mod odd_zeros;
 mod random;
 mod vl_blocks;
 mod worker;

@@ -206,8 +206,8 @@ pub enum FrameWriteError {
     },
     /// The chunks of the frame differ in size, and their total in the header is less than one of them has.
     #[error(
-        "the frame says that its chunks decode to {nbytes} bytes in all, which leaves nothing for the others of chunk \
-         {chunk} with its {len}: copy the frame first, which puts the total right"
+        "the header says {nbytes} bytes for all chunks together, but chunk {chunk} alone decodes to {len}: the total is \
+         wrong; edit a copy of the frame, which has the right one"
     )]
     Total {
         /// The chunk that was to be replaced or removed.

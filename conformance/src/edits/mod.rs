@@ -1,0 +1,37 @@
+//! Models of frames and arrays that are edited: the same random changes made to both, and a comparison of every byte.
+//!
+//! An editor promises that a frame holds, after a commit, what was there before and what was changed, and after a change
+//! that was refused what it held. [`FrameModel`] and [`ArrayModel`] are told what a frame holds, change it at random, and
+//! compare it with what any reader finds, whatever the frame is in.
+//!
+//! ```
+//! use oxiblosc_conformance::data::Random;
+//! use oxiblosc_conformance::edits::FrameModel;
+//! use oxiblosc_streaming::blocking::{FrameEditor, FrameReader, FrameWriter};
+//! use oxiblosc_streaming::WriteOptions;
+//! # use oxiblosc as _;
+//!
+//! let mut writer = FrameWriter::in_memory(WriteOptions::default().chunk_size(1000))?;
+//! std::io::Write::write_all(&mut writer, &[7; 2500])?;
+//! writer.finish()?;
+//! let frame = writer.into_bytes();
+//!
+//! let mut model = FrameModel::of(&FrameReader::from_bytes(frame.clone())?)?;
+//! let mut editor = FrameEditor::from_bytes(frame)?;
+//! let mut random = Random::new(1);
+//! for _ in 0..5 {
+//!     let change = model.change(&mut editor, &mut random);
+//!     assert!(change.refused.is_none(), "{change:?}");
+//! }
+//! editor.commit()?;
+//! model.compare(&FrameReader::from_bytes(editor.into_store())?).unwrap();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod array;
+mod frame;
+mod padding;
+
+pub use array::ArrayModel;
+pub use frame::{Change, FrameModel};
+pub use padding::with_padded_header;
