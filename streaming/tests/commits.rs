@@ -10,8 +10,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use common::disk::{Disk, Image};
 use common::{Random, data, frame, options};
 use oxiblosc_core::chunk::SpecialValue;
-use oxiblosc_streaming::blocking::FrameReader;
+use oxiblosc_streaming::blocking::{FrameReader, NdArray, NdWriter};
 use oxiblosc_streaming::edit::{EditError, EditOptions, FrameEditor, Store};
+use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, NdEditor, Selection};
 use oxiblosc_streaming::{Pool, ReadOptions, WriteOptions};
 
 const SMALL: usize = 96;
@@ -167,6 +168,64 @@ fn power_may_fail_between_any_sectors() {
     }
     println!("{seen:?}");
     assert!(seen.crashes > 50_000 && seen.old > 10_000 && seen.new > 1000 && seen.copies > 100, "{seen:?}");
+}
+
+/// The shape of an array is in the header too, and changes with its chunks.
+#[test]
+fn power_may_fail_while_an_array_changes() {
+    type Change = fn(&mut NdEditor<Disk>) -> Result<(), ArrayError>;
+    let changes: [(&str, Change); 5] = [
+        ("append", |array| array.append(0, &[9; 10])),
+        ("longer", |array| array.resize(&[9, 12])),
+        ("shorter", |array| array.resize(&[3, 2])),
+        ("empty", |array| array.resize(&[0, 5])),
+        ("write", |array| array.write(&":2, 1:3".parse().unwrap(), &[8; 4])),
+    ];
+    let read = |file: &[u8]| -> Result<(Vec<u64>, Vec<u8>), ArrayError> {
+        let array = NdArray::from_bytes(file.to_vec())?;
+        Ok((array.shape().to_vec(), array.read(&Selection::all())?.bytes().to_vec()))
+    };
+    let mut random = Random::new(13);
+    let mut seen = Seen::default();
+    for pad in [0, 200, 350, 360, 370, 380, 390, 400, 860, 880, 900] {
+        for checksums in [false, true] {
+            let frame =
+                WriteOptions::default().pool(&Pool::inline()).metalayer("pad", vec![7; pad]).checksums(checksums);
+            let options = ArrayOptions::new([5, 5], "|u1").chunks([2, 3]).blocks([1, 2]).frame(frame);
+            let mut writer = NdWriter::in_memory(options).unwrap();
+            writer.push((1..26).collect::<Vec<u8>>().into()).unwrap();
+            writer.finish().unwrap();
+            let start = writer.into_bytes();
+            for (i, (first, one)) in changes.into_iter().enumerate() {
+                for (second, other) in &changes[i..] {
+                    let disk = Disk::new(Image::contiguous(start.clone()));
+                    let mut array = NdEditor::new(edit().edit(disk).unwrap()).unwrap();
+                    one(&mut array).unwrap();
+                    // Selections and rows of the first shape may not fit the next.
+                    let _ = other(&mut array);
+                    array.commit().unwrap();
+                    let disk = array.into_store();
+                    seen.copies += u64::from(disk.replaces_file());
+                    let (before, after) = (read(&start).unwrap(), read(&disk.image().file).unwrap());
+                    let mut known = HashSet::new();
+                    for done in 0..=disk.actions() {
+                        disk.every_crash(done, 7, &mut random, |image| {
+                            seen.crashes += 1;
+                            if known.insert(image.file.clone()) {
+                                let told = format!("{pad} bytes before, {first}, {second}: after {done} actions");
+                                let found = read(&image.file).unwrap_or_else(|e| panic!("{told}: {e}"));
+                                assert!(found == before || found == after, "{told}");
+                                seen.old += u64::from(found == before);
+                                seen.new += u64::from(found == after);
+                            }
+                        });
+                    }
+                }
+            }
+        }
+    }
+    println!("{seen:?}");
+    assert!(seen.old > 1000 && seen.new > 300 && seen.copies > 30, "{seen:?}");
 }
 
 /// The header ends where the layout says; otherwise the test above tests less than it says.

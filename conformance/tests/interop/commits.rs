@@ -23,6 +23,7 @@ const SAMPLE: usize = 11;
 enum Action {
     Write(u64, Vec<u8>),
     Truncate(u64),
+    Replace(Vec<u8>),
     Sync,
 }
 
@@ -54,6 +55,12 @@ impl Store for Recorder {
         Store::truncate(&mut self.file, size)
     }
 
+    fn replace_file(&mut self, head: &[u8], tail_at: u64, tail: &[u8]) -> io::Result<()> {
+        self.file.replace_file(head, tail_at, tail)?;
+        self.log.push(Action::Replace(self.file.clone()));
+        Ok(())
+    }
+
     fn sync(&mut self) -> io::Result<()> {
         self.log.push(Action::Sync);
         Ok(())
@@ -64,13 +71,14 @@ fn apply(file: &mut Vec<u8>, action: &Action) {
     match action {
         Action::Write(at, bytes) => file.write_at(*at, bytes).unwrap(),
         Action::Truncate(size) => Store::truncate(file, *size).unwrap(),
+        Action::Replace(bytes) => file.clone_from(bytes),
         Action::Sync => {}
     }
 }
 
 /// What may be in the file when the machine stops while the last of these actions is under way: all that was synced;
 /// of what came later all, nothing, or every other write, which may have happened in any order; and of the last action
-/// every number of bytes, unless it is so small that it happens as a whole.
+/// every number of bytes, unless they lie in one sector of what the file has, which is written as a whole.
 fn images(before: &[u8], log: &[Action]) -> Vec<Vec<u8>> {
     let Some((last, done)) = log.split_last() else { return vec![before.to_vec()] };
     let synced = done.iter().rposition(|action| matches!(action, Action::Sync)).map_or(0, |at| at + 1);
@@ -83,9 +91,10 @@ fn images(before: &[u8], log: &[Action]) -> Vec<Vec<u8>> {
         let mut file = file.clone();
         let chosen = pending.iter().enumerate().filter(|(i, _)| choice(*i));
         chosen.for_each(|(_, action)| apply(&mut file, action));
+        let end = file.len() as u64;
         match last {
             Action::Write(at, bytes) => {
-                let whole = *at < SECTOR && at + bytes.len() as u64 <= SECTOR;
+                let whole = at / SECTOR == (at + bytes.len() as u64 - 1) / SECTOR && at + (bytes.len() as u64) <= end;
                 let step = if whole { bytes.len() } else { 1 };
                 for cut in (0..=bytes.len()).step_by(step) {
                     let mut file = file.clone();
@@ -116,37 +125,48 @@ fn read(image: Vec<u8>) -> Vec<Vec<u8>> {
     (0..reader.nchunks()).map(|i| reader.chunk(i).unwrap().to_vec()).collect()
 }
 
+const EDITS: [(&str, Edit); 8] = [
+    ("append", |editor| editor.append(&data(2 * CHUNK + 8, 1)).unwrap()),
+    ("update", |editor| editor.update(1, &data(CHUNK, 2)).unwrap()),
+    ("insert", |editor| editor.insert(0, &data(CHUNK, 3)).unwrap()),
+    ("delete", |editor| editor.delete(2).unwrap()),
+    ("vlmetalayer", |editor| editor.set_vlmetalayer("v", b"\xa5hello").unwrap()),
+    ("reorder", |editor| {
+        let order: Vec<u64> = (0..editor.nchunks()).collect();
+        let swapped: Vec<u64> = [1, 0].into_iter().chain(order[2..].iter().copied()).collect();
+        editor.reorder(&swapped).unwrap();
+    }),
+    ("several", |editor| {
+        editor.update(0, &data(CHUNK, 4)).unwrap();
+        editor.append(&data(CHUNK, 5)).unwrap();
+        editor.set_metalayer("m", b"\xa1b").unwrap();
+    }),
+    ("delete all", |editor| (0..editor.nchunks()).for_each(|_| editor.delete(0).unwrap())),
+];
+
 #[test]
 fn at_every_byte_the_old_frame_or_the_new_one() {
+    cut_commits(1, &EDITS, 500);
+}
+
+/// The metalayer that changes lies across two sectors, and so would the trailer of an empty frame.
+#[test]
+fn at_every_byte_behind_a_long_header() {
+    cut_commits(390, &EDITS[5..], 200);
+}
+
+fn cut_commits(pad: usize, edits: &[(&str, Edit)], least: u32) {
     let mut worker = Worker::start();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("image.b2frame");
     let params = EncodeParams { typesize: 4, ..EncodeParams::default() };
-    let mut writer =
-        blocking::FrameWriter::in_memory(WriteOptions::new(params).chunk_size(CHUNK).metalayer("m", &b"\xa1a"[..]))
-            .unwrap();
+    let options = WriteOptions::new(params).chunk_size(CHUNK).metalayer("pad", vec![0xC0; pad]);
+    let mut writer = blocking::FrameWriter::in_memory(options.metalayer("m", &b"\xa1a"[..])).unwrap();
     io::Write::write_all(&mut writer, &data(3 * CHUNK + 20, 0)).unwrap();
     writer.finish().unwrap();
     let mut file = writer.into_bytes();
 
-    let edits: [(&str, Edit); 7] = [
-        ("append", |editor| editor.append(&data(2 * CHUNK + 8, 1)).unwrap()),
-        ("update", |editor| editor.update(1, &data(CHUNK, 2)).unwrap()),
-        ("insert", |editor| editor.insert(0, &data(CHUNK, 3)).unwrap()),
-        ("delete", |editor| editor.delete(2).unwrap()),
-        ("vlmetalayer", |editor| editor.set_vlmetalayer("v", b"\xa5hello").unwrap()),
-        ("reorder", |editor| {
-            let order: Vec<u64> = (0..editor.nchunks()).collect();
-            let swapped: Vec<u64> = [1, 0].into_iter().chain(order[2..].iter().copied()).collect();
-            editor.reorder(&swapped).unwrap();
-        }),
-        ("several", |editor| {
-            editor.update(0, &data(CHUNK, 4)).unwrap();
-            editor.append(&data(CHUNK, 5)).unwrap();
-            editor.set_metalayer("m", b"\xa1b").unwrap();
-        }),
-    ];
-    let (mut seen, mut shown, mut count) = ([0; 2], 0, 0);
+    let (mut seen, mut shown, mut count) = ([0_u32; 2], 0_u32, 0);
     for (name, edit) in edits {
         let old = read(file.clone());
         let before = file.clone();
@@ -174,6 +194,6 @@ fn at_every_byte_the_old_frame_or_the_new_one() {
         file = disk.file;
     }
     println!("{count} images, {seen:?} old and new, {shown} of them shown to python-blosc2");
-    assert!(seen[0] > 500 && seen[1] > 10, "{seen:?}");
-    assert!(worker.is_none() || shown > 100, "{shown}");
+    assert!(seen[0] > least && seen[1] > 10, "{seen:?}");
+    assert!(worker.is_none() || shown > least / 5, "{shown}");
 }
