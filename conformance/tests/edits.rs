@@ -102,10 +102,12 @@ fn edit_frame(path: &Path, seed: u64, sound: bool, seen: &mut Seen) {
     }
 }
 
+type Step = fn(&mut FrameEditor<FileStore>) -> Result<(), EditError>;
+
 /// A frame whose chunks are too much or cannot be read can be edited nevertheless, and opens after that.
 fn edit_unread(path: &Path, seen: &mut Seen) {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let steps: [fn(&mut FrameEditor<FileStore>) -> Result<(), EditError>; 4] = [
+    let steps: [Step; 4] = [
         |_| Ok(()),
         |editor| editor.set_vlmetalayer("v", &[1; 40]),
         |editor| editor.update_special(0, SpecialValue::Zero),
@@ -236,7 +238,7 @@ fn vectors_of_every_kind_with_and_without_padding() {
     for (i, vector) in (0_u64..).zip(Vector::all(|kind| kind != "chunk")) {
         let source = vector.path();
         if open(&source).expect("a vector").header().layout != Layout::Current {
-            let error = edit(&copy_of(&source, directory.path())).err().expect("not to be edited");
+            let error = edit(&copy_of(&source, directory.path())).expect_err("not to be edited");
             assert!(matches!(error, EditError::Change(FrameWriteError::Layout { .. })), "{error}");
             old += 1;
             continue;
