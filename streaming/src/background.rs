@@ -94,7 +94,6 @@ impl Drop for Running {
 }
 
 /// Does `work` whoever waits for it or not: here as far as it goes without waiting, and then on a thread that may block.
-#[cfg_attr(not(test), expect(dead_code, reason = "for targets that are dropped"))]
 pub(crate) fn finish(work: impl Future<Output = ()> + Send + 'static) {
     let mut work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
     // This may be in a `drop`, from which nothing may panic.

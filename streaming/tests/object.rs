@@ -3,22 +3,30 @@
 
 mod common;
 
-use std::io;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use common::{CHUNK, data, frame, options};
-use futures::SinkExt;
+use futures::stream::{self, BoxStream};
+use futures::{SinkExt, StreamExt, TryStreamExt};
 use object_store::memory::InMemory;
+use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartId, MultipartUpload, ObjectMeta, ObjectStore,
+    ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
 use oxiblosc_streaming::object::ObjectPrefix;
-use oxiblosc_streaming::source::ObjectSource;
-use oxiblosc_streaming::source::RangeSource;
-use oxiblosc_streaming::target::{PlaceTarget, SparseTarget};
+use oxiblosc_streaming::source::{ObjectSource, RangeSource};
+use oxiblosc_streaming::sparse::{ConditionalPutsIgnored, Missing, ShareError, SharedWriter, clear};
+use oxiblosc_streaming::target::{ObjectTarget, PlaceTarget, SparseTarget};
 use oxiblosc_streaming::{FrameReader, block_on, blocking};
-use std::io::Write;
 
 fn put(store: &Arc<InMemory>, path: &str, bytes: Vec<u8>) {
     block_on(store.put(&Path::from(path), bytes.into())).unwrap();
@@ -128,5 +136,308 @@ fn the_loser_leaves_the_chunks_of_the_winner() {
         let sparse = ObjectSource::sparse(Arc::clone(&store) as Arc<dyn ObjectStore>, Path::from("p"));
         let reader = block_on(FrameReader::open(sparse)).unwrap();
         assert!(block_on(reader.verify()).unwrap().is_good(), "{way}");
+    }
+}
+
+/// A store in memory that behaves as some servers do: it ignores the conditions of puts, or takes its time.
+#[derive(Debug)]
+struct Server {
+    inner: InMemory,
+    ignores_conditions: bool,
+    slow: Option<Duration>,
+    uploads: Mutex<BTreeSet<MultipartId>>,
+    puts: AtomicUsize,
+}
+
+impl Server {
+    fn new(ignores_conditions: bool, slow: Option<Duration>) -> Arc<Self> {
+        let (inner, uploads, puts) = (InMemory::new(), Mutex::default(), AtomicUsize::new(0));
+        Arc::new(Self { inner, ignores_conditions, slow, uploads, puts })
+    }
+
+    async fn turn(&self) {
+        if let Some(slow) = self.slow {
+            tokio::time::sleep(slow).await;
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let names = self.inner.list(None).map_ok(|meta| meta.location.to_string());
+        let mut names: Vec<_> = block_on(names.try_collect()).unwrap();
+        names.sort();
+        names
+    }
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Server")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Server {
+    async fn put_opts(&self, path: &Path, payload: PutPayload, mut options: PutOptions) -> Result<PutResult> {
+        self.turn().await;
+        self.puts.fetch_add(1, Ordering::Relaxed);
+        if self.ignores_conditions {
+            options.mode = PutMode::Overwrite;
+        }
+        self.inner.put_opts(path, payload, options).await
+    }
+
+    async fn put_multipart_opts(&self, path: &Path, options: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(path, options).await
+    }
+
+    async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
+        self.turn().await;
+        self.inner.get_opts(path, options).await
+    }
+
+    fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let slow = self.slow;
+        let paths = paths.then(move |path| async move {
+            if let Some(slow) = slow {
+                tokio::time::sleep(slow).await;
+            }
+            path
+        });
+        self.inner.delete_stream(paths.boxed())
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+#[async_trait]
+impl MultipartStore for Server {
+    async fn create_multipart(&self, path: &Path) -> Result<MultipartId> {
+        self.turn().await;
+        let id = self.inner.create_multipart(path).await?;
+        self.uploads.lock().unwrap().insert(id.clone());
+        Ok(id)
+    }
+
+    async fn put_part(&self, path: &Path, id: &MultipartId, part: usize, data: PutPayload) -> Result<PartId> {
+        self.turn().await;
+        self.inner.put_part(path, id, part, data).await
+    }
+
+    async fn complete_multipart(&self, path: &Path, id: &MultipartId, parts: Vec<PartId>) -> Result<PutResult> {
+        let result = self.inner.complete_multipart(path, id, parts).await?;
+        self.uploads.lock().unwrap().remove(id);
+        Ok(result)
+    }
+
+    async fn abort_multipart(&self, path: &Path, id: &MultipartId) -> Result<()> {
+        self.turn().await;
+        self.inner.abort_multipart(path, id).await?;
+        self.uploads.lock().unwrap().remove(id);
+        Ok(())
+    }
+}
+
+/// Of a sink that is dropped nothing stays behind, if the program waits before it ends: not the parts of its upload, not its
+/// chunks, and not what is on its way.
+#[test]
+fn what_dropped_sinks_leave_is_gone_when_it_has_settled() {
+    let content = Bytes::from((0..20_000_000u32 / 4).flat_map(|i| i.wrapping_mul(0x9E37_79B9).to_le_bytes()).collect::<Vec<u8>>());
+    for chunk in [CHUNK, 1 << 20] {
+        let content = content.slice(..chunk * 18);
+        for polls in [1, 2, 5, 50] {
+            let server = Server::new(false, Some(Duration::from_millis(20)));
+            let target = ObjectTarget::new(Arc::clone(&server), "object").part_size(3 * chunk);
+            let place = PlaceTarget::new(ObjectPrefix::new(Arc::clone(&server), "prefix"));
+            let mut one = options().chunk_size(chunk).sink(target).unwrap();
+            let mut other = options().chunk_size(chunk).sink(place).unwrap();
+            let parts = || (0..18).map(|i| Ok(content.slice(i * chunk..(i + 1) * chunk)));
+            common::poll_and_drop(polls, async {
+                one.send_all(&mut stream::iter(parts())).await.unwrap();
+            });
+            common::poll_and_drop(polls, async {
+                other.send_all(&mut stream::iter(parts())).await.unwrap();
+            });
+            std::thread::sleep(Duration::from_millis(polls as u64));
+            drop(one);
+            drop(other);
+            if polls % 2 == 0 { block_on(oxiblosc_streaming::settle()) } else { blocking::settle() }
+            assert!(server.uploads.lock().unwrap().is_empty(), "{chunk}, {polls}");
+            assert_eq!(server.names(), [""; 0], "{chunk}, {polls}");
+        }
+    }
+}
+
+#[test]
+fn a_single_writer_works_with_any_server() {
+    let content = data(9 * CHUNK + 77);
+    for ignores in [false, true] {
+        let server = Server::new(ignores, None);
+        let prefix = ObjectPrefix::new(Arc::clone(&server), "p");
+        for round in 0..2 {
+            let mut sink = options().sink(PlaceTarget::new(prefix.clone())).unwrap();
+            block_on(async {
+                sink.send(Bytes::from(content.clone())).await.unwrap();
+                if round == 0 {
+                    // Given up, and done again.
+                    return sink.abort().await.unwrap();
+                }
+                sink.close().await.unwrap();
+            });
+        }
+        // Six chunks with something in them, and the index.
+        assert_eq!(server.names().len(), 7, "{:?}", server.names());
+        let sparse = ObjectSource::sparse(Arc::clone(&server) as Arc<dyn ObjectStore>, Path::from("p"));
+        let reader = block_on(FrameReader::open(sparse)).unwrap();
+        assert_eq!(block_on(reader.bytes(0..reader.nbytes())).unwrap(), content);
+        let mut late = options().sink(PlaceTarget::new(prefix)).unwrap();
+        block_on(late.send(Bytes::from(content.clone()))).unwrap();
+        let error = block_on(late.close()).unwrap_err();
+        assert!(error.to_string().contains("there is a sparse frame"), "{error}");
+    }
+}
+
+/// Where the store cannot keep writers apart, what needs it is refused.
+#[test]
+fn servers_that_ignore_conditions_are_found_out() {
+    let server = Server::new(true, None);
+    let prefix = || ObjectPrefix::new(Arc::clone(&server), "p");
+    block_on(async {
+        let error = SharedWriter::create(prefix(), 100, options()).await.unwrap_err();
+        assert!(matches!(error, ShareError::ConditionalPutsIgnored(_)), "{error}");
+        assert_eq!(server.names(), [""; 0]);
+        // Once for each store.
+        let (place, before) = (prefix(), server.puts.load(Ordering::Relaxed));
+        for _ in 0..3 {
+            assert!(SharedWriter::create(place.clone(), 100, options()).await.is_err());
+        }
+        assert_eq!(server.puts.load(Ordering::Relaxed) - before, 2);
+
+        // By consent, one after the other.
+        let accepted = prefix().accept_ignored_conditions(true);
+        let writer = SharedWriter::create(accepted.clone(), 100, options()).await.unwrap();
+        let other = SharedWriter::create(accepted.clone(), 101, options()).await.unwrap_err();
+        assert!(matches!(other, ShareError::PlanDiffers { .. }), "{other}");
+        let other = SharedWriter::open(accepted.clone()).await.unwrap();
+        other.write(0, vec![1; 100].into()).await.unwrap();
+        writer.write(0, vec![2; 100].into()).await.unwrap();
+        other.commit(Missing::Fail).await.unwrap();
+        assert!(matches!(writer.commit(Missing::Fail).await, Err(ShareError::Committed(_))));
+        assert!(matches!(writer.write(0, vec![3; 100].into()).await, Err(ShareError::Committed(_))));
+        let sparse = ObjectSource::sparse(Arc::clone(&server) as Arc<dyn ObjectStore>, Path::from("p"));
+        let reader = FrameReader::open(sparse).await.unwrap();
+        assert_eq!(reader.bytes(0..100).await.unwrap(), [2; 100][..]);
+    });
+    // And those that honour them are used without consent, and nothing is left of the question.
+    let server = Server::new(false, None);
+    block_on(async {
+        let place = ObjectPrefix::new(Arc::clone(&server), "p");
+        SharedWriter::create(place.clone(), 100, options()).await.unwrap();
+        assert_eq!(server.names(), ["p/chunks.b2frame.plan"]);
+        clear(&place).await.unwrap();
+    });
+}
+
+/// A process is killed in the middle, and another one does its work. Only where the store keeps them apart may it go on
+/// without being asked: the first may not be as dead as it looks.
+#[test]
+fn a_writer_that_was_killed_is_followed_by_another() {
+    let (content, old) = (data(9 * CHUNK + 77), vec![0xEE; 9 * CHUNK]);
+    for ignores in [false, true] {
+        let server = Server::new(ignores, None);
+        let prefix = || ObjectPrefix::new(Arc::clone(&server), "p");
+        let mut killed = options().sink(PlaceTarget::new(prefix())).unwrap();
+        block_on(async {
+            killed.send(Bytes::from(old.clone())).await.unwrap();
+            SinkExt::<Bytes>::flush(&mut killed).await.unwrap();
+        });
+        let write = |place: ObjectPrefix| {
+            let mut sink = options().sink(PlaceTarget::new(place)).unwrap();
+            block_on(async {
+                sink.send(Bytes::from(content.clone())).await?;
+                sink.close().await
+            })
+        };
+        let first = write(prefix());
+        if ignores {
+            let error = io::Error::from(first.unwrap_err());
+            assert!(error.get_ref().is_some_and(|inner| inner.is::<ConditionalPutsIgnored>()), "{error:?}");
+            assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+            write(prefix().accept_ignored_conditions(true)).unwrap();
+        } else {
+            first.unwrap();
+        }
+        // It is not dead after all, and changes nothing.
+        let error = block_on(killed.close()).unwrap_err();
+        assert!(error.to_string().contains("somebody else"), "{error}");
+        drop(killed);
+        blocking::settle();
+        let sparse = ObjectSource::sparse(Arc::clone(&server) as Arc<dyn ObjectStore>, Path::from("p"));
+        let reader = block_on(FrameReader::open(sparse)).unwrap();
+        assert_eq!(block_on(reader.bytes(0..reader.nbytes())).unwrap(), content);
+        assert!(block_on(reader.verify()).unwrap().is_good());
+        // Six chunks with something in them, and the index.
+        assert_eq!(server.names().len(), 7, "{:?}", server.names());
+    }
+}
+
+/// Two writers at the same place, one a chunk ahead of the other: whatever happens, a frame that is there is that of one of
+/// them.
+#[test]
+fn writers_that_ignore_each_other_do_not_mix() {
+    let contents = [data(9 * CHUNK + 77), vec![0xEE; 9 * CHUNK + 5]];
+    for seed in 0..40 {
+        let server = Server::new(false, None);
+        let mut random = common::Random::new(seed);
+        let mut sinks = contents.clone().map(|content| {
+            let place = PlaceTarget::new(ObjectPrefix::new(Arc::clone(&server), "p")).chunks_in_flight(2);
+            (options().sink(place).unwrap(), Bytes::from(content), Ok(()))
+        });
+        let mut committed = Vec::new();
+        for _ in 0..60 {
+            let which = random.below(2) as usize;
+            let (sink, rest, failed) = &mut sinks[which];
+            if failed.is_err() || committed.contains(&which) {
+                continue;
+            }
+            let step = block_on(async {
+                if rest.is_empty() {
+                    sink.close().await?;
+                    committed.push(which);
+                } else {
+                    let piece = rest.split_to(rest.len().min(random.below(2 * CHUNK as u64) as usize + 1));
+                    sink.send(piece).await?;
+                    SinkExt::<Bytes>::flush(sink).await?;
+                }
+                Ok::<_, oxiblosc_streaming::WriteError>(())
+            });
+            if let Err(error) = step {
+                let text = error.to_string();
+                assert!(text.contains("somebody else") || text.contains("there is a sparse frame"), "{text}");
+                *failed = Err(());
+            }
+        }
+        drop(sinks);
+        blocking::settle();
+        assert!(committed.len() <= 1, "seed {seed}");
+        let sparse = ObjectSource::sparse(Arc::clone(&server) as Arc<dyn ObjectStore>, Path::from("p"));
+        match (committed.first(), block_on(FrameReader::open(sparse))) {
+            (Some(&winner), Ok(reader)) => {
+                let found = block_on(reader.bytes(0..reader.nbytes())).unwrap();
+                assert!(found == contents[winner], "seed {seed}");
+                assert!(block_on(reader.verify()).unwrap().is_good());
+            }
+            (None, Err(_)) => {}
+            (winner, reader) => panic!("seed {seed}: {winner:?}, {reader:?}"),
+        }
     }
 }

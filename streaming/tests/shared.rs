@@ -2,25 +2,46 @@
 
 mod common;
 
+use std::io;
 use std::process::Command;
+use std::sync::Arc;
+use std::thread;
 
 use bytes::Bytes;
+use common::places::{Hooked, copy, places};
 use common::{CHUNK, Random, data, options};
-use futures::future::join_all;
-use oxiblosc_core::frame::FingerprintKind;
+use futures::future::{BoxFuture, join_all};
+use oxiblosc_core::chunk::EncodeParams;
+use oxiblosc_core::frame::{FingerprintKind, INDEX_FILE};
 use oxiblosc_streaming::nd::{ArrayOptions, NdArray};
 use oxiblosc_streaming::source::FileSource;
-use oxiblosc_streaming::sparse::{Directory, Missing, ShareError, SharedWriter, SparsePlace};
-use oxiblosc_streaming::{block_on, blocking};
+use oxiblosc_streaming::sparse::{Directory, MemoryDirectory, Missing, ShareError, SharedWriter, SparsePlace, clear};
+use oxiblosc_streaming::target::PlaceTarget;
+use oxiblosc_streaming::{FrameReader, Pool, WriteOptions, block_on, blocking};
 
 fn chunk_of(data: &[u8], i: u64) -> Bytes {
     let start = i as usize * CHUNK;
     Bytes::copy_from_slice(&data[start..data.len().min(start + CHUNK)])
 }
 
+async fn read_all(place: &dyn SparsePlace) -> Vec<u8> {
+    let reader = FrameReader::open(copy(place).await).await.unwrap();
+    assert!(reader.verify().await.unwrap().is_good());
+    reader.bytes(0..reader.nbytes()).await.unwrap().to_vec()
+}
+
+fn names(directory: &std::path::Path) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
 #[test]
 fn writers_fill_a_frame_in_any_order() {
-    for len in [1, CHUNK - 1, CHUNK, CHUNK + 1, 17 * CHUNK + 5] {
+    for len in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 17 * CHUNK + 5] {
         for verified in [false, true] {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("frame");
@@ -29,77 +50,423 @@ fn writers_fill_a_frame_in_any_order() {
                 true => options().checksums(true).fingerprint(FingerprintKind::default()),
                 false => options(),
             };
-            let writer = || SharedWriter::new(Directory::new(&path).unwrap(), len as u64, options()).unwrap();
-            let writers = [writer(), writer(), writer()];
-            let mut numbers: Vec<u64> = (0..writers[0].nchunks()).collect();
-            let mut random = Random::new(len as u64);
-            for i in (1..numbers.len()).rev() {
-                numbers.swap(i, random.below(i as u64 + 1) as usize);
-            }
-            let writes = numbers.iter().map(|&i| writers[i as usize % 3].write(i, chunk_of(&data, i)));
-            block_on(join_all(writes)).into_iter().collect::<Result<(), _>>().unwrap();
-            assert!(blocking::FrameReader::open(&path).is_err(), "nobody has committed");
-            let summary = block_on(writers[1].commit(Missing::Fail)).unwrap();
-            assert_eq!((summary.chunks, summary.nbytes), (numbers.len() as u64, len as u64));
+            block_on(async {
+                let place = || Directory::new(&path).unwrap();
+                let writers = [
+                    SharedWriter::create(place(), len as u64, options()).await.unwrap(),
+                    SharedWriter::create(place(), len as u64, options()).await.unwrap(),
+                    SharedWriter::open(place()).await.unwrap(),
+                ];
+                let mut numbers: Vec<u64> = (0..writers[0].nchunks()).collect();
+                let mut random = Random::new(len as u64);
+                for i in (1..numbers.len()).rev() {
+                    numbers.swap(i, random.below(i as u64 + 1) as usize);
+                }
+                let writes = numbers.iter().map(|&i| writers[i as usize % 3].write(i, chunk_of(&data, i)));
+                join_all(writes).await.into_iter().collect::<Result<(), _>>().unwrap();
+                assert!(blocking::FrameReader::open(&path).is_err(), "nobody has committed");
+                let summary = writers[1].commit(Missing::Fail).await.unwrap();
+                assert_eq!((summary.chunks, summary.nbytes), (numbers.len() as u64, len as u64));
+            });
             let reader = blocking::FrameReader::open(&path).unwrap();
             assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), &data[..]);
             if verified {
                 assert!(reader.verify().unwrap().is_good(), "{:?}", reader.verify());
             }
+            // Chunks and index: nothing else is left, and they have the names that they always had.
+            let chunks = (0..len.div_ceil(CHUNK)).map(|i| format!("{i:08X}.chunk"));
+            assert_eq!(names(&path), chunks.chain([INDEX_FILE.to_owned()]).collect::<Vec<_>>());
         }
     }
 }
 
 #[test]
 fn missing_chunks_are_named_or_filled() {
-    let directory = tempfile::tempdir().unwrap();
-    let data = data(40 * CHUNK);
-    let writer = SharedWriter::new(Directory::new(directory.path()).unwrap(), data.len() as u64, options()).unwrap();
+    let data = data(40 * CHUNK - 100);
+    let missing = [3, 17, 39];
+    for (kind, fill) in [(Missing::Zero, Some(0)), (Missing::Nan, None), (Missing::Uninit, None)] {
+        let place = Hooked::new(Arc::new(MemoryDirectory::new()));
+        block_on(async {
+            let writer = SharedWriter::create(place.clone(), data.len() as u64, options()).await.unwrap();
+            for i in (0..40).filter(|i| !missing.contains(i)) {
+                writer.write(i, chunk_of(&data, i)).await.unwrap();
+            }
+            let error = writer.commit(Missing::Fail).await.unwrap_err();
+            assert!(error.to_string().ends_with("3 of 40 chunks have not been written: 3, 17, 39"), "{error}");
+            assert_eq!(place.count("chunk_head"), 0, "a list says what is missing");
+            writer.write(17, chunk_of(&data, 17)).await.unwrap();
+            writer.commit(kind).await.unwrap();
+            let reader = FrameReader::open(copy(&place).await).await.unwrap();
+            for i in 0..40 {
+                let (found, expected) = (reader.chunk(i).await.unwrap(), chunk_of(&data, i));
+                assert_eq!(found.len(), expected.len());
+                match fill {
+                    Some(byte) if [3, 39].contains(&i) => assert!(found.iter().all(|&found| found == byte), "{i}"),
+                    None if i == 3 && kind == Missing::Nan => {
+                        let nan = |item: &[u8]| f32::from_le_bytes(item.try_into().unwrap()).is_nan();
+                        assert!(found.chunks(4).all(nan));
+                    }
+                    None if [3, 39].contains(&i) => {}
+                    _ => assert!(found == expected, "{i}"),
+                }
+            }
+        });
+    }
+    // Of items that have no such value.
+    let params = EncodeParams { typesize: 3, ..EncodeParams::default() };
     block_on(async {
-        for i in (0..40).filter(|i| ![3, 17, 39].contains(i)) {
-            writer.write(i, chunk_of(&data, i)).await.unwrap();
-        }
-        let error = writer.commit(Missing::Fail).await.unwrap_err();
-        assert!(error.to_string().ends_with("3 of 40 chunks have not been written: 3, 17, 39"), "{error}");
-        writer.write(17, chunk_of(&data, 17)).await.unwrap();
+        let options = WriteOptions::new(params).chunk_size(3000);
+        let writer = SharedWriter::create(MemoryDirectory::new(), 6000, options).await.unwrap();
+        assert!(matches!(writer.commit(Missing::Nan).await, Err(ShareError::Write(_))));
+        // That was no commit: chunks are still taken.
+        writer.write(0, vec![1; 3000].into()).await.unwrap();
         writer.commit(Missing::Zero).await.unwrap();
     });
-    let mut expected = data;
-    expected[3 * CHUNK..4 * CHUNK].fill(0);
-    expected[39 * CHUNK..].fill(0);
-    let reader = blocking::FrameReader::open(directory.path()).unwrap();
-    assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), &expected[..]);
+}
+
+/// What many jobs of an engine do when somebody changes the chunk shape and starts some of them again.
+#[test]
+fn writers_that_disagree_are_told() {
+    let options = |chunks: [u32; 2]| ArrayOptions::new([2048, 2048], "<i4").chunks(chunks).blocks([64, 64]);
+    for (kind, place, _kept) in places() {
+        block_on(async {
+            let one = SharedWriter::create_array(place.clone(), options([1024, 1024])).await.unwrap();
+            let error = SharedWriter::create_array(place.clone(), options([512, 2048])).await.unwrap_err();
+            let ShareError::PlanDiffers { what, here, there } = &error else { panic!("{kind}: {error}") };
+            assert!(what == "metalayer" && here.contains("[512, 2048]") && there.contains("[1024, 1024]"), "{error}");
+            for (other, what) in [
+                (options([1024, 1024]).blocks([32, 64]), "block size"),
+                (options([1024, 1024]).frame(WriteOptions::default().checksums(true)), "checksums"),
+                (options([1024, 1024]).frame(WriteOptions::default().vlmetalayer("v", &b"\xc0"[..])), "vlmetalayer"),
+                (
+                    options([1024, 1024]).frame(WriteOptions::new(EncodeParams { level: 1, ..Default::default() })),
+                    "level",
+                ),
+                (ArrayOptions::new([2048, 1024], "<i4").chunks([1024, 1024]).blocks([64, 64]), "bytes"),
+                (ArrayOptions::new([2048, 2048], "<f4").chunks([1024, 1024]).blocks([64, 64]), "metalayer"),
+            ] {
+                let error = SharedWriter::create_array(place.clone(), other).await.unwrap_err();
+                assert!(matches!(&error, ShareError::PlanDiffers { what: found, .. } if found == what), "{error}");
+            }
+            // The same, and by the plan that is there.
+            let same = SharedWriter::create_array(place.clone(), options([1024, 1024])).await.unwrap();
+            let opened = SharedWriter::open(place.clone()).await.unwrap();
+            for (i, writer) in [&one, &same, &opened, &one].into_iter().enumerate() {
+                assert_eq!(writer.chunk_bytes(0).unwrap(), 4 << 20);
+                writer.write(i as u64, vec![i as u8 + 1; 4 << 20].into()).await.unwrap();
+            }
+            opened.commit(Missing::Fail).await.unwrap();
+            let array = NdArray::open(copy(&place).await).await.unwrap();
+            for (i, window) in ["0:1024, 0:1024", "0:1024, 1024:", "1024:, 0:1024", "1024:, 1024:"].iter().enumerate() {
+                let found = array.read(&window.parse().unwrap()).await.unwrap().into_bytes();
+                assert!(found.len() == 4 << 20 && found.iter().all(|&byte| byte == i as u8 + 1), "{kind} {i}");
+            }
+            for late in [
+                SharedWriter::create_array(place.clone(), options([1024, 1024])).await,
+                SharedWriter::open(place.clone()).await,
+            ] {
+                assert!(matches!(late, Err(ShareError::Committed(_))), "{kind}: {late:?}");
+            }
+        });
+    }
+}
+
+/// A job that runs late, or twice, changes nothing of a frame that is committed: neither when it looks before it writes,
+/// nor when the commit happens between its look and its write.
+#[test]
+fn stragglers_are_refused_and_reach_nothing() {
+    let content = data(6 * CHUNK + 10);
+    let other = Bytes::from(vec![0xEE; CHUNK]);
+    for race in [false, true] {
+        for (kind, place, _kept) in places() {
+            block_on(async {
+                let inner = Arc::clone(&place.inner);
+                let writer = SharedWriter::create(Arc::clone(&inner), content.len() as u64, options()).await.unwrap();
+                let straggler = SharedWriter::open(place.clone()).await.unwrap();
+                for i in 0..7 {
+                    // Some chunks are written more than once: the last counts.
+                    if i % 2 == 1 {
+                        writer.write(i, other.clone()).await.unwrap();
+                    }
+                    writer.write(i, chunk_of(&content, i)).await.unwrap();
+                }
+                let commit = async move {
+                    writer.commit(Missing::Fail).await.unwrap();
+                };
+                if race {
+                    let commit: BoxFuture<'static, io::Result<()>> = Box::pin(async move {
+                        commit.await;
+                        Ok(())
+                    });
+                    place.before("create_chunk", 0, Box::new(move || commit));
+                } else {
+                    commit.await;
+                }
+                for i in [2, 3, 0, 6] {
+                    let len = straggler.chunk_bytes(i).unwrap() as usize;
+                    let error = straggler.write(i, other.slice(..len)).await.unwrap_err();
+                    assert!(matches!(error, ShareError::Committed(_)), "{kind}, chunk {i}: {error}");
+                    assert!(read_all(&inner).await == content, "{kind}, chunk {i}");
+                }
+                // Also when the same is written again that was committed.
+                let again = straggler.write(1, chunk_of(&content, 1)).await;
+                assert!(matches!(again, Err(ShareError::Committed(_))), "{kind}: {again:?}");
+                let error = straggler.commit(Missing::Zero).await.unwrap_err();
+                assert!(matches!(error, ShareError::Committed(_)), "{kind}: {error}");
+                assert!(read_all(&inner).await == content, "{kind}");
+                assert!(inner.plan().await.unwrap().is_none(), "{kind}");
+                if race {
+                    // What was too late lies there, and goes when somebody asks for it.
+                    assert_eq!(clear(&*inner).await.unwrap(), 1, "{kind}");
+                }
+                assert_eq!(inner.chunks().await.unwrap().len(), 7, "{kind}");
+                assert_eq!(clear(&*inner).await.unwrap(), 0, "{kind}");
+                assert!(read_all(&inner).await == content, "{kind}");
+            });
+        }
+    }
+}
+
+/// Whoever commits as soon as the last chunk is there does not make its writer fail.
+#[test]
+fn a_commit_right_after_the_last_chunk() {
+    let content = data(3 * CHUNK);
+    for (kind, place, _kept) in places() {
+        block_on(async {
+            let inner = Arc::clone(&place.inner);
+            let one = SharedWriter::create(Arc::clone(&inner), content.len() as u64, options()).await.unwrap();
+            let last = SharedWriter::open(place.clone()).await.unwrap();
+            one.write(0, chunk_of(&content, 0)).await.unwrap();
+            one.write(2, chunk_of(&content, 2)).await.unwrap();
+            let commit: BoxFuture<'static, io::Result<()>> = Box::pin(async move {
+                one.commit(Missing::Fail).await.unwrap();
+                Ok(())
+            });
+            place.after("create_chunk", 0, Box::new(move || commit));
+            last.write(1, chunk_of(&content, 1)).await.unwrap_or_else(|error| panic!("{kind}: {error}"));
+            assert!(read_all(&inner).await == content, "{kind}");
+        });
+    }
+}
+
+/// A write that has returned is part of the commit, even of one that fills what is missing: while a commit collects the
+/// chunks no write says that all is well.
+#[test]
+fn no_acknowledged_chunk_is_left_out() {
+    let content = data(3 * CHUNK);
+    for (step, skip) in [("chunks", 0), ("put_plan", 0), ("chunks", 1), ("chunk_head", 0), ("put_index", 0)] {
+        for (kind, place, _kept) in places() {
+            block_on(async {
+                let inner = Arc::clone(&place.inner);
+                let writer = SharedWriter::create(Arc::clone(&inner), content.len() as u64, options()).await.unwrap();
+                let committer = SharedWriter::open(place.clone()).await.unwrap();
+                writer.write(0, chunk_of(&content, 0)).await.unwrap();
+                let (sender, receiver) = futures::channel::oneshot::channel();
+                let chunk = chunk_of(&content, 1);
+                let write: BoxFuture<'static, io::Result<()>> = Box::pin(async move {
+                    let _ = sender.send(writer.write(1, chunk).await);
+                    Ok(())
+                });
+                place.before(step, skip, Box::new(move || write));
+                committer.commit(Missing::Zero).await.unwrap_or_else(|error| panic!("{kind}, {step}: {error}"));
+                let found = read_all(&inner).await;
+                match receiver.await.unwrap() {
+                    Ok(()) => assert!(found[..2 * CHUNK] == content[..2 * CHUNK], "{kind}, {step} {skip}"),
+                    Err(ShareError::Committing) => assert!(found[..CHUNK] == content[..CHUNK], "{kind}, {step} {skip}"),
+                    Err(error) => panic!("{kind}, {step}: {error}"),
+                }
+                assert!(inner.plan().await.unwrap().is_none(), "{kind}");
+            });
+        }
+    }
 }
 
 #[test]
 fn of_two_commits_one_wins_and_the_other_is_told() {
-    let directory = tempfile::tempdir().unwrap();
-    let place = || Directory::new(directory.path()).unwrap();
-    let data = data(3 * CHUNK);
-    let one = SharedWriter::new(place(), data.len() as u64, options()).unwrap();
-    let other = SharedWriter::new(place(), data.len() as u64, options().metalayer("x", &b"\xc0"[..])).unwrap();
-    block_on(async {
-        for i in 0..3 {
-            one.write(i, chunk_of(&data, i)).await.unwrap();
-        }
-        let results = [one.commit(Missing::Fail).await, other.commit(Missing::Fail).await];
-        assert!(results[0].is_ok());
-        assert!(matches!(results[1], Err(ShareError::Committed(_))), "{:?}", results[1]);
+    let content = data(3 * CHUNK);
+    for (kind, place, _kept) in places() {
+        block_on(async {
+            let inner = Arc::clone(&place.inner);
+            let one = SharedWriter::create(place.clone(), content.len() as u64, options()).await.unwrap();
+            let other = SharedWriter::open(Arc::clone(&inner)).await.unwrap();
+            for i in 0..3 {
+                one.write(i, chunk_of(&content, i)).await.unwrap();
+            }
+            // The other one commits between any two steps of the first.
+            let commit: BoxFuture<'static, io::Result<()>> = Box::pin(async move {
+                other.commit(Missing::Fail).await.unwrap();
+                Ok(())
+            });
+            place.before("put_index", 0, Box::new(move || commit));
+            let result = one.commit(Missing::Fail).await;
+            // Both would have written the same.
+            assert!(matches!(result, Ok(_) | Err(ShareError::Committed(_))), "{kind}: {result:?}");
+            assert!(read_all(&inner).await == content);
 
-        // With the consent of both the frame may be written again, but only by one of them.
-        let (one, other) = (one.replace().await.unwrap(), other.replace().await.unwrap());
-        assert!(other.commit(Missing::Fail).await.is_ok());
-        assert!(matches!(one.commit(Missing::Fail).await, Err(ShareError::Committed(_))));
-    });
-    assert!(blocking::FrameReader::open(directory.path()).unwrap().metalayer("x").is_some());
+            // With the consent of both the frame may be written again, but only by one plan.
+            let again = || options().metalayer("x", &b"\xc0"[..]);
+            let refused = SharedWriter::create(place.clone(), content.len() as u64, again()).await;
+            assert!(matches!(refused, Err(ShareError::Committed(_))), "{kind}");
+            let one = SharedWriter::replace(place.clone(), content.len() as u64, again()).await.unwrap();
+            let other = SharedWriter::replace(place.clone(), content.len() as u64, options()).await;
+            assert!(matches!(other, Err(ShareError::PlanDiffers { .. })), "{kind}: {other:?}");
+            let other = SharedWriter::replace(place.clone(), content.len() as u64, again()).await.unwrap();
+            for i in 0..3 {
+                let writer = if i == 1 { &one } else { &other };
+                writer.write(i, chunk_of(&content, 2 - i)).await.unwrap();
+                assert!(read_all(&inner).await == content, "the old frame is there until the commit");
+            }
+            assert!(other.commit(Missing::Fail).await.is_ok());
+            assert!(matches!(one.commit(Missing::Fail).await, Err(ShareError::Committed(_))), "{kind}");
+            assert!(matches!(one.write(0, chunk_of(&content, 0)).await, Err(ShareError::Committed(_))), "{kind}");
+            let expected: Vec<u8> = content.chunks(CHUNK).rev().flatten().copied().collect();
+            assert!(read_all(&inner).await == expected, "{kind}");
+            assert_eq!(inner.chunks().await.unwrap().len(), 3, "{kind}: the old chunks are gone");
+        });
+    }
+}
+
+/// Many threads commit at the same time, in each kind of place.
+#[test]
+fn commits_at_the_same_time() {
+    let content = data(5 * CHUNK);
+    for (kind, place, _kept) in places() {
+        block_on(async {
+            let writer = SharedWriter::create(place.clone(), content.len() as u64, options()).await.unwrap();
+            for i in 0..5 {
+                writer.write(i, chunk_of(&content, i)).await.unwrap();
+            }
+        });
+        let commits: Vec<_> = (0..6)
+            .map(|_| {
+                let writer = block_on(SharedWriter::open(place.clone())).unwrap();
+                thread::spawn(move || block_on(writer.commit(Missing::Fail)))
+            })
+            .collect();
+        let results: Vec<_> = commits.into_iter().map(|commit| commit.join().unwrap()).collect();
+        assert!(results.iter().any(Result::is_ok), "{kind}: {results:?}");
+        for result in results {
+            assert!(matches!(result, Ok(_) | Err(ShareError::Committed(_))), "{kind}: {result:?}");
+        }
+        assert!(block_on(read_all(&place)) == content, "{kind}");
+    }
+}
+
+/// Whoever is killed, at whichever step of a commit: the next one finishes.
+#[test]
+fn commits_that_were_interrupted_are_finished_by_others() {
+    let content = data(4 * CHUNK + 1);
+    let fail = || -> BoxFuture<'static, io::Result<()>> {
+        Box::pin(async { Err(io::Error::new(io::ErrorKind::ConnectionReset, "killed")) })
+    };
+    for (step, after) in [
+        ("chunks", false),
+        ("put_plan", false),
+        ("put_plan", true),
+        ("chunk_head", false),
+        ("put_index", false),
+        ("put_index", true),
+        ("remove_chunk", false),
+        ("remove_plan", false),
+    ] {
+        for (kind, place, _kept) in places() {
+            block_on(async {
+                let inner = Arc::clone(&place.inner);
+                let killed = SharedWriter::create(place.clone(), content.len() as u64, options()).await.unwrap();
+                for i in 0..5 {
+                    killed.write(i, chunk_of(&content, i).iter().map(|byte| !byte).collect()).await.unwrap();
+                    killed.write(i, chunk_of(&content, i)).await.unwrap();
+                }
+                match after {
+                    true => place.after(step, 0, Box::new(fail)),
+                    false => place.before(step, 0, Box::new(fail)),
+                }
+                let first = killed.commit(Missing::Fail).await;
+                assert_eq!(first.is_ok(), step.starts_with("remove"), "{kind}, {step}: {first:?}");
+                if first.is_err() && !(step == "put_index" && after) {
+                    let next = SharedWriter::open(inner.clone()).await.unwrap();
+                    next.commit(Missing::Fail).await.unwrap_or_else(|error| panic!("{kind}, {step}: {error}"));
+                    assert!(matches!(killed.commit(Missing::Fail).await, Ok(_) | Err(ShareError::Committed(_))));
+                } else if first.is_err() {
+                    // It may ask again, and hears that it has succeeded.
+                    killed.commit(Missing::Fail).await.unwrap_or_else(|error| panic!("{kind}, {step}: {error}"));
+                }
+                assert!(read_all(&*inner).await == content, "{kind}, {step}");
+                let late = SharedWriter::open(inner.clone()).await;
+                assert!(matches!(late, Err(ShareError::Committed(_))), "{kind}, {step}");
+                assert!(matches!(killed.write(0, chunk_of(&content, 0)).await, Err(ShareError::Committed(_))));
+            });
+        }
+    }
+}
+
+#[test]
+fn plans_that_were_abandoned() {
+    let (content, other) = (data(4 * CHUNK), vec![0xEE; 4 * CHUNK]);
+    for (kind, place, _kept) in places() {
+        block_on(async {
+            let abandoned = SharedWriter::create(place.clone(), other.len() as u64, options()).await.unwrap();
+            for i in 0..3 {
+                abandoned.write(i, chunk_of(&other, i)).await.unwrap();
+            }
+            let differs = SharedWriter::create(place.clone(), 3 * CHUNK as u64, options()).await;
+            assert!(matches!(differs, Err(ShareError::PlanDiffers { .. })), "{kind}");
+            // A single writer does not take over what many have begun.
+            let mut sink = options().sink(PlaceTarget::new(place.clone())).unwrap();
+            let error = futures::SinkExt::send(&mut sink, Bytes::from(content.clone())).await;
+            let error = match error {
+                Ok(()) => sink.close().await.unwrap_err(),
+                Err(error) => error,
+            };
+            assert!(error.to_string().contains("sparse::clear"), "{kind}: {error}");
+            drop(sink);
+            assert_eq!(clear(&place).await.unwrap(), 3, "{kind}");
+            assert!(place.chunks().await.unwrap().is_empty(), "{kind}");
+            let error = abandoned.write(3, chunk_of(&other, 3)).await.unwrap_err();
+            assert!(matches!(error, ShareError::PlanGone), "{kind}: {error}");
+            assert!(matches!(abandoned.commit(Missing::Zero).await, Err(ShareError::PlanGone)), "{kind}");
+            assert!(matches!(SharedWriter::open(place.clone()).await, Err(ShareError::NoPlan)), "{kind}");
+
+            // Whoever looked before it was cleared, and writes after the next plan has been made.
+            let next = SharedWriter::create(place.inner.clone(), content.len() as u64, options()).await.unwrap();
+            let late = SharedWriter::open(place.clone()).await.unwrap();
+            next.write(0, chunk_of(&content, 0)).await.unwrap();
+            let inner = place.inner.clone();
+            let length = content.len() as u64;
+            let (sender, receiver) = futures::channel::oneshot::channel();
+            place.before(
+                "create_chunk",
+                0,
+                Box::new(move || {
+                    Box::pin(async move {
+                        clear(&*inner).await.unwrap();
+                        let _ = sender.send(SharedWriter::create(inner, length, options()).await.unwrap());
+                        Ok(())
+                    })
+                }),
+            );
+            let error = late.write(1, chunk_of(&other, 1)).await.unwrap_err();
+            assert!(matches!(error, ShareError::PlanGone), "{kind}: {error}");
+            let last = receiver.await.unwrap();
+            let error = last.commit(Missing::Fail).await.unwrap_err();
+            assert!(matches!(error, ShareError::Missing { count: 4, .. }), "{kind}: not even by the late one: {error}");
+            for i in 0..4 {
+                last.write(i, chunk_of(&content, i)).await.unwrap();
+            }
+            last.commit(Missing::Fail).await.unwrap();
+            assert!(read_all(&place).await == content, "{kind}");
+            assert_eq!(place.chunks().await.unwrap().len(), 4, "{kind}: the commit has cleared up");
+            assert!(place.plan().await.unwrap().is_none(), "{kind}");
+        });
+    }
 }
 
 #[test]
 fn wrong_numbers_lengths_and_files() {
     let directory = tempfile::tempdir().unwrap();
     let place = Directory::new(directory.path()).unwrap();
-    let writer = SharedWriter::new(place.clone(), CHUNK as u64 + 8, options()).unwrap();
     block_on(async {
+        let writer = SharedWriter::create(place.clone(), CHUNK as u64 + 8, options()).await.unwrap();
         assert!(matches!(writer.write(2, Bytes::new()).await, Err(ShareError::NoSuchChunk { chunk: 2, nchunks: 2 })));
         let error = writer.write(1, Bytes::from_static(b"7 bytes")).await.unwrap_err();
         assert!(matches!(error, ShareError::Length { chunk: 1, expected: 8, found: 7 }));
@@ -109,18 +476,100 @@ fn wrong_numbers_lengths_and_files() {
         writer.write(1, vec![2; 8].into()).await.unwrap();
         writer.commit(Missing::Zero).await.unwrap();
     });
+    let reader = blocking::FrameReader::open(directory.path()).unwrap();
+    assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), [vec![1; CHUNK], vec![2; 8]].concat());
+    // A chunk of another length, written by whoever.
+    let place = MemoryDirectory::new();
+    block_on(async {
+        let writer = SharedWriter::create(place.clone(), 3 * CHUNK as u64, options()).await.unwrap();
+        writer.write(0, vec![1; CHUNK].into()).await.unwrap();
+        place.put_chunk(1, place.chunk_head(0, usize::MAX).await.unwrap().1).await.unwrap();
+        let foreign = oxiblosc_core::chunk::special_chunk(
+            oxiblosc_core::chunk::SpecialValue::Zero,
+            CHUNK - 4,
+            4,
+            1024,
+        );
+        place.put_chunk(2, foreign.unwrap().into()).await.unwrap();
+        let error = writer.commit(Missing::Zero).await.unwrap_err();
+        assert!(matches!(error, ShareError::Length { chunk: 2, .. }), "{error}");
+        // A plan that nobody can read is not taken for none.
+        let version = place.plan().await.unwrap();
+        place.put_plan(Bytes::from_static(b"oxiblosc plan 2\nid: 1\nend\n"), version).await.unwrap();
+        let error = SharedWriter::create(place.clone(), 3 * CHUNK as u64, options()).await.unwrap_err();
+        assert!(matches!(&error, ShareError::BadPlan { .. }), "{error}");
+        assert!(matches!(writer.write(1, vec![1; CHUNK].into()).await, Err(ShareError::BadPlan { .. })));
+        assert_eq!(clear(&place).await.unwrap(), 3);
+        assert!(place.files().is_empty());
+    });
 }
 
-fn array() -> ArrayOptions {
-    ArrayOptions::new([50, 70], "<i4").chunks([20, 30]).blocks([10, 10])
+/// The same chunk again and again: other bytes get other files, until there are no more; the same bytes do not.
+#[test]
+fn chunks_written_very_often() {
+    let place = MemoryDirectory::new();
+    block_on(async {
+        let options = options().chunk_size(4);
+        let writer = SharedWriter::create(place.clone(), 4 << 17, options).await.unwrap();
+        for round in 0..40u32 {
+            writer.write(5, Bytes::copy_from_slice(&(round / 4).to_le_bytes())).await.unwrap();
+        }
+        assert_eq!(place.chunks().await.unwrap().len(), 10);
+        let mut refused = None;
+        for round in 10..20u32 {
+            let result = writer.write(5, Bytes::copy_from_slice(&round.to_le_bytes())).await;
+            assert_eq!(result.is_ok(), round < 16);
+            refused = refused.or(result.err());
+        }
+        let error = refused.unwrap();
+        assert!(matches!(error, ShareError::WrittenTooOften { chunk: 5, times: 16 }), "{error}");
+        writer.commit(Missing::Zero).await.unwrap();
+        let reader = FrameReader::open(place.clone()).await.unwrap();
+        assert_eq!(reader.chunk(5).await.unwrap(), 15u32.to_le_bytes()[..]);
+        assert_eq!(place.chunks().await.unwrap().len(), 1);
+    });
+}
+
+const BIG: [u64; 2] = [4096, 4096];
+
+fn big() -> ArrayOptions {
+    let params = EncodeParams { level: 1, ..EncodeParams::default() };
+    ArrayOptions::new(BIG, "<i4").chunks([500, 1000]).blocks([50, 500]).frame(WriteOptions::new(params))
 }
 
 /// The items of a window: each says where it is.
-fn items(writer: &SharedWriter<Directory>, i: u64) -> Bytes {
+fn items<P: SparsePlace>(writer: &SharedWriter<P>, i: u64) -> Bytes {
     let window = writer.tiling().unwrap().chunk_window(i).unwrap();
     let (y, x) =
         (window.origin[0]..window.origin[0] + window.shape[0], window.origin[1]..window.origin[1] + window.shape[1]);
-    y.flat_map(|y| x.clone().flat_map(move |x| ((y * 1000 + x) as i32).to_le_bytes())).collect()
+    y.flat_map(|y| x.clone().flat_map(move |x| ((y * 10_000 + x) as i32).to_le_bytes())).collect()
+}
+
+/// Writes every chunk that leaves a remainder, in an order of its own, some of them with other bytes before.
+fn write_share<P: SparsePlace>(writer: &SharedWriter<P>, share: u64) {
+    let mut mine: Vec<u64> = (0..writer.nchunks()).filter(|i| i % 4 == share).collect();
+    let mut random = Random::new(share + 1);
+    for i in (1..mine.len()).rev() {
+        mine.swap(i, random.below(i as u64 + 1) as usize);
+    }
+    for i in mine {
+        for _ in 0..random.below(3) {
+            let wrong = items(writer, i).iter().map(|byte| !byte).collect();
+            block_on(writer.write(i, wrong)).unwrap();
+        }
+        block_on(writer.write(i, items(writer, i))).unwrap();
+    }
+}
+
+fn check_big(path: &std::path::Path) {
+    let array = blocking::NdArray::open(path).unwrap();
+    assert_eq!(array.shape(), BIG);
+    let all = array.read(&"...".parse().unwrap()).unwrap().into_bytes();
+    let expected: Vec<u8> = (0..BIG[0])
+        .flat_map(|y| (0..BIG[1]).flat_map(move |x| ((y * 10_000 + x) as i32).to_le_bytes()))
+        .collect();
+    assert!(all == expected);
+    assert_eq!(names(path).len(), 45 + 1, "{:?}", names(path));
 }
 
 /// Not a test of its own: a process of [`processes_fill_an_array`].
@@ -130,11 +579,9 @@ fn writer_of_a_share() {
     else {
         return;
     };
-    let writer = SharedWriter::array(Directory::new(path).unwrap(), array()).unwrap();
-    let share: u64 = share.parse().unwrap();
-    for i in (0..writer.nchunks()).filter(|i| i % 4 == share) {
-        block_on(writer.write(i, items(&writer, i))).unwrap();
-    }
+    // Whoever comes first creates the plan.
+    let writer = block_on(SharedWriter::create_array(Directory::new(path).unwrap(), big())).unwrap();
+    write_share(&writer, share.parse().unwrap());
 }
 
 #[test]
@@ -155,14 +602,68 @@ fn processes_fill_an_array() {
     for mut process in processes {
         assert!(process.wait().unwrap().success());
     }
-    let writer = SharedWriter::array(Directory::new(&path).unwrap(), array()).unwrap();
-    block_on(async {
-        writer.commit(Missing::Fail).await.unwrap();
-        let array = NdArray::open(FileSource::open(&path).await.unwrap()).await.unwrap();
-        assert_eq!(array.shape(), [50, 70]);
-        let all = array.read(&"...".parse().unwrap()).await.unwrap();
-        let expected: Vec<u8> =
-            (0..50i32).flat_map(|y| (0..70).flat_map(move |x| (y * 1000 + x).to_le_bytes())).collect();
-        assert_eq!(all.bytes(), &expected[..]);
+    let writer = block_on(SharedWriter::open(Directory::new(&path).unwrap())).unwrap();
+    block_on(writer.commit(Missing::Fail)).unwrap();
+    check_big(&path);
+    let array = block_on(async { NdArray::open(FileSource::open(&path).await.unwrap()).await.unwrap() });
+    assert_eq!(array.shape(), BIG);
+}
+
+#[test]
+fn threads_fill_an_array() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("array");
+    let place = Directory::new(&path).unwrap();
+    let writer = Arc::new(block_on(SharedWriter::create_array(place, big())).unwrap());
+    let threads = (0..4).map(|share| {
+        let writer = Arc::clone(&writer);
+        thread::spawn(move || write_share(&writer, share))
     });
+    for thread in threads.collect::<Vec<_>>() {
+        thread.join().unwrap();
+    }
+    block_on(writer.commit(Missing::Fail)).unwrap();
+    check_big(&path);
+}
+
+/// Tiling and checksums of a large chunk are work for the pool; the thread that polls does none of it.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_poll_takes_long() {
+    use std::future::Future;
+    use std::task::{Context, Poll};
+
+    /// Processor time of this thread, in nanoseconds.
+    fn busy() -> u64 {
+        let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        stat.split(' ').next().unwrap().parse().unwrap()
+    }
+
+    let pool = Pool::new(2);
+    let params = EncodeParams { level: 1, ..EncodeParams::default() };
+    let frame = || WriteOptions::new(params.clone()).pool(&pool).checksums(true).chunk_size(64 << 20);
+    let array = || ArrayOptions::new([4096, 4096], "<i4").chunks([4096, 4096]).blocks([64, 64]).frame(frame());
+    let content = Bytes::from((0..16u32 << 20).flat_map(|i| i.wrapping_mul(77).to_le_bytes()).collect::<Vec<u8>>());
+    for (kind, place, _kept) in places() {
+        for plain in [true, false] {
+            let writer = match plain {
+                true => block_on(SharedWriter::replace(place.clone(), 64 << 20, frame())),
+                false => block_on(SharedWriter::replace_array(place.clone(), array())),
+            }
+            .unwrap();
+            let mut write = Box::pin(writer.write(0, content.clone()));
+            let (mut longest, mut polls) = (0, 0);
+            let polled = std::future::poll_fn(|cx: &mut Context<'_>| -> Poll<()> {
+                let before = busy();
+                let result = write.as_mut().poll(cx);
+                longest = longest.max(busy() - before);
+                polls += 1;
+                result.map(|result| result.unwrap())
+            });
+            block_on(polled);
+            assert!(longest < 2_000_000, "{kind}, plain {plain}: {longest} ns in one of {polls} polls");
+            drop(write);
+            block_on(writer.commit(Missing::Fail)).unwrap();
+        }
+    }
 }

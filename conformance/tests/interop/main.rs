@@ -20,6 +20,7 @@ mod nd;
 mod nd_codecs;
 mod odd_zeros;
 mod random;
+mod shared;
 mod vl_blocks;
 mod worker;
 mod zarr;

@@ -1,9 +1,9 @@
 //! A sparse frame as objects under a common prefix.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use futures::TryStreamExt;
@@ -12,18 +12,30 @@ use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 
-use super::{detach, io_error, spawn};
-use crate::sparse::{IndexVersion, SparsePlace, index_exists};
+use super::{io_error, spawn};
+use crate::sparse::{CLAIM_FILE, FileVersion, SparsePlace, lot, written_by_another};
 
 /// The objects of a sparse frame: `PREFIX/00000000.chunk` and so on, and `PREFIX/chunks.b2frame`.
 ///
-/// Requests run on a small runtime of this crate, so that any executor will do. The store must have conditional puts
-/// (those of S3, GCS and Azure do, and most servers that speak the protocol of S3). With one that ignores the condition
-/// a commit still sees an index that is there already; only of two at the same time both would seem to succeed.
+/// Requests run on a small runtime of this crate, so that any executor will do.
+///
+/// # Conditional puts
+/// Writers that do not talk to each other rely on the store to put an object only if a condition holds. Those of S3, GCS
+/// and Azure do, and most servers that speak the protocol of S3; some take every put. A single writer works with those
+/// too. What would be unsafe is refused ([`ConditionalPutsIgnored`](crate::sparse::ConditionalPutsIgnored)): a
+/// [`SharedWriter`](crate::SharedWriter), and a [`PlaceTarget`](crate::target::PlaceTarget) where another one has been
+/// interrupted or may still write. It is found out by two puts of an object that only one of them may create, once for each
+/// `ObjectPrefix` and its clones. What cannot be found out: with such a server, of two writers that begin within the same
+/// moment both may go on; the one whose note was replaced is told at its commit, but may have overwritten chunks of the
+/// other one before.
 #[derive(Clone)]
 pub struct ObjectPrefix {
     store: Arc<dyn ObjectStore>,
     prefix: Path,
+    /// Whether the store has been found to ignore conditions.
+    ignores: Arc<OnceLock<bool>>,
+    /// Go on all the same.
+    accept: bool,
 }
 
 impl ObjectPrefix {
@@ -34,7 +46,16 @@ impl ObjectPrefix {
 
     /// As [`new`](Self::new), for a store of which it is not known which one it is.
     pub fn with_store(store: Arc<dyn ObjectStore>, prefix: impl Into<Path>) -> Self {
-        Self { store, prefix: prefix.into() }
+        Self { store, prefix: prefix.into(), ignores: Arc::default(), accept: false }
+    }
+
+    /// Goes on where the store ignores conditions, or may: nothing is put to find out. Safe only if no two writers of a
+    /// frame are at it at the same moment, those included that are believed dead. What can be seen by looking before each
+    /// put is still refused.
+    #[must_use]
+    pub fn accept_ignored_conditions(mut self, accept: bool) -> Self {
+        self.accept = accept;
+        self
     }
 
     /// The common prefix.
@@ -42,8 +63,12 @@ impl ObjectPrefix {
         &self.prefix
     }
 
+    fn object(&self, name: impl AsRef<str>) -> Path {
+        self.prefix.clone().join(name.as_ref())
+    }
+
     fn chunk(&self, id: u32) -> Path {
-        self.prefix.clone().join(chunk_file_name(id))
+        self.object(chunk_file_name(id))
     }
 
     fn run<T: Send + 'static, F>(
@@ -55,6 +80,81 @@ impl ObjectPrefix {
     {
         let work = work(Arc::clone(&self.store));
         Box::pin(async move { spawn(work).await?.map_err(io_error) })
+    }
+
+    fn version(&self, path: Path) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        self.run(move |store| async move { version(&*store, &path).await })
+    }
+
+    /// Puts an object if what is there is still what it replaces.
+    fn replace(
+        &self,
+        path: Path,
+        content: Bytes,
+        replaces: Option<FileVersion>,
+    ) -> BoxFuture<'static, io::Result<()>> {
+        let mode = match replaces {
+            None => PutMode::Create,
+            Some(FileVersion { e_tag, version, .. }) => PutMode::Update(UpdateVersion { e_tag, version }),
+        };
+        let put = self.run({
+            let path = path.clone();
+            move |store| async move {
+                // Servers ignore conditions that they do not know: only a race is left to them.
+                let now = match store.head(&path).await {
+                    Ok(meta) => Some(meta.e_tag),
+                    Err(Error::NotFound { .. }) => None,
+                    Err(error) => return Err(error),
+                };
+                let expected = match &mode {
+                    PutMode::Update(UpdateVersion { e_tag, .. }) => Some(e_tag.clone()),
+                    _ => None,
+                };
+                if now != expected {
+                    return Ok(false);
+                }
+                if !put_if(&*store, &path, content.clone(), mode).await? {
+                    return Ok(false);
+                }
+                // And whoever has won that race is seen now.
+                Ok(version(&*store, &path).await?.is_some_and(|now| now.content == content))
+            }
+        });
+        Box::pin(async move { if put.await? { Ok(()) } else { Err(written_by_another(path.as_ref())) } })
+    }
+}
+
+/// The object of this name, if there is one.
+async fn version(store: &dyn ObjectStore, path: &Path) -> object_store::Result<Option<FileVersion>> {
+    match store.get(path).await {
+        Ok(found) => {
+            let (e_tag, version) = (found.meta.e_tag.clone(), found.meta.version.clone());
+            Ok(Some(FileVersion::new(found.bytes().await?).tagged(e_tag, version)))
+        }
+        Err(Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts an object; whether the condition was met.
+async fn put_if(
+    store: &dyn ObjectStore,
+    path: &Path,
+    content: Bytes,
+    mode: PutMode,
+) -> object_store::Result<bool> {
+    match store.put_opts(path, content.into(), PutOptions::from(mode)).await {
+        Ok(_) => Ok(true),
+        Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes an object, if it is there.
+async fn delete(store: &dyn ObjectStore, path: &Path) -> object_store::Result<()> {
+    match store.delete(path).await {
+        Err(Error::NotFound { .. }) => Ok(()),
+        result => result,
     }
 }
 
@@ -83,7 +183,24 @@ impl SparsePlace for ObjectPrefix {
         })
     }
 
-    fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeSet<u32>>> {
+    fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
+        let (path, accept) = (self.chunk(id), self.accept);
+        let name = path.to_string();
+        let put = self.run(move |store| async move {
+            if accept {
+                // The condition may be ignored: look first.
+                match store.head(&path).await {
+                    Ok(_) => return Ok(false),
+                    Err(Error::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            put_if(&*store, &path, bytes, PutMode::Create).await
+        });
+        Box::pin(async move { if put.await? { Ok(()) } else { Err(written_by_another(&name)) } })
+    }
+
+    fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {
         let prefix = self.prefix.clone();
         self.run(move |store| async move {
             let names = store.list(Some(&prefix));
@@ -91,80 +208,61 @@ impl SparsePlace for ObjectPrefix {
             let depth = prefix.parts().count() + 1;
             let ids = names.try_filter_map(|meta| async move {
                 let here = meta.location.parts().count() == depth;
-                Ok(meta.location.filename().filter(|_| here).and_then(chunk_file_id))
+                let id = meta.location.filename().filter(|_| here).and_then(chunk_file_id);
+                Ok(id.map(|id| (id, meta.size)))
             });
             ids.try_collect().await
         })
     }
 
-    fn index(&self) -> BoxFuture<'static, io::Result<Option<IndexVersion>>> {
-        let path = self.prefix.clone().join(INDEX_FILE);
-        self.run(move |store| async move {
-            match store.get(&path).await {
-                Ok(found) => {
-                    let (e_tag, version) = (found.meta.e_tag.clone(), found.meta.version.clone());
-                    Ok(Some(IndexVersion::new(found.bytes().await?).tagged(e_tag, version)))
-                }
-                Err(Error::NotFound { .. }) => Ok(None),
-                Err(error) => Err(error),
-            }
-        })
+    fn index(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        self.version(self.object(INDEX_FILE))
     }
 
-    fn put_index(&self, index: Bytes, replaces: Option<IndexVersion>) -> BoxFuture<'static, io::Result<()>> {
-        let path = self.prefix.clone().join(INDEX_FILE);
-        let mode = match replaces {
-            None => PutMode::Create,
-            Some(IndexVersion { e_tag, version, .. }) => PutMode::Update(UpdateVersion { e_tag, version }),
-        };
-        let put = self.run({
-            let path = path.clone();
-            move |store| async move {
-                // Servers ignore conditions that they do not know: only a race is left to them.
-                let now = match store.head(&path).await {
-                    Ok(meta) => Some(meta.e_tag),
-                    Err(Error::NotFound { .. }) => None,
-                    Err(error) => return Err(error),
-                };
-                let expected = match &mode {
-                    PutMode::Update(UpdateVersion { e_tag, .. }) => Some(e_tag.clone()),
-                    _ => None,
-                };
-                if now != expected {
-                    return Ok(false);
-                }
-                match store.put_opts(&path, index.into(), PutOptions::from(mode)).await {
-                    Ok(_) => Ok(true),
-                    Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(false),
-                    Err(error) => Err(error),
-                }
-            }
-        });
-        Box::pin(async move { if put.await? { Ok(()) } else { Err(index_exists(path.as_ref())) } })
+    fn put_index(&self, index: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        self.replace(self.object(INDEX_FILE), index, replaces)
     }
 
     fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>> {
         let path = self.chunk(id);
+        self.run(move |store| async move { delete(&*store, &path).await })
+    }
+
+    fn plan(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        self.version(self.object(CLAIM_FILE))
+    }
+
+    fn put_plan(&self, plan: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        self.replace(self.object(CLAIM_FILE), plan, replaces)
+    }
+
+    /// (Stores have no conditional removal: what is put between the look and the removal is removed.)
+    fn remove_plan(&self, expected: FileVersion) -> BoxFuture<'static, io::Result<()>> {
+        let path = self.object(CLAIM_FILE);
         self.run(move |store| async move {
-            match store.delete(&path).await {
-                Err(Error::NotFound { .. }) => Ok(()),
-                result => result,
+            match version(&*store, &path).await? {
+                Some(now) if now.content == expected.content => delete(&*store, &path).await,
+                _ => Ok(()),
             }
         })
     }
 
-    fn discard(&self, ids: Vec<u32>) {
-        let this = self.clone();
-        let index = self.prefix.clone().join(INDEX_FILE);
-        detach(async move {
-            // The chunks of whoever has written an index have the same names.
-            if !matches!(this.store.head(&index).await, Err(Error::NotFound { .. })) {
-                return;
+    fn ignores_conditions(&self) -> BoxFuture<'static, io::Result<bool>> {
+        if self.accept {
+            return Box::pin(std::future::ready(Ok(false)));
+        }
+        let (known, path) = (Arc::clone(&self.ignores), self.object(format!("{CLAIM_FILE}.{}", lot())));
+        self.run(move |store| async move {
+            if let Some(&ignores) = known.get() {
+                return Ok(ignores);
             }
-            for id in ids {
-                let _ = this.store.delete(&this.chunk(id)).await;
-            }
-        });
+            // Nobody else knows the name.
+            let put = || put_if(&*store, &path, Bytes::from_static(b"to be removed"), PutMode::Create);
+            let twice = async { Ok::<_, Error>(put().await? && put().await?) }.await;
+            delete(&*store, &path).await?;
+            let ignores = twice?;
+            Ok(*known.get_or_init(|| ignores))
+        })
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 
+use super::claim::CLAIM_FILE;
 use crate::disk::temporary_beside;
 pub(crate) use crate::disk::{parent_of, sync_directory};
 
@@ -93,7 +94,8 @@ pub(crate) fn write_index(directory: &Path, index: &[u8], durable: bool) -> io::
 pub(crate) fn is_replaceable(directory: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(directory)? {
         let name = entry?.file_name();
-        let belongs = |name: &str| name == INDEX_FILE || name == HEADER_FILE || chunk_file_id(name).is_some();
+        let others = [INDEX_FILE, HEADER_FILE, CLAIM_FILE];
+        let belongs = |name: &str| others.contains(&name) || chunk_file_id(name).is_some();
         if !name.to_str().is_some_and(belongs) {
             return Ok(false);
         }

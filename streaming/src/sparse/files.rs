@@ -1,6 +1,6 @@
 //! The directory of a sparse frame, as a place that several writers fill.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 use tempfile::NamedTempFile;
 
 use super::directory::sync_directory;
-use super::place::{IndexVersion, SparsePlace, index_exists};
+use super::claim::CLAIM_FILE;
+use super::place::{FileVersion, SparsePlace, written_by_another};
 use crate::disk::IoMode;
 
 /// The directory of a sparse frame that several writers fill, in one process or in many.
@@ -72,16 +73,44 @@ impl Directory {
         Ok(file)
     }
 
-    /// Replacing takes three steps, reading, comparing and renaming: a lock on the directory makes them one for all who
-    /// do it this way. Not every system lets directories be locked.
-    fn replace_index(&self, file: NamedTempFile, replaces: &IndexVersion) -> io::Result<()> {
+    /// Comparing and changing take several steps: a lock on the directory makes them one for all who do it this way. Not
+    /// every system lets directories be locked.
+    fn locked<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let lock = File::open(&self.path).ok();
         let _locked = lock.as_ref().map(File::lock);
-        let path = self.path.join(INDEX_FILE);
-        if fs::read(&path)? != replaces.content {
-            return Err(index_exists(INDEX_FILE));
+        work()
+    }
+
+    /// The file of this name, if there is one.
+    fn version(&self, name: &str) -> io::Result<Option<FileVersion>> {
+        match fs::read(self.path.join(name)) {
+            Ok(content) => Ok(Some(FileVersion::new(content.into()))),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
         }
-        file.persist(&path).map(drop).map_err(|failed| failed.error)
+    }
+
+    /// Gives a file its name if it has none yet.
+    fn create(&self, file: NamedTempFile, name: &str) -> io::Result<()> {
+        file.persist_noclobber(self.path.join(name)).map(drop).map_err(|failed| match failed.error.kind() {
+            io::ErrorKind::AlreadyExists => written_by_another(name),
+            _ => failed.error,
+        })
+    }
+
+    /// Writes a file if what is there is still what it replaces.
+    fn replace(&self, name: &str, content: &[u8], replaces: Option<&FileVersion>) -> io::Result<()> {
+        let file = self.write(content)?;
+        match replaces {
+            Some(replaces) => self.locked(|| match self.version(name)? {
+                Some(now) if now.content == replaces.content => {
+                    file.persist(self.path.join(name)).map(drop).map_err(|failed| failed.error)
+                }
+                _ => Err(written_by_another(name)),
+            })?,
+            None => self.create(file, name)?,
+        }
+        if self.durable { sync_directory(&self.path) } else { Ok(()) }
     }
 }
 
@@ -104,40 +133,36 @@ impl SparsePlace for Directory {
         })
     }
 
-    fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeSet<u32>>> {
-        self.run(|this| {
-            let names = fs::read_dir(&this.path)?.map(|entry| Ok(entry?.file_name()));
-            let ids = names.filter_map(|name| match name {
-                Ok(name) => chunk_file_id(name.to_str()?).map(Ok),
-                Err(error) => Some(Err(error)),
-            });
-            ids.collect()
-        })
-    }
-
-    fn index(&self) -> BoxFuture<'static, io::Result<Option<IndexVersion>>> {
-        self.run(|this| match fs::read(this.path.join(INDEX_FILE)) {
-            Ok(content) => Ok(Some(IndexVersion::new(content.into()))),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(e),
-        })
-    }
-
-    fn put_index(&self, index: Bytes, replaces: Option<IndexVersion>) -> BoxFuture<'static, io::Result<()>> {
+    fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.run(move |this| {
-            let file = this.write(&index)?;
-            match replaces {
-                Some(replaces) => this.replace_index(file, &replaces)?,
-                None => file.persist_noclobber(this.path.join(INDEX_FILE)).map(drop).map_err(|failed| match failed
-                    .error
-                    .kind()
-                {
-                    io::ErrorKind::AlreadyExists => index_exists(INDEX_FILE),
-                    _ => failed.error,
-                })?,
-            }
-            if this.durable { sync_directory(&this.path) } else { Ok(()) }
+            let file = this.write(&bytes)?;
+            this.create(file, &chunk_file_name(id))
         })
+    }
+
+    fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {
+        self.run(|this| {
+            let mut chunks = BTreeMap::new();
+            for entry in fs::read_dir(&this.path)? {
+                let entry = entry?;
+                let Some(id) = entry.file_name().to_str().and_then(chunk_file_id) else { continue };
+                match entry.metadata() {
+                    Ok(metadata) => drop(chunks.insert(id, metadata.len())),
+                    // Removed meanwhile.
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                    Err(e) => return Err(e),
+                }
+            }
+            Ok(chunks)
+        })
+    }
+
+    fn index(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        self.run(|this| this.version(INDEX_FILE))
+    }
+
+    fn put_index(&self, index: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        self.run(move |this| this.replace(INDEX_FILE, &index, replaces.as_ref()))
     }
 
     fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>> {
@@ -147,14 +172,20 @@ impl SparsePlace for Directory {
         })
     }
 
-    fn discard(&self, ids: Vec<u32>) {
-        // Somebody else has completed a frame here, of files with these names.
-        if self.path.join(INDEX_FILE).exists() {
-            return;
-        }
-        for id in ids {
-            // What cannot be removed now does no harm: only the index says which files matter.
-            let _ = fs::remove_file(self.path.join(chunk_file_name(id)));
-        }
+    fn plan(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        self.run(|this| this.version(CLAIM_FILE))
+    }
+
+    fn put_plan(&self, plan: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        self.run(move |this| this.replace(CLAIM_FILE, &plan, replaces.as_ref()))
+    }
+
+    fn remove_plan(&self, version: FileVersion) -> BoxFuture<'static, io::Result<()>> {
+        self.run(move |this| {
+            this.locked(|| match this.version(CLAIM_FILE)? {
+                Some(now) if now.content == version.content => fs::remove_file(this.path.join(CLAIM_FILE)),
+                _ => Ok(()),
+            })
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! The files of a sparse frame, in memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::future::ready;
 use std::io;
 use std::ops::Range;
@@ -10,7 +11,8 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 
-use super::place::{IndexVersion, SparsePlace, index_exists};
+use super::claim::CLAIM_FILE;
+use super::place::{FileVersion, SparsePlace, written_by_another};
 use crate::edit::Store;
 use crate::source::{RangeSource, check};
 
@@ -50,6 +52,7 @@ pub struct MemoryDirectory {
 #[derive(Debug, Clone, Default)]
 struct Files {
     index: Option<Bytes>,
+    plan: Option<Bytes>,
     chunks: BTreeMap<u32, Bytes>,
 }
 
@@ -66,17 +69,20 @@ impl MemoryDirectory {
             match chunk_file_id(name.as_ref()) {
                 Some(id) => drop(found.chunks.insert(id, content)),
                 None if name.as_ref() == INDEX_FILE => found.index = Some(content),
+                None if name.as_ref() == CLAIM_FILE => found.plan = Some(content),
                 None => {}
             }
         }
         Self { files: Arc::new(Mutex::new(found)) }
     }
 
-    /// The files as they are now, with their names: the chunks by number, then the index if there is one.
+    /// The files as they are now, with their names: the chunks by number, then the index if there is one, then what its
+    /// writers have noted as long as there is none.
     pub fn files(&self) -> Vec<(String, Bytes)> {
         let files = self.lock();
         let chunks = files.chunks.iter().map(|(&id, content)| (chunk_file_name(id), content.clone()));
-        chunks.chain(files.index.iter().map(|content| (INDEX_FILE.to_owned(), content.clone()))).collect()
+        let named = |name: &str, content: &Option<Bytes>| content.clone().map(|content| (name.to_owned(), content));
+        chunks.chain(named(INDEX_FILE, &files.index)).chain(named(CLAIM_FILE, &files.plan)).collect()
     }
 
     /// A frame of its own, in the state this one is in. The content of the files is shared and not copied.
@@ -201,26 +207,32 @@ impl SparsePlace for MemoryDirectory {
         })
     }
 
-    fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeSet<u32>>> {
-        let this = self.clone();
-        Box::pin(async move { Ok(this.lock().chunks.keys().copied().collect()) })
-    }
-
-    fn index(&self) -> BoxFuture<'static, io::Result<Option<IndexVersion>>> {
-        let this = self.clone();
-        Box::pin(async move { Ok(this.lock().index.clone().map(IndexVersion::new)) })
-    }
-
-    fn put_index(&self, index: Bytes, replaces: Option<IndexVersion>) -> BoxFuture<'static, io::Result<()>> {
+    fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         let this = self.clone();
         Box::pin(async move {
-            let mut files = this.lock();
-            if files.index != replaces.map(|version| version.content) {
-                return Err(index_exists(INDEX_FILE));
+            match this.lock().chunks.entry(id) {
+                Entry::Occupied(_) => Err(written_by_another(&chunk_file_name(id))),
+                Entry::Vacant(entry) => {
+                    entry.insert(bytes);
+                    Ok(())
+                }
             }
-            files.index = Some(index);
-            Ok(())
         })
+    }
+
+    fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {
+        let this = self.clone();
+        Box::pin(async move { Ok(this.lock().chunks.iter().map(|(&id, content)| (id, content.len() as u64)).collect()) })
+    }
+
+    fn index(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        let this = self.clone();
+        Box::pin(async move { Ok(this.lock().index.clone().map(FileVersion::new)) })
+    }
+
+    fn put_index(&self, index: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        let this = self.clone();
+        Box::pin(async move { replace(&mut this.lock().index, index, replaces, INDEX_FILE) })
     }
 
     fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>> {
@@ -231,12 +243,30 @@ impl SparsePlace for MemoryDirectory {
         })
     }
 
-    fn discard(&self, ids: Vec<u32>) {
-        let mut files = self.lock();
-        if files.index.is_none() {
-            for id in ids {
-                files.chunks.remove(&id);
-            }
-        }
+    fn plan(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        let this = self.clone();
+        Box::pin(async move { Ok(this.lock().plan.clone().map(FileVersion::new)) })
     }
+
+    fn put_plan(&self, plan: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        let this = self.clone();
+        Box::pin(async move { replace(&mut this.lock().plan, plan, replaces, CLAIM_FILE) })
+    }
+
+    fn remove_plan(&self, version: FileVersion) -> BoxFuture<'static, io::Result<()>> {
+        let this = self.clone();
+        Box::pin(async move {
+            this.lock().plan.take_if(|plan| *plan == version.content);
+            Ok(())
+        })
+    }
+}
+
+/// Writes a file if it is still the one it should be.
+fn replace(file: &mut Option<Bytes>, content: Bytes, replaces: Option<FileVersion>, name: &str) -> io::Result<()> {
+    if *file != replaces.map(|version| version.content) {
+        return Err(written_by_another(name));
+    }
+    *file = Some(content);
+    Ok(())
 }

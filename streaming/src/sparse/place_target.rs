@@ -3,32 +3,45 @@
 use std::fmt;
 use std::io;
 use std::mem;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
-use futures::future::{self, BoxFuture, FutureExt};
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt};
 
-use super::place::{IndexVersion, SparsePlace};
+use super::claim::{Claim, Holder, State, put_claim, remove_chunks};
+use super::place::{ConditionalPutsIgnored, FileVersion, SparsePlace};
+use crate::background;
 use crate::target::{Part, Target};
+
+/// How often a claim is tried to be made that somebody else makes at the same time.
+const TRIES: usize = 8;
 
 /// Writes a sparse frame into a [`SparsePlace`]: each chunk as soon as it comes, a few at a time, and the index last.
 ///
 /// The place must not have an index; should somebody write one meanwhile, the commit fails with
 /// [`io::ErrorKind::AlreadyExists`] and leaves it alone. The chunks of a target that is dropped or aborted before it is
-/// complete are removed, unless an index is there by then: they have the names of the chunks of that frame, and may have
-/// been replaced by them.
+/// complete are removed: by [`poll_abort`](Target::poll_abort) before it returns, after a drop in the background
+/// ([`settle`](crate::settle()) waits for it). A commit under way when the target is dropped is finished there.
 ///
-/// Two of them at one place at the same time would write chunks of the same names: several writers fill one frame through
-/// [`SharedWriter`](crate::SharedWriter).
+/// A target notes at the place that it writes there, from its first chunk to its end. Of two at the same place the one that
+/// has begun last goes on; it removes what is there, as it does after a writer that was interrupted. The other one is told
+/// at its commit or before, with [`io::ErrorKind::AlreadyExists`], and takes nothing away. Neither writes over a file of
+/// the other: should both write a chunk of the same number at the same moment, the second one is told. While a commit
+/// or a removal is under way, and where [several writers](crate::SharedWriter) fill a frame, no target begins;
+/// [`clear`](super::clear()) removes what was left by those who are gone.
+///
+/// A store that ignores conditions cannot keep two writers apart. A target begins there only if nobody is known to write or
+/// to have been interrupted ([`ConditionalPutsIgnored`]).
 ///
 /// (For a directory, [`SparseTarget`](crate::target::SparseTarget) is better: nothing is under the final name until the
 /// frame is complete.)
 pub struct PlaceTarget<P: SparsePlace> {
-    place: P,
+    place: Arc<P>,
+    claim: Claim,
     most: usize,
-    /// Whether it has been made sure that there is no frame yet.
-    check: Check,
+    begin: Begin,
     /// The file whose bytes are coming.
     current: Option<Current>,
     putting: Vec<Put>,
@@ -37,15 +50,16 @@ pub struct PlaceTarget<P: SparsePlace> {
     aborting: Option<BoxFuture<'static, io::Result<()>>>,
     /// A commit has failed, and may have succeeded all the same.
     doubtful: bool,
-    /// A commit has found the index of somebody else, whose chunks have the names of ours.
+    /// Somebody else writes here now, or has written a frame.
     lost: bool,
     committed: bool,
 }
 
-enum Check {
+/// Whether it has been noted at the place that we write there.
+enum Begin {
     New,
-    Running(BoxFuture<'static, io::Result<Option<IndexVersion>>>),
-    Done,
+    Running(BoxFuture<'static, io::Result<FileVersion>>),
+    Done(FileVersion),
 }
 
 struct Current {
@@ -58,6 +72,8 @@ struct Current {
 struct Put {
     id: u32,
     bytes: Bytes,
+    /// Part of it has been written before.
+    again: bool,
     /// `None` before it is first tried, and after a failure.
     work: Option<BoxFuture<'static, io::Result<()>>>,
 }
@@ -69,9 +85,10 @@ impl<P: SparsePlace> PlaceTarget<P> {
     /// A target for a frame at `place`.
     pub fn new(place: P) -> Self {
         Self {
-            place,
+            place: Arc::new(place),
+            claim: Claim::of_one(),
             most: 8,
-            check: Check::New,
+            begin: Begin::New,
             current: None,
             putting: Vec::new(),
             written: Vec::new(),
@@ -95,20 +112,16 @@ impl<P: SparsePlace> PlaceTarget<P> {
         &self.place
     }
 
-    fn poll_check(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_begin(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<FileVersion>> {
         loop {
-            self.check = match &mut self.check {
-                Check::New => Check::Running(self.place.index()),
-                Check::Running(index) => {
-                    let found = ready!(index.as_mut().poll(cx));
-                    self.check = Check::New;
-                    if found?.is_some() {
-                        let message = "there is a sparse frame already, whose chunks would be overwritten";
-                        return Poll::Ready(Err(io::Error::new(io::ErrorKind::AlreadyExists, message)));
-                    }
-                    Check::Done
+            self.begin = match &mut self.begin {
+                Begin::New => Begin::Running(Box::pin(begin(Arc::clone(&self.place), self.claim.clone()))),
+                Begin::Running(begun) => {
+                    let begun = ready!(begun.as_mut().poll(cx));
+                    self.begin = Begin::New;
+                    Begin::Done(begun?)
                 }
-                Check::Done => return Poll::Ready(Ok(())),
+                Begin::Done(version) => return Poll::Ready(Ok(version.clone())),
             };
         }
     }
@@ -116,13 +129,19 @@ impl<P: SparsePlace> PlaceTarget<P> {
     /// Drives the files under way; ready when there are fewer than `limit`.
     fn poll_puts(&mut self, cx: &mut Context<'_>, limit: usize) -> Poll<io::Result<()>> {
         let mut failed = None;
-        let place = &self.place;
+        let (place, claim) = (&self.place, &self.claim);
         self.putting.retain_mut(|put| {
             // After one failure the others are left alone until the caller asks again.
             if failed.is_some() && put.work.is_none() {
                 return true;
             }
-            let work = put.work.get_or_insert_with(|| place.put_chunk(put.id, put.bytes.clone()));
+            let work = put.work.get_or_insert_with(|| {
+                let (place, bytes) = (Arc::clone(place), put.bytes.clone());
+                match put.again {
+                    true => Box::pin(put_again(place, claim.clone(), put.id, bytes)),
+                    false => Box::pin(put_new(place, put.id, bytes)),
+                }
+            });
             match work.as_mut().poll(cx) {
                 Poll::Pending => true,
                 Poll::Ready(Ok(())) => false,
@@ -142,7 +161,7 @@ impl<P: SparsePlace> PlaceTarget<P> {
 
     /// Hands over the file whose bytes have come.
     fn poll_put_current(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_check(cx))?;
+        ready!(self.poll_begin(cx))?;
         let Some(current) = &mut self.current else { return Poll::Ready(Ok(())) };
         if current.put {
             return Poll::Ready(Ok(()));
@@ -154,8 +173,11 @@ impl<P: SparsePlace> PlaceTarget<P> {
         if self.putting.iter().any(|put| put.id == id) {
             ready!(self.poll_puts(cx, 1))?;
         }
-        self.putting.push(Put { id, bytes, work: None });
-        self.written.push(id);
+        let again = self.written.contains(&id);
+        self.putting.push(Put { id, bytes, again, work: None });
+        if !again {
+            self.written.push(id);
+        }
         if let Some(current) = &mut self.current {
             current.put = true;
         }
@@ -163,18 +185,162 @@ impl<P: SparsePlace> PlaceTarget<P> {
         Poll::Ready(Ok(()))
     }
 
-    fn discard(&mut self) {
-        self.putting.clear();
+    /// What has become of the commit.
+    fn note(&mut self, result: &io::Result<()>) {
+        self.commit = None;
+        self.committed = result.is_ok();
+        self.lost = result.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::AlreadyExists);
+        self.doubtful = result.is_err() && !self.lost;
+    }
+
+    /// The work of giving up, once it has been found out whether there is anything to give up.
+    fn give_up(&mut self) -> impl Future<Output = io::Result<()>> + Send + use<P> {
+        let begin = mem::replace(&mut self.begin, Begin::New);
+        // A chunk that arrives after its removal would stay: those under way are let to arrive before.
+        let puts: Vec<_> = self.putting.drain(..).filter_map(|put| put.work).collect();
         self.current = None;
-        let written = mem::take(&mut self.written);
-        if self.committed || self.doubtful || self.lost || written.is_empty() {
-            return;
-        }
-        // A place that answers at once is asked here, since there is no waiting; one across a network looks by itself.
-        if matches!(self.place.index().now_or_never(), None | Some(Ok(None))) {
-            self.place.discard(written);
+        let (place, claim, written) = (Arc::clone(&self.place), self.claim.clone(), self.written.clone());
+        let (most, doubtful) = (self.most, self.doubtful);
+        async move {
+            let version = match begin {
+                Begin::New => None,
+                // It may have noted that we write here.
+                Begin::Running(begun) => begun.await.ok(),
+                Begin::Done(version) => Some(version),
+            };
+            let _: Vec<_> = stream::iter(puts).buffer_unordered(most).collect().await;
+            match version {
+                Some(_) if doubtful => release(&*place, &claim).await,
+                Some(version) => remove(&*place, &claim, version, written).await,
+                None => Ok(()),
+            }
         }
     }
+}
+
+/// Notes at the place that we write there, and removes what nobody needs.
+async fn begin<P: SparsePlace>(place: Arc<P>, claim: Claim) -> io::Result<FileVersion> {
+    let refuse = |message: &str| Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+    for _ in 0..TRIES {
+        let found = place.plan().await?;
+        if place.index().await?.is_some() {
+            return refuse("there is a sparse frame already, whose chunks would be overwritten");
+        }
+        let theirs = found.as_ref().map(|found| Claim::parse(&found.content));
+        let mut ours = None;
+        match theirs {
+            None => {}
+            Some(Ok(theirs)) if theirs.id == claim.id => ours = Some(theirs.state),
+            Some(Ok(theirs)) => match (theirs.holder, theirs.state) {
+                (_, State::Abandoned) => {}
+                // Its writer was interrupted, or finds out that it has lost.
+                (Holder::One, State::Open) => {
+                    if place.ignores_conditions().await? {
+                        return Err(io::Error::new(io::ErrorKind::Unsupported, ConditionalPutsIgnored));
+                    }
+                }
+                (Holder::One, _) => {
+                    return refuse(
+                        "another writer is just committing or removing its chunks here, or was interrupted while it \
+                         did: `sparse::clear` removes what it has left, its note is chunks.b2frame.plan",
+                    );
+                }
+                (Holder::Many, _) => {
+                    return refuse(
+                        "several writers are filling a frame here, or have been interrupted: `sparse::clear` removes \
+                         what they have left, their plan is chunks.b2frame.plan",
+                    );
+                }
+            },
+            Some(Err(reason)) => {
+                let message = format!("what other writers have noted here cannot be read: {reason}");
+                return refuse(&message);
+            }
+        }
+        if let (Some(State::Open), Some(version)) = (ours, &found) {
+            return Ok(version.clone());
+        }
+        let left = place.chunks().await?;
+        if left.is_empty() && ours.is_none() {
+            match put_claim(&*place, &claim, found).await? {
+                Some(version) => return Ok(version),
+                None => continue,
+            }
+        }
+        // Nobody else takes over while we remove, so that nothing is removed that somebody else has written.
+        let Some(version) = put_claim(&*place, &claim.with_state(State::Clearing), found).await? else { continue };
+        remove_chunks(&*place, left.into_keys()).await?;
+        if let Some(version) = put_claim(&*place, &claim, Some(version)).await? {
+            return Ok(version);
+        }
+    }
+    refuse("somebody else has begun to write here")
+}
+
+/// Writes a chunk file that is not there yet.
+async fn put_new<P: SparsePlace>(place: Arc<P>, id: u32, bytes: Bytes) -> io::Result<()> {
+    match place.create_chunk(id, bytes.clone()).await {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            // It may be our own, if the answer was lost.
+            let (len, found) = place.chunk_head(id, bytes.len()).await?;
+            if len == bytes.len() as u64 && found == bytes { Ok(()) } else { Err(error) }
+        }
+        result => result,
+    }
+}
+
+/// Writes a chunk file again of which we have written a part.
+async fn put_again<P: SparsePlace>(place: Arc<P>, claim: Claim, id: u32, bytes: Bytes) -> io::Result<()> {
+    let ours = claim.to_bytes();
+    if place.plan().await?.is_none_or(|now| now.content != ours) {
+        return Err(taken_over());
+    }
+    place.put_chunk(id, bytes).await
+}
+
+/// The last steps of a frame.
+async fn commit<P: SparsePlace>(
+    place: Arc<P>,
+    claim: Claim,
+    version: FileVersion,
+    index: Bytes,
+    doubtful: bool,
+) -> io::Result<()> {
+    // The attempt before may have succeeded and its answer been lost.
+    if !doubtful || place.index().await?.is_none_or(|found| found.content != index) {
+        // From here on nobody takes over.
+        let Some(_) = put_claim(&*place, &claim.with_state(State::Closing), Some(version)).await? else {
+            return Err(taken_over());
+        };
+        place.put_index(index, None).await?;
+    }
+    let closing = FileVersion::new(claim.with_state(State::Closing).to_bytes());
+    // What cannot be removed does no harm beside an index.
+    let _ = place.remove_plan(closing).await;
+    Ok(())
+}
+
+/// Removes what we have written, unless somebody else has taken over.
+async fn remove<P: SparsePlace>(place: &P, claim: &Claim, version: FileVersion, written: Vec<u32>) -> io::Result<()> {
+    let clearing = claim.with_state(State::Clearing);
+    let Some(version) = put_claim(place, &clearing, Some(version)).await? else { return Ok(()) };
+    remove_chunks(place, written).await?;
+    place.remove_plan(version).await
+}
+
+/// Lets others write here after a commit whose outcome is not known. The chunks stay, in case it has succeeded.
+async fn release<P: SparsePlace>(place: &P, claim: &Claim) -> io::Result<()> {
+    let closing = claim.with_state(State::Closing).to_bytes();
+    let Some(version) = place.plan().await?.filter(|now| now.content == closing) else { return Ok(()) };
+    match place.index().await? {
+        Some(_) => place.remove_plan(version).await,
+        None => put_claim(place, claim, Some(version)).await.map(drop),
+    }
+}
+
+fn taken_over() -> io::Error {
+    let message = "somebody else has begun to write here, or has written a frame";
+    io::Error::new(io::ErrorKind::AlreadyExists, message)
 }
 
 impl<P: SparsePlace> Target for PlaceTarget<P> {
@@ -218,22 +384,13 @@ impl<P: SparsePlace> Target for PlaceTarget<P> {
         if self.commit.is_none() {
             ready!(self.poll_flush(cx))?;
         }
+        let version = ready!(self.poll_begin(cx))?;
         let commit = self.commit.get_or_insert_with(|| {
-            let put = self.place.put_index(header.clone(), None);
-            if !self.doubtful {
-                return put;
-            }
-            let (found, header) = (self.place.index(), header.clone());
-            Box::pin(async move {
-                // The attempt before may have succeeded and its answer been lost.
-                if found.await?.is_some_and(|found| found.content == header) { Ok(()) } else { put.await }
-            })
+            let (place, claim) = (Arc::clone(&self.place), self.claim.clone());
+            Box::pin(commit(place, claim, version, header.clone(), self.doubtful))
         });
         let result = ready!(commit.as_mut().poll(cx));
-        self.commit = None;
-        self.committed = result.is_ok();
-        self.lost = result.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::AlreadyExists);
-        self.doubtful = result.is_err() && !self.lost;
+        self.note(&result);
         Poll::Ready(result)
     }
 
@@ -245,33 +402,34 @@ impl<P: SparsePlace> Target for PlaceTarget<P> {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits until the chunks are gone; if an index is there, they are left alone.
+    /// Waits until the chunks are gone; if somebody else writes here now, they are left alone.
     fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.committed || self.doubtful || self.lost {
+        if self.committed || self.lost {
             return Poll::Ready(Ok(()));
         }
-        self.commit = None;
-        self.current = None;
-        let aborting = self.aborting.get_or_insert_with(|| {
-            // A chunk that arrives after its removal would stay: let those under way arrive before.
-            let puts: Vec<_> = self.putting.drain(..).filter_map(|put| put.work).collect();
-            let removals: Vec<_> = self.written.iter().map(|&id| self.place.remove_chunk(id)).collect();
-            let most = self.most;
-            let index = (!removals.is_empty()).then(|| self.place.index());
-            Box::pin(async move {
-                stream::iter(puts).buffer_unordered(most).for_each(|_| future::ready(())).await;
-                if let Some(index) = index
-                    && index.await?.is_some()
-                {
-                    return Ok(());
-                }
-                stream::iter(removals).buffer_unordered(most).try_collect().await
-            })
-        });
+        if let Some(commit) = &mut self.commit {
+            // It cannot be taken back, and may succeed.
+            let result = ready!(commit.as_mut().poll(cx));
+            self.note(&result);
+            if self.committed || self.lost {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        if self.aborting.is_none() {
+            let kept = match &self.begin {
+                Begin::Done(version) => Some(version.clone()),
+                _ => None,
+            };
+            self.aborting = Some(Box::pin(self.give_up()));
+            // To be aborted again, if this fails.
+            self.begin = kept.map_or(Begin::New, Begin::Done);
+        }
+        let Some(aborting) = &mut self.aborting else { return Poll::Pending };
         let result = ready!(aborting.as_mut().poll(cx));
         self.aborting = None;
         if result.is_ok() {
             self.written.clear();
+            self.begin = Begin::New;
         }
         Poll::Ready(result)
     }
@@ -279,9 +437,24 @@ impl<P: SparsePlace> Target for PlaceTarget<P> {
 
 impl<P: SparsePlace> Drop for PlaceTarget<P> {
     fn drop(&mut self) {
-        // A commit under way may succeed: its chunks must stay.
-        self.doubtful |= self.commit.is_some();
-        self.discard();
+        if self.committed || self.lost {
+            return;
+        }
+        let (commit, aborting) = (self.commit.take(), self.aborting.take());
+        // A commit under way is finished: nobody could tell otherwise whether the chunks are needed.
+        self.doubtful |= commit.is_some();
+        let give_up = self.give_up();
+        background::finish(async move {
+            if let Some(commit) = commit
+                && commit.await.is_ok()
+            {
+                return;
+            }
+            let _ = match aborting {
+                Some(aborting) => aborting.await,
+                None => give_up.await,
+            };
+        });
     }
 }
 

@@ -2,209 +2,193 @@
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt, stream};
-use oxiblosc_core::chunk::{ChunkHeader, SpecialKind};
-use oxiblosc_core::frame::{FrameParams, FrameWriteError, SparseWriter, SpecialPlacement};
-use oxiblosc_core::nd::{NdError, Tiling};
+use oxiblosc_core::chunk::ChunkHeader;
+use oxiblosc_core::frame::SparseWriter;
+use oxiblosc_core::nd::Tiling;
 use oxiblosc_core::registry::Registry;
-use thiserror::Error;
 
-use super::place::{IndexVersion, SparsePlace};
+use super::claim::{Claim, Holder, State, put_claim};
+use super::commit::Attempt;
+use super::error::ShareError;
+use super::place::{ConditionalPutsIgnored, FileVersion, SparsePlace};
+use super::plan::{Plan, difference};
+use crate::compute::{JobPanicked, Pool};
 use crate::error::WriteError;
-use crate::nd::{ArrayError, ArrayOptions};
-use crate::sink::{ChunkInput, Summary, Workshop, WriteOptions};
+use crate::nd::ArrayOptions;
+use crate::reader::FrameReader;
+use crate::sink::{ChunkInput, Workshop, WriteOptions};
+use crate::sparse::MemoryDirectory;
 
-/// Chunk headers that a commit reads at the same time.
-const ROUND: usize = 32;
-/// Numbers of missing chunks that an error names; more would only fill the screen.
-const NAMED: usize = 20;
+/// How often a plan is tried to be written that somebody else writes at the same time.
+const TRIES: usize = 8;
 
 /// One of several writers, in one process or in many, that fill one sparse frame or array without talking to each
 /// other: each writes the chunks whose numbers it owns, in any order, and when all are there, one of them (or any other
-/// that has the same options) commits the index. Until then there is no frame.
+/// that opens the same place) commits the index. Until then there is no frame.
 ///
-/// All of them must be made with the same length and options. A chunk that is written again replaces the earlier one,
-/// as long as nobody has committed.
+/// They agree through a *plan*, a small file at the place with everything that determines the bytes of the frame.
+/// [`create`](Self::create) writes it, or joins the one that is there if it is the same; [`open`](Self::open) reads it.
+/// The commit removes it.
+///
+/// A chunk that is written again replaces the earlier one, as long as nobody has committed: each time it gets a file of
+/// its own, no file is ever written over, and the commit takes the last. So a writer that comes too late cannot change
+/// what has been committed: it gets [`ShareError::Committed`], and readers do not see what it has written. Every chunk
+/// whose [`write`](Self::write) has returned `Ok` is part of the commit.
 ///
 /// Should two of them commit, the index is written once, and the other is told ([`ShareError::Committed`]).
 ///
+/// When all writers are gone and nobody is going to commit, [`clear`](super::clear()) removes what they have left.
+///
 /// ```
 /// use bytes::Bytes;
-/// use oxiblosc_streaming::sparse::{Directory, Missing, SharedWriter};
+/// use oxiblosc_streaming::sparse::{Directory, Missing, ShareError, SharedWriter};
 /// use oxiblosc_streaming::{WriteOptions, block_on, blocking::FrameReader};
 /// # use oxiblosc_plugins as _;
 ///
 /// # let directory = tempfile::tempdir()?;
 /// # let path = directory.path().join("shared.b2frame");
-/// let writer = || SharedWriter::new(Directory::new(&path)?, 2500, WriteOptions::default().chunk_size(1000));
-/// let (one, other) = (writer()?, writer()?);
+/// let place = Directory::new(&path)?;
 /// block_on(async {
+///     let one = SharedWriter::create(place.clone(), 2500, WriteOptions::default().chunk_size(1000)).await?;
+///     let other = SharedWriter::open(place).await?;
 ///     one.write(2, Bytes::from(vec![3; 500])).await?;
 ///     other.write(0, Bytes::from(vec![1; 1000])).await?;
 ///     // Chunk 1 was nobody's.
 ///     assert!(one.commit(Missing::Fail).await.is_err());
 ///     let summary = one.commit(Missing::Zero).await?;
 ///     assert_eq!((summary.chunks, summary.nbytes), (3, 2500));
+///     let late = other.write(1, Bytes::from(vec![2; 1000])).await;
+///     assert!(matches!(late, Err(ShareError::Committed(_))));
 ///     Ok::<(), Box<dyn std::error::Error>>(())
 /// })?;
 /// assert_eq!(FrameReader::open(&path)?.bytes(999..1001)?, &[1, 0][..]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SharedWriter<P> {
-    place: P,
-    nbytes: u64,
-    chunk_size: usize,
+    pub(super) place: P,
+    pub(super) claim: Claim,
+    pub(super) plan: Arc<Plan>,
+    pub(super) registry: Registry,
     workshop: Workshop,
-    params: FrameParams,
-    vlmetalayers: Vec<(String, Bytes)>,
-    registry: Registry,
+    pool: Pool,
     tiling: Option<Arc<Tiling>>,
-    replaces: Option<IndexVersion>,
-    /// A commit has failed, and may have succeeded all the same.
-    doubtful: AtomicBool,
+    /// A commit of this writer that has failed and may have succeeded all the same.
+    pub(super) attempt: Mutex<Option<Attempt>>,
+    /// The frame is there.
+    pub(super) over: AtomicBool,
 }
 
-/// What a commit does about chunks that nobody has written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum Missing {
-    /// Fail, and name them.
-    #[default]
-    Fail,
-    /// All their items are zero.
-    Zero,
-    /// All their items are NaN; only for items of 4 or 8 bytes.
-    Nan,
-    /// Their items are whatever they may be.
-    Uninit,
-}
-
-/// Why a shared frame could not be filled or committed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ShareError {
-    /// There is no such chunk.
-    #[error("there is no chunk {chunk}: the frame has {nchunks}")]
-    NoSuchChunk {
-        /// The number asked for.
-        chunk: u64,
-        /// How many there are.
-        nchunks: u64,
-    },
-    /// The data are not as long as the chunk.
-    #[error("chunk {chunk} takes {expected} bytes, there are {found}")]
-    Length {
-        /// Number of the chunk.
-        chunk: u64,
-        /// Bytes that it takes.
-        expected: u64,
-        /// Bytes handed over, or what the chunk that is there decodes to.
-        found: u64,
-    },
-    /// Chunks that nobody has written.
-    #[error("{count} of {nchunks} chunks have not been written: {}", List(.chunks, *.count))]
-    Missing {
-        /// The first of them.
-        chunks: Vec<u64>,
-        /// How many there are.
-        count: u64,
-        /// How many there should be.
-        nchunks: u64,
-    },
-    /// A chunk that somebody has written is not whole, or no chunk at all.
-    #[error("the file of chunk {chunk} is damaged: {source}")]
-    Damaged {
-        /// Number of the chunk.
-        chunk: u64,
-        /// What is wrong.
-        source: FrameWriteError,
-    },
-    /// Somebody else has committed this frame.
-    #[error("somebody else has committed this frame: {0}")]
-    Committed(#[source] io::Error),
-    /// The place failed. The same call may be made again.
-    #[error("the place of the frame failed: {0}")]
-    Place(#[from] io::Error),
-    /// A chunk or the index could not be encoded, or the options are not possible.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// The options of an array are not possible.
-    #[error(transparent)]
-    Array(#[from] Box<ArrayError>),
-    /// The window of a chunk makes no sense.
-    #[error(transparent)]
-    Nd(#[from] NdError),
-}
-
-struct List<'a>(&'a [u64], u64);
-
-impl fmt::Display for List<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let numbers: Vec<_> = self.0.iter().map(u64::to_string).collect();
-        f.write_str(&numbers.join(", "))?;
-        if self.1 > self.0.len() as u64 { f.write_str(", ...") } else { Ok(()) }
-    }
-}
-
-impl From<FrameWriteError> for ShareError {
-    fn from(error: FrameWriteError) -> Self {
-        Self::Write(error.into())
-    }
+/// What has become of the plan of a writer.
+pub(super) enum Standing {
+    /// Chunks are taken.
+    Open(FileVersion),
+    /// Somebody is committing.
+    Closing(FileVersion),
+    /// There is a frame.
+    Over(FileVersion),
+    /// Neither plan nor frame.
+    Gone,
 }
 
 impl<P: SparsePlace> SharedWriter<P> {
-    /// A writer of a frame of `nbytes` bytes.
+    /// Creates a frame of `nbytes` bytes that several writers fill, or joins those that fill it already by the same plan.
     ///
     /// # Errors
-    /// When the options are not possible.
-    pub fn new(place: P, nbytes: u64, options: WriteOptions) -> Result<Self, ShareError> {
-        Self::with_tiling(place, nbytes, options, None)
+    /// - [`ShareError::PlanDiffers`] when there is another plan, [`ShareError::Committed`] when there is a frame
+    ///   ([`replace`](Self::replace) writes one anew), [`ShareError::Taken`] when a single writer has begun one.
+    /// - [`ShareError::ConditionalPutsIgnored`] when the store cannot keep writers from overwriting each other.
+    /// - When the options are not possible, or the place fails.
+    pub async fn create(place: P, nbytes: u64, options: WriteOptions) -> Result<Self, ShareError> {
+        Self::begin(place, Plan::new(nbytes, false, &options)?, options, false).await
     }
 
-    /// A writer of an array, whose shape must be known.
+    /// As [`create`](Self::create), an array, whose shape must be known.
     ///
     /// # Errors
-    /// When the options are not possible.
-    pub fn array(place: P, options: ArrayOptions) -> Result<Self, ShareError> {
+    /// As [`create`](Self::create).
+    pub async fn create_array(place: P, options: ArrayOptions) -> Result<Self, ShareError> {
         let (options, _, tiling) = options.into_frame().map_err(Box::new)?;
-        Self::with_tiling(place, tiling.stored_bytes(), options, Some(Arc::new(tiling)))
+        Self::begin(place, Plan::new(tiling.stored_bytes(), true, &options)?, options, false).await
     }
 
-    fn with_tiling(
-        place: P,
-        nbytes: u64,
-        options: WriteOptions,
-        tiling: Option<Arc<Tiling>>,
-    ) -> Result<Self, ShareError> {
-        let chunk_size = options.resolved_chunk_size()?;
-        let mut params = options.frame_params(chunk_size)?;
-        params.special = SpecialPlacement::Stored;
-        let registry = match &options.registry {
-            Some(registry) => registry.clone(),
+    /// As [`create`](Self::create), where the commit may replace the frame that is there now, and no other. That frame
+    /// stays what it is until then; its chunks are removed by the commit.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub async fn replace(place: P, nbytes: u64, options: WriteOptions) -> Result<Self, ShareError> {
+        Self::begin(place, Plan::new(nbytes, false, &options)?, options, true).await
+    }
+
+    /// As [`replace`](Self::replace), by an array, whose shape must be known.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub async fn replace_array(place: P, options: ArrayOptions) -> Result<Self, ShareError> {
+        let (options, _, tiling) = options.into_frame().map_err(Box::new)?;
+        Self::begin(place, Plan::new(tiling.stored_bytes(), true, &options)?, options, true).await
+    }
+
+    /// Joins the writers of the frame or array that somebody has [created](Self::create), with a pool of its own and
+    /// the codecs and filters that are linked into the program.
+    ///
+    /// # Errors
+    /// [`ShareError::NoPlan`] when nobody has, [`ShareError::Committed`] when there is a frame already,
+    /// [`ShareError::BadPlan`] when the plan is damaged or too new; when the place fails, or a codec is not known.
+    pub async fn open(place: P) -> Result<Self, ShareError> {
+        let registry = Registry::linked().map_err(WriteError::from)?;
+        Self::open_on(place, &Pool::default(), registry).await
+    }
+
+    /// As [`open`](Self::open), where chunks are encoded on `pool` with what is in `registry`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn open_on(place: P, pool: &Pool, registry: &Registry) -> Result<Self, ShareError> {
+        let (found, index) = look(&place).await?;
+        let claim = match found {
+            Some((claim, _)) if is_active(&claim, index.as_ref()) => claim,
+            Some((claim, _)) if claim.holder == Holder::One && index.is_none() => return Err(ShareError::Taken),
+            _ if index.is_some() => return Err(ShareError::Committed(there_is_a_frame())),
+            _ => return Err(ShareError::NoPlan),
+        };
+        let plan = Plan::parse(&claim.lines).map_err(|reason| ShareError::BadPlan { reason })?;
+        if claim.nchunks != plan.nchunks() {
+            return Err(ShareError::BadPlan { reason: "the number of chunks is wrong".to_owned() });
+        }
+        Self::with_claim(place, claim, plan, pool.clone(), registry.clone())
+    }
+
+    async fn begin(place: P, plan: Plan, options: WriteOptions, replace: bool) -> Result<Self, ShareError> {
+        let registry = match options.registry {
+            Some(registry) => registry,
             None => Registry::linked().map_err(WriteError::from)?.clone(),
         };
         // Finds out now what would be wrong later.
-        SparseWriter::new(&params, &registry)?;
-        let geometry = tiling.as_ref().map(|tiling| Arc::new(tiling.geometry().clone()));
-        let pool = options.pool.unwrap_or_default();
-        let workshop = Workshop::new(options.params, registry.clone(), geometry, pool.clone())
-            .map_err(|source| WriteError::Params(source.into()))?;
-        let (vlmetalayers, replaces, doubtful) = (options.vlmetalayers, None, AtomicBool::new(false));
-        Ok(Self { place, nbytes, chunk_size, workshop, params, vlmetalayers, registry, tiling, replaces, doubtful })
+        let claim = Claim::of_many(plan.nchunks(), 0, None, Vec::new());
+        let claim = claim.ok_or(ShareError::TooManyChunks { nchunks: plan.nchunks() })?;
+        let mut this = Self::with_claim(place, claim, plan, options.pool.unwrap_or_default(), registry)?;
+        this.claim = claim_for(&this.place, &this.plan, &this.registry, replace).await?;
+        Ok(this)
     }
 
-    /// Allows the commit to replace the index that is there now, and no other: for writing a frame again. Chunks of the
-    /// old frame are overwritten as the new ones come.
-    ///
-    /// # Errors
-    /// When the place cannot be read.
-    pub async fn replace(mut self) -> io::Result<Self> {
-        self.replaces = self.place.index().await?;
-        Ok(self)
+    fn with_claim(place: P, claim: Claim, plan: Plan, pool: Pool, registry: Registry) -> Result<Self, ShareError> {
+        SparseWriter::new(&plan.params, &registry)?;
+        let tiling = plan.tiling().transpose()?;
+        if tiling.as_ref().is_some_and(|tiling| {
+            tiling.stored_bytes() != plan.nbytes || tiling.chunk_bytes() != plan.params.chunk_size
+        }) {
+            return Err(ShareError::BadPlan { reason: "the shape is not that of its chunks".to_owned() });
+        }
+        let geometry = tiling.as_ref().map(|tiling| Arc::new(tiling.geometry().clone()));
+        let workshop = Workshop::new(plan.params.encode.clone(), registry.clone(), geometry, pool.clone())
+            .map_err(|source| WriteError::Params(source.into()))?;
+        let (plan, tiling, attempt) = (Arc::new(plan), tiling.map(Arc::new), Mutex::new(None));
+        Ok(Self { place, claim, plan, registry, workshop, pool, tiling, attempt, over: AtomicBool::new(false) })
     }
 
     /// The place.
@@ -217,9 +201,14 @@ impl<P: SparsePlace> SharedWriter<P> {
         self.tiling.as_deref()
     }
 
+    /// Decoded bytes of the frame, the padding of an array included.
+    pub fn nbytes(&self) -> u64 {
+        self.plan.nbytes
+    }
+
     /// Number of chunks.
     pub fn nchunks(&self) -> u64 {
-        self.nbytes.div_ceil(self.chunk_size as u64)
+        self.plan.nchunks()
     }
 
     /// Bytes that [`write`](Self::write) takes for chunk `i`.
@@ -238,148 +227,261 @@ impl<P: SparsePlace> SharedWriter<P> {
     }
 
     /// Decoded bytes of chunk `i`, padding included.
-    fn stored_bytes(&self, i: u64) -> Result<u64, ShareError> {
-        match i.checked_mul(self.chunk_size as u64) {
-            Some(start) if start < self.nbytes => Ok((self.nbytes - start).min(self.chunk_size as u64)),
+    pub(super) fn stored_bytes(&self, i: u64) -> Result<u64, ShareError> {
+        let (nbytes, chunk_size) = (self.plan.nbytes, self.plan.params.chunk_size as u64);
+        match i.checked_mul(chunk_size) {
+            Some(start) if start < nbytes => Ok((nbytes - start).min(chunk_size)),
             _ => Err(ShareError::NoSuchChunk { chunk: i, nchunks: self.nchunks() }),
         }
     }
 
     /// Encodes and writes chunk `i`: its bytes, or, for an array, the items of its window in C order, without the
-    /// padding of chunks at the edge. Chunks may be written in any order and at the same time.
+    /// padding of chunks at the edge. Chunks may be written in any order and at the same time. All work is done on the
+    /// pool.
+    ///
+    /// When it returns `Ok`, the chunk is part of every commit that has not begun; of two writes of a chunk at the same
+    /// time either may be the last. Dropped before that, it may have been written or not.
     ///
     /// # Errors
-    /// Nothing has been written then, and the same call may be made again.
+    /// [`ShareError::Committed`] and [`ShareError::PlanGone`] when it comes too late, [`ShareError::Committing`] when a
+    /// commit is under way. After other errors the same call may be made again.
     pub async fn write(&self, i: u64, data: Bytes) -> Result<(), ShareError> {
         let (expected, found) = (self.chunk_bytes(i)?, data.len() as u64);
         if expected != found {
             return Err(ShareError::Length { chunk: i, expected, found });
         }
+        // Spares latecomers the work. What makes sure that they change nothing is the look afterwards.
+        match self.standing().await? {
+            Standing::Open(_) => {}
+            standing => return Err(self.too_late(&standing)),
+        }
+        let chunk = self.encode(i, data).await?;
+        let written = self.put_in_time(i, &chunk).await;
+        // Large buffers are not returned to the system on the thread of the caller.
+        drop(self.pool.spawn(move || drop(chunk)));
+        written
+    }
+
+    /// Writes an encoded chunk, unless a commit was faster.
+    async fn put_in_time(&self, i: u64, chunk: &Bytes) -> Result<(), ShareError> {
+        let file = self.put(i, chunk).await?;
+        let standing = self.standing().await?;
+        let index = match &standing {
+            // A commit from here on sees the chunk.
+            Standing::Open(_) => return Ok(()),
+            Standing::Over(index) => index,
+            _ => return Err(self.too_late(&standing)),
+        };
+        // Somebody has been waiting for just this chunk.
+        match self.named_by(index, i).await {
+            Some(named) if named == file && self.is_there(file, chunk).await? => Ok(()),
+            _ => Err(self.too_late(&standing)),
+        }
+    }
+
+    /// The chunk as it is to be stored.
+    async fn encode(&self, i: u64, data: Bytes) -> Result<Bytes, ShareError> {
+        let panicked = |panic: JobPanicked| WriteError::Panicked { chunk: i, panic };
         let input = match &self.tiling {
             Some(tiling) => {
-                let mut chunk = vec![0; tiling.chunk_bytes()];
-                tiling.window_to_chunk(&tiling.chunk_window(i)?, &data, i, &mut chunk)?;
-                ChunkInput::Gathered(chunk)
+                let tiling = Arc::clone(tiling);
+                let tiled = self.pool.spawn(move || {
+                    let mut chunk = vec![0; tiling.chunk_bytes()];
+                    tiling.window_to_chunk(&tiling.chunk_window(i)?, &data, i, &mut chunk)?;
+                    Ok::<_, ShareError>(chunk)
+                });
+                ChunkInput::Gathered(tiled.await.map_err(panicked)??)
             }
             None => ChunkInput::Shared(data),
         };
-        let chunk = match self.workshop.encode(i, input).await {
-            Ok(Ok(encoded)) => encoded.chunk,
-            Ok(Err(source)) => return Err(WriteError::Encode { chunk: i, source: source.into() }.into()),
-            Err(panic) => return Err(WriteError::Panicked { chunk: i, panic }.into()),
-        };
-        let id = u32::try_from(i).map_err(|_| FrameWriteError::TooManyChunks { max: u32::MAX.into() })?;
-        // Every chunk is a file, zeros too, or nobody could tell that it has been written.
-        let write = SparseWriter::new(&self.params, &self.registry)?.push(&chunk)?;
-        let chunk = write.and_then(|write| write.replacement).map_or(chunk, Bytes::from);
-        Ok(self.place.put_chunk(id, chunk).await?)
-    }
-
-    /// Makes the frame what all writers have written.
-    ///
-    /// # Errors
-    /// [`ShareError::Missing`] and [`ShareError::Damaged`] when there is no whole frame, [`ShareError::Committed`] when
-    /// somebody else has committed one. Nothing has changed then; after other errors the same call may be made again.
-    pub async fn commit(&self, missing: Missing) -> Result<Summary, ShareError> {
-        let present = self.place.chunks().await?;
-        let nchunks = self.nchunks();
-        let absent = |i: &u64| !u32::try_from(*i).is_ok_and(|id| present.contains(&id));
-        let special = match missing {
-            Missing::Zero => Some(SpecialKind::Zero),
-            Missing::Nan => Some(SpecialKind::Nan),
-            Missing::Uninit => Some(SpecialKind::Uninit),
-            Missing::Fail => {
-                let count = (0..nchunks).filter(absent).count() as u64;
-                if count > 0 {
-                    let chunks = (0..nchunks).filter(absent).take(NAMED).collect();
-                    return Err(ShareError::Missing { chunks, count, nchunks });
-                }
-                None
-            }
-        };
-        // Those that nobody has written are in the index alone.
-        let params = FrameParams { special: SpecialPlacement::Index, ..self.params.clone() };
-        let mut writer = SparseWriter::new(&params, &self.registry)?;
-        for (name, content) in &self.vlmetalayers {
-            writer.set_vlmetalayer(name, content)?;
-        }
-        // Checksums and fingerprints are about all bytes; otherwise the headers suffice.
-        let whole = params.checksums || params.fingerprint.is_some();
-        let wanted = if whole { ChunkHeader::MAX_NBYTES } else { ChunkHeader::EXTENDED_LEN };
-        let heads = (0..nchunks).map(|i| {
-            let head = match u32::try_from(i) {
-                Ok(id) if present.contains(&id) => Some(self.place.chunk_head(id, wanted)),
-                _ => None,
-            };
-            async move {
-                match head {
-                    Some(head) => head.await.map(|head| (i, Some(head))),
-                    None => Ok((i, None)),
-                }
-            }
+        let encoded = self.workshop.encode(i, input).await.map_err(panicked)?;
+        let encoded = encoded.map_err(|source| WriteError::Encode { chunk: i, source: source.into() })?;
+        let (plan, registry) = (Arc::clone(&self.plan), self.registry.clone());
+        let checked = self.pool.spawn(move || {
+            drop(encoded.input);
+            let write = SparseWriter::new(&plan.params, &registry)?.push(&encoded.chunk)?;
+            let chunk = write.and_then(|write| write.replacement).map_or(encoded.chunk, Bytes::from);
+            Ok::<_, ShareError>(chunk)
         });
-        let mut heads = stream::iter(heads).buffered(if whole { 2 } else { ROUND });
-        let mut chunk_bytes = 0;
-        while let Some((i, head)) = heads.try_next().await? {
-            let expected = self.stored_bytes(i)?;
-            let Some((len, head)) = head else {
-                let Some(kind) = special else {
-                    return Err(ShareError::Missing { chunks: vec![i], count: 1, nchunks });
-                };
-                // Lossless: no more than a chunk.
-                writer.push_special(kind, expected as usize)?;
-                continue;
-            };
-            let damaged = |source| ShareError::Damaged { chunk: i, source };
-            let header =
-                ChunkHeader::parse(&head).map_err(|source| damaged(FrameWriteError::Chunk { chunk: i, source }))?;
-            if header.nbytes as u64 != expected {
-                return Err(ShareError::Length { chunk: i, expected, found: header.nbytes as u64 });
-            }
-            // Lossless: `heads` has one for no number that is larger.
-            let id = i as u32;
-            if whole {
-                writer.adopt(id, &head).map_err(damaged)?;
-            } else {
-                writer.adopt_head(id, &head, len).map_err(damaged)?;
-            }
-            chunk_bytes += len;
-        }
-        let index = Bytes::from(writer.finish()?);
-        self.put_index(index.clone()).await?;
-        Ok(Summary {
-            chunks: nchunks,
-            nbytes: self.nbytes,
-            cbytes: chunk_bytes,
-            frame_len: chunk_bytes + index.len() as u64,
-            fingerprint: writer.fingerprint(),
-        })
+        checked.await.map_err(panicked)?
     }
 
-    async fn put_index(&self, index: Bytes) -> Result<(), ShareError> {
-        // An attempt before may have succeeded and its answer been lost.
-        if self.doubtful.load(Ordering::Relaxed)
-            && self.place.index().await?.is_some_and(|found| found.content == index)
-        {
-            return Ok(());
-        }
-        match self.place.put_index(index, self.replaces.clone()).await {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(ShareError::Committed(error)),
-            Err(error) => {
-                self.doubtful.store(true, Ordering::Relaxed);
-                Err(error.into())
+    /// Writes the chunk into the first file that nobody has written, and gives its number.
+    async fn put(&self, i: u64, chunk: &Bytes) -> Result<u32, ShareError> {
+        let mut attempt = 0;
+        loop {
+            let Some(file) = self.claim.file_of(i, attempt) else {
+                return Err(ShareError::WrittenTooOften { chunk: i, times: attempt });
+            };
+            match self.place.create_chunk(file, chunk.clone()).await {
+                Ok(()) => return Ok(file),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error.into()),
+            }
+            // The file of the last time: whoever has written it, with an answer that was lost, or as another attempt at
+            // the same task, need not write it again.
+            let mut last = file;
+            attempt += 1;
+            while let Some(next) = self.claim.file_of(i, attempt) {
+                match self.place.chunk_head(next, ChunkHeader::MIN_LEN).await {
+                    Ok(_) => last = next,
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                    Err(error) => return Err(error.into()),
+                }
+                attempt += 1;
+            }
+            if self.is_there(last, chunk).await? {
+                return Ok(last);
             }
         }
     }
+
+    /// Whether a file holds just this chunk.
+    async fn is_there(&self, file: u32, chunk: &Bytes) -> Result<bool, ShareError> {
+        let head = chunk.len().min(ChunkHeader::EXTENDED_LEN);
+        for wanted in [head, chunk.len()] {
+            match self.place.chunk_head(file, wanted).await {
+                Ok((len, bytes)) if len == chunk.len() as u64 && chunk.starts_with(&bytes) => {}
+                Ok(_) => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    /// The file that an index names for a chunk.
+    async fn named_by(&self, index: &FileVersion, i: u64) -> Option<u32> {
+        let entries = entries(index, &self.registry).await?;
+        entries.get(usize::try_from(i).ok()?).copied().flatten()
+    }
+
+    pub(super) async fn standing(&self) -> Result<Standing, ShareError> {
+        if let Some((claim, version)) = read_claim(&self.place).await?
+            && claim.id == self.claim.id
+        {
+            match claim.state {
+                State::Open => return Ok(Standing::Open(version)),
+                // The frame may be there already, and the plan not yet gone.
+                State::Closing => {
+                    let index = self.place.index().await?;
+                    return Ok(match index.filter(|index| !self.claim.is_for(Some(index))) {
+                        Some(index) => Standing::Over(index),
+                        None => Standing::Closing(version),
+                    });
+                }
+                State::Clearing | State::Abandoned => return Ok(Standing::Gone),
+            }
+        }
+        let index = self.place.index().await?;
+        Ok(index.filter(|index| !self.claim.is_for(Some(index))).map_or(Standing::Gone, Standing::Over))
+    }
+
+    pub(super) fn too_late(&self, standing: &Standing) -> ShareError {
+        match standing {
+            Standing::Over(_) => {
+                self.over.store(true, Ordering::Relaxed);
+                ShareError::Committed(there_is_a_frame())
+            }
+            Standing::Open(_) | Standing::Closing(_) => ShareError::Committing,
+            Standing::Gone => ShareError::PlanGone,
+        }
+    }
+}
+
+fn there_is_a_frame() -> io::Error {
+    io::Error::new(io::ErrorKind::AlreadyExists, "there is an index")
+}
+
+/// The chunk file of each entry of an index; `None` when it cannot be read.
+pub(super) async fn entries(index: &FileVersion, registry: &Registry) -> Option<Vec<Option<u32>>> {
+    use oxiblosc_core::frame::{ChunkEntry, INDEX_FILE};
+
+    let frame = MemoryDirectory::from_files([(INDEX_FILE, index.content.clone())]);
+    let reader: FrameReader<_> = crate::ReadOptions::new().registry(registry).open(frame).await.ok()?;
+    let file = |i| match reader.frame().entry(i) {
+        Ok(ChunkEntry::File { id }) => Some(id),
+        _ => None,
+    };
+    Some((0..reader.nchunks()).map(file).collect())
+}
+
+pub(super) async fn read_claim<P: SparsePlace + ?Sized>(
+    place: &P,
+) -> Result<Option<(Claim, FileVersion)>, ShareError> {
+    let Some(version) = place.plan().await? else { return Ok(None) };
+    let claim = Claim::parse(&version.content).map_err(|reason| ShareError::BadPlan { reason })?;
+    Ok(Some((claim, version)))
+}
+
+/// Claim and index. In this order: a commit removes the claim after the index is there.
+async fn look<P: SparsePlace + ?Sized>(
+    place: &P,
+) -> Result<(Option<(Claim, FileVersion)>, Option<FileVersion>), ShareError> {
+    let claim = read_claim(place).await?;
+    Ok((claim, place.index().await?))
+}
+
+/// Whether writers fill a frame by this claim.
+fn is_active(claim: &Claim, index: Option<&FileVersion>) -> bool {
+    claim.holder == Holder::Many && matches!(claim.state, State::Open | State::Closing) && claim.is_for(index)
+}
+
+/// The claim that is there, if it is for the same plan, or a new one.
+async fn claim_for<P: SparsePlace>(
+    place: &P,
+    plan: &Plan,
+    registry: &Registry,
+    replace: bool,
+) -> Result<Claim, ShareError> {
+    let nchunks = plan.nchunks();
+    for _ in 0..TRIES {
+        let (found, index) = look(place).await?;
+        let mut first = 0;
+        if let Some((claim, _)) = &found {
+            if is_active(claim, index.as_ref()) {
+                return match difference(&plan.lines(), &claim.lines) {
+                    None => Ok(claim.clone()),
+                    Some((what, here, there)) => Err(ShareError::PlanDiffers { what, here, there }),
+                };
+            }
+            let is_left = claim.state == State::Abandoned || !claim.is_for(index.as_ref()) && index.is_some();
+            if !is_left {
+                return Err(ShareError::Taken);
+            }
+            first = claim.end();
+        }
+        if index.is_some() && !replace {
+            return Err(ShareError::Committed(there_is_a_frame()));
+        }
+        if place.ignores_conditions().await? {
+            return Err(ConditionalPutsIgnored.into());
+        }
+        // Writers of the frame that is there may still be at it: their files are not to be taken for ours.
+        let listed = place.chunks().await?.last_key_value().map(|(&id, _)| u64::from(id));
+        if let Some(index) = &index {
+            let entries = entries(index, registry).await.unwrap_or_default();
+            let last = entries.iter().flatten().max().map_or(0, |&id| u64::from(id) + 1);
+            let nchunks = entries.len() as u64;
+            first = first.max(last + nchunks * super::claim::most_attempts(nchunks));
+        }
+        first = first.max(listed.map_or(0, |last| last + 1));
+        let replaces = index.as_ref().map(super::claim::digest);
+        let claim = Claim::of_many(nchunks, first, replaces, plan.lines());
+        let claim = claim.ok_or(ShareError::TooManyChunks { nchunks })?;
+        if put_claim(place, &claim, found.map(|(_, version)| version)).await?.is_some() {
+            return Ok(claim);
+        }
+    }
+    Err(ShareError::Place(io::Error::new(io::ErrorKind::AlreadyExists, "others keep writing their plans here")))
 }
 
 impl<P: fmt::Debug> fmt::Debug for SharedWriter<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedWriter")
             .field("place", &self.place)
-            .field("nbytes", &self.nbytes)
-            .field("chunk_size", &self.chunk_size)
+            .field("nbytes", &self.plan.nbytes)
+            .field("chunk_size", &self.plan.params.chunk_size)
             .finish_non_exhaustive()
     }
 }

@@ -1,6 +1,6 @@
 //! A sparse frame in a directory.
 
-use std::fs;
+use std::fs::{self, File};
 use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,10 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use tempfile::TempDir;
 
+use super::claim::CLAIM_FILE;
 use super::directory::{FileName, parent_of, remove_header, sync_directory, write_file, write_index};
 use super::replace::{Behind, check_replaceable, replace_directory};
-use crate::disk::{IoMode, IoTask, follow_links};
+use crate::disk::{IoMode, IoTask, follow_links, lock};
 use crate::target::{Part, Target};
 
 /// Writes a sparse frame: a directory with a file for each chunk, written as the chunks come, and the index file
@@ -52,8 +53,8 @@ pub struct SparseTarget {
 
 #[derive(Debug)]
 enum Place {
-    /// Already under its name.
-    Final(PathBuf),
+    /// Already under its name, and locked until the frame is complete where the system has such locks.
+    Final { path: PathBuf, lock: Option<File> },
     /// To be renamed. The directory is `None` once that is done; shared with the task that does it.
     Temporary { path: PathBuf, temporary: Arc<Mutex<Option<TempDir>>>, destination: PathBuf },
 }
@@ -99,8 +100,13 @@ impl SparseTarget {
     /// A target that writes to `path` from the start, made if need be. Chunk files that are there are overwritten or
     /// left; the index file alone says which ones matter.
     ///
+    /// The directory is locked until the frame is complete or the target dropped, where the system has such locks, so that
+    /// no other target or editor writes there.
+    ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] when there is an index file: its chunks would be overwritten.
+    /// [`io::ErrorKind::AlreadyExists`] when there is an index file, whose chunks would be overwritten, and when
+    /// [several writers](crate::SharedWriter) or a [`PlaceTarget`](super::PlaceTarget) have begun a frame there.
+    /// [`io::ErrorKind::WouldBlock`] when somebody else writes there.
     pub fn in_place(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         fs::create_dir_all(path)?;
@@ -109,7 +115,19 @@ impl SparseTarget {
             let message = format!("{} exists, and its chunks would be overwritten", index.display());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
-        Ok(Self::new(Place::Final(path.to_owned())))
+        if path.join(CLAIM_FILE).try_exists()? {
+            let message = format!(
+                "other writers have begun a frame in {}: `sparse::clear` removes what they have left if they are gone",
+                path.display()
+            );
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        }
+        // Not every system lets directories be opened.
+        let handle = File::open(path).ok();
+        if let Some(handle) = &handle {
+            lock(handle, path)?;
+        }
+        Ok(Self::new(Place::Final { path: path.to_owned(), lock: handle }))
     }
 
     /// Writes on the thread that polls instead of one that may block.
@@ -147,7 +165,7 @@ impl SparseTarget {
 
     fn directory(&self) -> &Path {
         match &self.place {
-            Place::Final(path) | Place::Temporary { path, .. } => path,
+            Place::Final { path, .. } | Place::Temporary { path, .. } => path,
         }
     }
 
@@ -188,7 +206,7 @@ impl SparseTarget {
     fn publish(&self, index: Bytes) -> IoTask<io::Result<()>> {
         let (path, durable) = (self.directory().to_owned(), self.durable);
         let rename = match &self.place {
-            Place::Final(_) => None,
+            Place::Final { .. } => None,
             Place::Temporary { temporary, destination, .. } => Some((Arc::clone(temporary), destination.clone())),
         };
         self.mode.run(move || {
@@ -259,6 +277,12 @@ impl Target for SparseTarget {
         let result = ready!(Pin::new(publish).poll(cx));
         self.publish = None;
         self.committed = result.is_ok();
+        if let Place::Final { lock, .. } = &mut self.place
+            && self.committed
+        {
+            // It may be edited from now on.
+            *lock = None;
+        }
         Poll::Ready(result)
     }
 
@@ -267,7 +291,7 @@ impl Target for SparseTarget {
     }
 
     fn is_open_ended(&self) -> bool {
-        matches!(self.place, Place::Final(_))
+        matches!(self.place, Place::Final { .. })
     }
 
     fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -3,6 +3,7 @@
 
 pub(crate) mod array;
 pub(crate) mod disk;
+pub(crate) mod places;
 
 use std::future::Future;
 use std::io::{self, SeekFrom};

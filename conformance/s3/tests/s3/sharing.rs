@@ -17,13 +17,17 @@ use crate::server::{BUCKET, Server, uploads};
 
 const SHAPE: [u64; 2] = [400, 310];
 
-fn prefix(endpoint: &str, key: &str) -> ObjectPrefix {
-    ObjectPrefix::new(uploads(endpoint), key)
+/// Whether the server ignores the conditions of puts the environment says in the processes that are started.
+fn prefix(endpoint: &str, key: &str, ignores: bool) -> ObjectPrefix {
+    ObjectPrefix::new(uploads(endpoint), key).accept_ignored_conditions(ignores)
 }
 
-fn writer(endpoint: &str, key: &str) -> SharedWriter<ObjectPrefix> {
-    let options = ArrayOptions::new(SHAPE, "<i4").chunks([100, 100]).blocks([20, 50]);
-    SharedWriter::array(prefix(endpoint, key), options).expect("a writer")
+fn options() -> ArrayOptions {
+    ArrayOptions::new(SHAPE, "<i4").chunks([100, 100]).blocks([20, 50])
+}
+
+fn writer(endpoint: &str, key: &str, ignores: bool) -> SharedWriter<ObjectPrefix> {
+    block_on(SharedWriter::open(prefix(endpoint, key, ignores))).expect("a writer")
 }
 
 /// The items of a chunk: each says where it is.
@@ -52,7 +56,7 @@ fn writer_of_a_share() {
     let Ok(endpoint) = std::env::var("OXIBLOSC_TEST_ENDPOINT") else { return };
     let number = |name: &str| std::env::var(name).expect("it is set").parse::<u64>().expect("a number");
     let (share, left_out) = (number("OXIBLOSC_TEST_NUMBER"), number("OXIBLOSC_TEST_LEFT_OUT"));
-    let writer = writer(&endpoint, "shared/array.b2nd");
+    let writer = writer(&endpoint, "shared/array.b2nd", std::env::var("OXIBLOSC_TEST_IGNORES").is_ok());
     let mine = (0..writer.nchunks()).filter(|&i| i % 4 == share && i != left_out);
     block_on(join_all(mine.map(|i| writer.write(i, items(&writer, i)))))
         .into_iter()
@@ -73,9 +77,18 @@ array = blosc2.open(directory)[:]
 print(array.shape, array.dtype, int((array.astype('i8') * np.arange(1, array.size + 1).reshape(array.shape)).sum()))
 ";
 
-fn processes_fill_an_array(server: &Server) {
+fn processes_fill_an_array(server: &Server, ignores: bool) {
     const LEFT_OUT: u64 = 6;
     let endpoint = server.endpoint();
+    let created = block_on(SharedWriter::create_array(prefix(&endpoint, "shared/array.b2nd", false), options()));
+    if ignores {
+        // This server takes every put, and writers would not be safe from each other: only by consent.
+        assert!(matches!(created, Err(ShareError::ConditionalPutsIgnored(_))), "{created:?}");
+        let prefix = prefix(&endpoint, "shared/array.b2nd", true);
+        block_on(SharedWriter::create_array(prefix, options())).expect("a plan");
+    } else {
+        created.expect("a plan");
+    }
     let processes: Vec<_> = (0..4)
         .map(|share: u64| {
             Command::new(std::env::current_exe().expect("this program"))
@@ -83,6 +96,7 @@ fn processes_fill_an_array(server: &Server) {
                 .env("OXIBLOSC_TEST_ENDPOINT", &endpoint)
                 .env("OXIBLOSC_TEST_NUMBER", share.to_string())
                 .env("OXIBLOSC_TEST_LEFT_OUT", LEFT_OUT.to_string())
+                .envs(ignores.then_some(("OXIBLOSC_TEST_IGNORES", "1")))
                 .stdout(Stdio::null())
                 .spawn()
                 .expect("it starts")
@@ -91,7 +105,7 @@ fn processes_fill_an_array(server: &Server) {
     for mut process in processes {
         assert!(process.wait().expect("it ends").success());
     }
-    let writer = writer(&endpoint, "shared/array.b2nd");
+    let writer = writer(&endpoint, "shared/array.b2nd", ignores);
     let source = || ObjectSource::sparse(server.store(), Path::from("shared/array.b2nd"));
     block_on(async {
         assert!(FrameReader::open(source()).await.is_err(), "nobody has committed");
@@ -114,17 +128,23 @@ fn processes_fill_an_array(server: &Server) {
     // Whoever comes later is told.
     let error = block_on(writer.commit(Missing::Zero)).expect_err("it is there");
     assert!(matches!(error, ShareError::Committed(_)), "{error}");
+    // So is whoever writes late, and nothing changes.
+    let error = block_on(writer.write(3, items(&writer, 2))).expect_err("it is too late");
+    assert!(matches!(error, ShareError::Committed(_)), "{error}");
+    let array = block_on(NdArray::open(source())).expect("the array opens");
+    let all = block_on(array.read(&"...".parse().expect("a selection"))).expect("all of it");
+    assert!(*all.bytes() == expected(&[LEFT_OUT], &writer));
 }
 
 #[test]
 fn processes_fill_an_array_in_s3s() {
-    processes_fill_an_array(&Server::s3s());
+    processes_fill_an_array(&Server::s3s(), true);
 }
 
 #[test]
 fn processes_fill_an_array_in_moto() {
     if let Some(server) = Server::moto() {
-        processes_fill_an_array(&server);
+        processes_fill_an_array(&server, false);
     }
 }
 
@@ -137,28 +157,28 @@ fn of_two_racing_commits_one_wins() {
     let content = Bytes::from(vec![7; 3000]);
     for round in 0..8 {
         let key = format!("race/{round}");
-        let writer = |name: &str| {
+        let create = |name: &str| {
             let params = EncodeParams::default();
             let options = WriteOptions::new(params).chunk_size(1000).metalayer(name, &b"\xc0"[..]);
-            SharedWriter::new(prefix(&endpoint, &key), 3000, options).expect("a writer")
+            block_on(SharedWriter::create(prefix(&endpoint, &key, false), 3000, options))
         };
-        let first = writer("first");
+        let first = create("first").expect("a plan");
+        assert!(matches!(create("second"), Err(ShareError::PlanDiffers { .. })));
         for i in 0..3 {
             block_on(first.write(i, content.slice(i as usize * 1000..(i as usize + 1) * 1000))).expect("a chunk");
         }
-        let commit = |name| {
-            let writer = writer(name);
+        let commit = || {
+            let writer = writer(&endpoint, &key, false);
             thread::spawn(move || block_on(writer.commit(Missing::Fail)))
         };
-        let results = [commit("first"), commit("second")].map(|thread| thread.join().expect("no panic"));
-        let winner = match &results {
-            [Ok(_), Err(ShareError::Committed(_))] => "first",
-            [Err(ShareError::Committed(_)), Ok(_)] => "second",
+        let results = [commit(), commit()].map(|thread| thread.join().expect("no panic"));
+        match &results {
+            [Ok(_), Err(ShareError::Committed(_))] | [Err(ShareError::Committed(_)), Ok(_)] => {}
             both => panic!("round {round}: {both:?}"),
-        };
+        }
         let source = ObjectSource::sparse(server.store(), Path::from(key.as_str()));
         let reader = block_on(FrameReader::open(source)).expect("the frame opens");
-        assert!(reader.metalayer(winner).is_some(), "round {round}: the one that was told so has won");
+        assert!(reader.metalayer("first").is_some(), "round {round}: the plan that was there first");
         assert_eq!(block_on(reader.bytes(0..3000)).expect("its bytes"), content);
     }
 }

@@ -1,0 +1,269 @@
+//! Who writes a sparse frame that is not there yet: a small file beside its chunks.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::io;
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::place::{FileVersion, SparsePlace};
+use super::plan::Line;
+
+/// Name of the file. It is there while somebody writes, and no reader looks at it.
+pub(crate) const CLAIM_FILE: &str = "chunks.b2frame.plan";
+
+/// The first line of the file, with the version of what follows.
+const HEAD: &str = "oxiblosc plan 1";
+/// The last line, by which a whole file is known.
+const END: &str = "end\n";
+/// Chunk files removed at the same time.
+const ROUND: usize = 32;
+/// All numbers that a chunk file can have.
+const IDS: u64 = 1 << 32;
+
+/// What the file says.
+///
+/// It changes only by conditional writes, so that of two writers that change it at the same time one is told. Chunk files
+/// are removed before a commit only by whoever has made it [`State::Clearing`], and nobody takes a claim over in that state:
+/// so no writer ever removes a file of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Claim {
+    /// Drawn by lot, and the same for all that share the claim.
+    pub(super) id: String,
+    pub(super) holder: Holder,
+    pub(super) state: State,
+    /// The chunk files of all attempts have numbers from here on.
+    pub(super) first: u64,
+    /// How often each chunk can be written.
+    pub(super) attempts: u64,
+    /// Number of chunks; 0 where one writer knows it alone.
+    pub(super) nchunks: u64,
+    /// The digest of the index that the commit is to replace.
+    pub(super) replaces: Option<String>,
+    /// What many writers agree on.
+    pub(super) lines: Vec<Line>,
+}
+
+/// Whose claim it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// Of a [`PlaceTarget`](super::PlaceTarget).
+    One,
+    /// Of all [`SharedWriter`](super::SharedWriter)s.
+    Many,
+}
+
+/// What is being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Chunks are written.
+    Open,
+    /// A commit collects them.
+    Closing,
+    /// Chunks are removed.
+    Clearing,
+    /// Nothing. Who comes next leaves the numbers of its chunks alone, because somebody may still write some.
+    Abandoned,
+}
+
+const STATES: [(State, &str); 4] = [
+    (State::Open, "open"),
+    (State::Closing, "closing"),
+    (State::Clearing, "clearing"),
+    (State::Abandoned, "abandoned"),
+];
+
+impl Claim {
+    /// The claim of a single writer.
+    pub(super) fn of_one() -> Self {
+        Self {
+            id: lot(),
+            holder: Holder::One,
+            state: State::Open,
+            first: 0,
+            attempts: 1,
+            nchunks: 0,
+            replaces: None,
+            lines: Vec::new(),
+        }
+    }
+
+    /// A claim of many writers of `nchunks` chunks, whose files have numbers from `first` on; `None` when there are not as
+    /// many numbers.
+    pub(super) fn of_many(nchunks: u64, first: u64, replaces: Option<String>, lines: Vec<Line>) -> Option<Self> {
+        let room = IDS.checked_sub(first)?.checked_div(nchunks.max(1))?;
+        let attempts = most_attempts(nchunks).min(room);
+        let holder = Holder::Many;
+        (attempts > 0).then(|| Self { id: lot(), holder, state: State::Open, first, attempts, nchunks, replaces, lines })
+    }
+
+    pub(super) fn with_state(&self, state: State) -> Self {
+        Self { state, ..self.clone() }
+    }
+
+    /// The first number behind those of its chunk files.
+    pub(super) fn end(&self) -> u64 {
+        self.first.saturating_add(self.attempts.saturating_mul(self.nchunks))
+    }
+
+    /// The number of the file of a chunk that has been written `attempt` times before; `None` when that is too often.
+    pub(super) fn file_of(&self, chunk: u64, attempt: u64) -> Option<u32> {
+        let within = chunk < self.nchunks && attempt < self.attempts;
+        within.then(|| u32::try_from(self.first + attempt * self.nchunks + chunk).ok()).flatten()
+    }
+
+    /// The chunk in the file of this number, and how often it had been written before; `None` for files of others.
+    pub(super) fn chunk_of(&self, file: u32) -> Option<(u64, u64)> {
+        let at = u64::from(file).checked_sub(self.first)?;
+        let (attempt, chunk) = (at.checked_div(self.nchunks)?, at.checked_rem(self.nchunks)?);
+        (attempt < self.attempts).then_some((chunk, attempt))
+    }
+
+    /// Whether what is to be replaced is there: no frame, or the one that it was made for.
+    pub(super) fn is_for(&self, index: Option<&FileVersion>) -> bool {
+        self.replaces == index.map(digest)
+    }
+
+    pub(super) fn to_bytes(&self) -> Bytes {
+        let state = STATES.iter().find(|known| known.0 == self.state).map_or("", |known| known.1);
+        let holder = if self.holder == Holder::Many { "many" } else { "one" };
+        let replaces = self.replaces.as_deref().unwrap_or("nothing");
+        let mut text = format!("{HEAD}\nid: {}\nholder: {holder}\nstate: {state}\n", self.id);
+        text += &format!("first: {}\nattempts: {}\nchunks: {}\n", self.first, self.attempts, self.nchunks);
+        text += &format!("replaces: {replaces}\n");
+        for (key, value) in &self.lines {
+            text += &format!("{key}: {value}\n");
+        }
+        text += END;
+        text.into()
+    }
+
+    /// The claim in the file; what is wrong with it otherwise.
+    pub(super) fn parse(content: &[u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(content).map_err(|_| "it is not text".to_owned())?;
+        let text = text.strip_suffix(END).and_then(|text| text.strip_suffix('\n')).ok_or("it is cut")?;
+        let mut lines = text.split('\n');
+        match lines.next() {
+            Some(HEAD) => {}
+            Some(head) => return Err(format!("its first line is {head:?}, expected {HEAD:?}")),
+            None => return Err("it is empty".to_owned()),
+        }
+        let mut next = |key: &str| {
+            let line = lines.next().and_then(|line| line.strip_prefix(key)?.strip_prefix(": "));
+            line.ok_or_else(|| format!("the line of {key} is missing"))
+        };
+        let number = |text: &str| text.parse::<u64>().map_err(|_| format!("{text} is not a number"));
+        let id = next("id")?.to_owned();
+        let holder = match next("holder")? {
+            "one" => Holder::One,
+            "many" => Holder::Many,
+            other => return Err(format!("unknown holder {other}")),
+        };
+        let state = next("state")?;
+        let state = STATES.iter().find(|known| known.1 == state).ok_or_else(|| format!("unknown state {state}"))?.0;
+        let first = number(next("first")?)?;
+        let attempts = number(next("attempts")?)?;
+        let nchunks = number(next("chunks")?)?;
+        let replaces = Some(next("replaces")?).filter(|&digest| digest != "nothing").map(str::to_owned);
+        let line = |line: &str| line.split_once(": ").map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let lines = lines.map(|text| line(text).ok_or_else(|| format!("{text:?} has no value")));
+        let lines = lines.collect::<Result<_, _>>()?;
+        let claim = Self { id, holder, state, first, attempts, nchunks, replaces, lines };
+        let end = attempts.checked_mul(nchunks).and_then(|len| first.checked_add(len));
+        if end.is_none_or(|end| end > IDS) { Err("the numbers of its files are too large".to_owned()) } else { Ok(claim) }
+    }
+}
+
+/// How often each of so many chunks may be written: often, but not so that the next frames at the same place run out of
+/// numbers for their files.
+pub(super) fn most_attempts(nchunks: u64) -> u64 {
+    ((1 << 20) / nchunks.max(1)).clamp(16, 4096)
+}
+
+/// What an index is known by.
+pub(super) fn digest(index: &FileVersion) -> String {
+    format!("{:032x}", xxh3_128(&index.content))
+}
+
+/// A name that nobody else draws.
+pub(crate) fn lot() -> String {
+    static DRAWN: AtomicU64 = AtomicU64::new(0);
+    let half = || {
+        // The keys of the hasher are random.
+        let mut hasher = RandomState::new().build_hasher();
+        hasher.write_u64(DRAWN.fetch_add(1, Ordering::Relaxed));
+        hasher.write_u32(process::id());
+        hasher.write_u128(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos()));
+        hasher.finish()
+    };
+    format!("{:016x}{:016x}", half(), half())
+}
+
+/// Writes `claim` where `found` is, and gives the version of it; `None` when somebody else was faster. It is read again,
+/// because there are servers that ignore conditions.
+pub(super) async fn put_claim<P: SparsePlace + ?Sized>(
+    place: &P,
+    claim: &Claim,
+    found: Option<FileVersion>,
+) -> io::Result<Option<FileVersion>> {
+    let content = claim.to_bytes();
+    match place.put_plan(content.clone(), found).await {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    // An attempt before may have succeeded and its answer been lost: then it is there too.
+    Ok(place.plan().await?.filter(|now| now.content == content))
+}
+
+/// Removes chunk files, several at a time. Only for whoever may: see [`Claim`].
+pub(super) async fn remove_chunks<P: SparsePlace + ?Sized>(
+    place: &P,
+    files: impl IntoIterator<Item = u32>,
+) -> io::Result<()> {
+    let removals = files.into_iter().map(|file| place.remove_chunk(file));
+    stream::iter(removals).buffer_unordered(ROUND).try_collect().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_come_back_and_damaged_ones_are_refused() {
+        let lines = vec![("bytes".to_owned(), "100".to_owned()), ("metalayer".to_owned(), "61 ".to_owned())];
+        let many = Claim::of_many(77, 100, Some("0123".to_owned()), lines).unwrap();
+        for claim in [Claim::of_one(), many.clone(), many.with_state(State::Closing), many.with_state(State::Abandoned)] {
+            let bytes = claim.to_bytes();
+            assert_eq!(Claim::parse(&bytes), Ok(claim));
+            for cut in 0..bytes.len() {
+                assert!(Claim::parse(&bytes[..cut]).is_err(), "{cut}");
+            }
+        }
+        assert_ne!(lot(), lot());
+    }
+
+    #[test]
+    fn each_attempt_has_a_file_of_its_own() {
+        for (nchunks, first) in [(1, 0), (3, 7), (1 << 20, 5), (1 << 28, 0), (1 << 28, 15 << 28)] {
+            let claim = Claim::of_many(nchunks, first, None, Vec::new()).unwrap();
+            assert!(claim.end() <= 1 << 32 && claim.attempts >= 1);
+            for chunk in [0, nchunks / 2, nchunks - 1] {
+                for attempt in [0, claim.attempts / 2, claim.attempts - 1] {
+                    let file = claim.file_of(chunk, attempt).unwrap();
+                    assert_eq!(claim.chunk_of(file), Some((chunk, attempt)));
+                }
+                assert_eq!(claim.file_of(chunk, claim.attempts), None);
+            }
+            assert_eq!(claim.file_of(nchunks, 0), None);
+            assert_eq!(u32::try_from(claim.end()).ok().and_then(|end| claim.chunk_of(end)), None);
+        }
+        assert_eq!(Claim::of_many(1 << 28, (15 << 28) + 1, None, Vec::new()), None);
+        assert_eq!(Claim::of_many(0, 0, None, Vec::new()).unwrap().chunk_of(0), None);
+    }
+}

@@ -1,0 +1,133 @@
+//! What can go wrong while several writers fill a frame.
+
+use std::fmt;
+use std::io;
+
+use oxiblosc_core::frame::FrameWriteError;
+use oxiblosc_core::nd::NdError;
+use thiserror::Error;
+
+use super::place::ConditionalPutsIgnored;
+use crate::error::WriteError;
+use crate::nd::ArrayError;
+
+/// Why a shared frame could not be filled or committed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ShareError {
+    /// There is no such chunk.
+    #[error("there is no chunk {chunk}: the frame has {nchunks}")]
+    NoSuchChunk {
+        /// The number asked for.
+        chunk: u64,
+        /// How many there are.
+        nchunks: u64,
+    },
+    /// The data are not as long as the chunk.
+    #[error("chunk {chunk} takes {expected} bytes, there are {found}")]
+    Length {
+        /// Number of the chunk.
+        chunk: u64,
+        /// Bytes that it takes.
+        expected: u64,
+        /// Bytes handed over, or what the chunk that is there decodes to.
+        found: u64,
+    },
+    /// Chunks that nobody has written.
+    #[error("{count} of {nchunks} chunks have not been written: {}", List(.chunks, *.count))]
+    Missing {
+        /// The first of them.
+        chunks: Vec<u64>,
+        /// How many there are.
+        count: u64,
+        /// How many there should be.
+        nchunks: u64,
+    },
+    /// A chunk that somebody has written is not whole, or no chunk at all.
+    #[error("the file of chunk {chunk} is damaged: {source}")]
+    Damaged {
+        /// Number of the chunk.
+        chunk: u64,
+        /// What is wrong.
+        source: FrameWriteError,
+    },
+    /// The frame has been committed, by somebody else or through this writer: what was written is not part of it, and
+    /// nothing more can be.
+    #[error("somebody else has committed this frame: {0}")]
+    Committed(io::Error),
+    /// A commit is under way. Whether the chunk is part of it is not known; it has not been lost for want of trying, and
+    /// the same call may be made again when the commit has succeeded or failed.
+    #[error("somebody is committing this frame, and has not finished yet")]
+    Committing,
+    /// There is no plan: nobody has created the frame.
+    #[error("nobody has created a frame here that several writers fill: `SharedWriter::create` does")]
+    NoPlan,
+    /// The plan of this writer is there no more, and no frame that was made by it: it has been cleared, perhaps to begin
+    /// anew with another plan.
+    #[error("the plan of this writer has been cleared: what it has written is not part of any frame")]
+    PlanGone,
+    /// There is a plan already, and it is another one.
+    #[error("the plan that is there has another {what}: {there}, and not {here}")]
+    PlanDiffers {
+        /// The first parameter that differs.
+        what: String,
+        /// Its value here.
+        here: String,
+        /// Its value in the plan that is there.
+        there: String,
+    },
+    /// The plan that is there cannot be read: it is damaged, or was written by a later release.
+    #[error("the plan that is there cannot be read: {reason}")]
+    BadPlan {
+        /// What is wrong.
+        reason: String,
+    },
+    /// A single writer is at work here, or was interrupted.
+    #[error("a single writer is at work here, or was interrupted: `sparse::clear` removes what it has left")]
+    Taken,
+    /// Chunks have been written so often that no number is left for another file.
+    #[error("chunk {chunk} has been written {times} times, and no number is left for another file")]
+    WrittenTooOften {
+        /// Number of the chunk.
+        chunk: u64,
+        /// How often it has been written.
+        times: u64,
+    },
+    /// There are more chunks than numbers for their files.
+    #[error("{nchunks} chunks need more numbers of files than are left at this place")]
+    TooManyChunks {
+        /// Chunks of the frame.
+        nchunks: u64,
+    },
+    /// The store cannot keep writers from overwriting each other's chunks.
+    #[error(transparent)]
+    ConditionalPutsIgnored(#[from] ConditionalPutsIgnored),
+    /// The place failed. The same call may be made again.
+    #[error("the place of the frame failed: {0}")]
+    Place(#[from] io::Error),
+    /// A chunk or the index could not be encoded, or the options are not possible.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The options of an array are not possible.
+    #[error(transparent)]
+    Array(#[from] Box<ArrayError>),
+    /// The window of a chunk makes no sense.
+    #[error(transparent)]
+    Nd(#[from] NdError),
+}
+
+struct List<'a>(&'a [u64], u64);
+
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers: Vec<_> = self.0.iter().map(u64::to_string).collect();
+        f.write_str(&numbers.join(", "))?;
+        if self.1 > self.0.len() as u64 { f.write_str(", ...") } else { Ok(()) }
+    }
+}
+
+impl From<FrameWriteError> for ShareError {
+    fn from(error: FrameWriteError) -> Self {
+        Self::Write(error.into())
+    }
+}
