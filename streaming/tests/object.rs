@@ -251,7 +251,9 @@ impl MultipartStore for Server {
 /// chunks, and not what is on its way.
 #[test]
 fn what_dropped_sinks_leave_is_gone_when_it_has_settled() {
-    let content = Bytes::from((0..20_000_000u32 / 4).flat_map(|i| i.wrapping_mul(0x9E37_79B9).to_le_bytes()).collect::<Vec<u8>>());
+    let content = Bytes::from(
+        (0..20_000_000u32 / 4).flat_map(|i| i.wrapping_mul(0x9E37_79B9).to_le_bytes()).collect::<Vec<u8>>(),
+    );
     for chunk in [CHUNK, 1 << 20] {
         let content = content.slice(..chunk * 18);
         for polls in [1, 2, 5, 50] {
@@ -270,7 +272,11 @@ fn what_dropped_sinks_leave_is_gone_when_it_has_settled() {
             std::thread::sleep(Duration::from_millis(polls as u64));
             drop(one);
             drop(other);
-            if polls % 2 == 0 { block_on(oxiblosc_streaming::settle()) } else { blocking::settle() }
+            if polls % 2 == 0 {
+                block_on(oxiblosc_streaming::settle())
+            } else {
+                blocking::settle()
+            }
             assert!(server.uploads.lock().unwrap().is_empty(), "{chunk}, {polls}");
             assert_eq!(server.names(), [""; 0], "{chunk}, {polls}");
         }

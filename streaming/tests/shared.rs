@@ -31,10 +31,8 @@ async fn read_all(place: &dyn SparsePlace) -> Vec<u8> {
 }
 
 fn names(directory: &std::path::Path) -> Vec<String> {
-    let mut names: Vec<_> = std::fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -484,12 +482,7 @@ fn wrong_numbers_lengths_and_files() {
         let writer = SharedWriter::create(place.clone(), 3 * CHUNK as u64, options()).await.unwrap();
         writer.write(0, vec![1; CHUNK].into()).await.unwrap();
         place.put_chunk(1, place.chunk_head(0, usize::MAX).await.unwrap().1).await.unwrap();
-        let foreign = oxiblosc_core::chunk::special_chunk(
-            oxiblosc_core::chunk::SpecialValue::Zero,
-            CHUNK - 4,
-            4,
-            1024,
-        );
+        let foreign = oxiblosc_core::chunk::special_chunk(oxiblosc_core::chunk::SpecialValue::Zero, CHUNK - 4, 4, 1024);
         place.put_chunk(2, foreign.unwrap().into()).await.unwrap();
         let error = writer.commit(Missing::Zero).await.unwrap_err();
         assert!(matches!(error, ShareError::Length { chunk: 2, .. }), "{error}");
@@ -565,9 +558,8 @@ fn check_big(path: &std::path::Path) {
     let array = blocking::NdArray::open(path).unwrap();
     assert_eq!(array.shape(), BIG);
     let all = array.read(&"...".parse().unwrap()).unwrap().into_bytes();
-    let expected: Vec<u8> = (0..BIG[0])
-        .flat_map(|y| (0..BIG[1]).flat_map(move |x| ((y * 10_000 + x) as i32).to_le_bytes()))
-        .collect();
+    let expected: Vec<u8> =
+        (0..BIG[0]).flat_map(|y| (0..BIG[1]).flat_map(move |x| ((y * 10_000 + x) as i32).to_le_bytes())).collect();
     assert!(all == expected);
     assert_eq!(names(path).len(), 45 + 1, "{:?}", names(path));
 }

@@ -68,7 +68,8 @@ fn an_array_of_64_mib_by_four_threads() {
     let params = EncodeParams { level: 1, ..EncodeParams::default() };
     let options = ArrayOptions::new([4096, 4096], "<i4").chunks([500, 1000]).blocks([50, 500]);
     let place = Directory::new(&path).expect("a directory");
-    let writer = block_on(SharedWriter::create_array(place, options.frame(WriteOptions::new(params)))).expect("a writer");
+    let writer =
+        block_on(SharedWriter::create_array(place, options.frame(WriteOptions::new(params)))).expect("a writer");
     let items = |i: u64, add: u64| -> Bytes {
         let window = writer.tiling().expect("an array").chunk_window(i).expect("a chunk");
         let along = |axis: usize| window.origin[axis]..window.origin[axis] + window.shape[axis];

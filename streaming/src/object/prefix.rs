@@ -87,12 +87,7 @@ impl ObjectPrefix {
     }
 
     /// Puts an object if what is there is still what it replaces.
-    fn replace(
-        &self,
-        path: Path,
-        content: Bytes,
-        replaces: Option<FileVersion>,
-    ) -> BoxFuture<'static, io::Result<()>> {
+    fn replace(&self, path: Path, content: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
         let mode = match replaces {
             None => PutMode::Create,
             Some(FileVersion { e_tag, version, .. }) => PutMode::Update(UpdateVersion { e_tag, version }),
@@ -137,12 +132,7 @@ async fn version(store: &dyn ObjectStore, path: &Path) -> object_store::Result<O
 }
 
 /// Puts an object; whether the condition was met.
-async fn put_if(
-    store: &dyn ObjectStore,
-    path: &Path,
-    content: Bytes,
-    mode: PutMode,
-) -> object_store::Result<bool> {
+async fn put_if(store: &dyn ObjectStore, path: &Path, content: Bytes, mode: PutMode) -> object_store::Result<bool> {
     match store.put_opts(path, content.into(), PutOptions::from(mode)).await {
         Ok(_) => Ok(true),
         Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(false),

@@ -99,7 +99,16 @@ impl Claim {
         let room = IDS.checked_sub(first)?.checked_div(nchunks.max(1))?;
         let attempts = most_attempts(nchunks).min(room);
         let holder = Holder::Many;
-        (attempts > 0).then(|| Self { id: lot(), holder, state: State::Open, first, attempts, nchunks, replaces, lines })
+        (attempts > 0).then(|| Self {
+            id: lot(),
+            holder,
+            state: State::Open,
+            first,
+            attempts,
+            nchunks,
+            replaces,
+            lines,
+        })
     }
 
     pub(super) fn with_state(&self, state: State) -> Self {
@@ -175,7 +184,11 @@ impl Claim {
         let lines = lines.collect::<Result<_, _>>()?;
         let claim = Self { id, holder, state, first, attempts, nchunks, replaces, lines };
         let end = attempts.checked_mul(nchunks).and_then(|len| first.checked_add(len));
-        if end.is_none_or(|end| end > IDS) { Err("the numbers of its files are too large".to_owned()) } else { Ok(claim) }
+        if end.is_none_or(|end| end > IDS) {
+            Err("the numbers of its files are too large".to_owned())
+        } else {
+            Ok(claim)
+        }
     }
 }
 
@@ -238,7 +251,8 @@ mod tests {
     fn claims_come_back_and_damaged_ones_are_refused() {
         let lines = vec![("bytes".to_owned(), "100".to_owned()), ("metalayer".to_owned(), "61 ".to_owned())];
         let many = Claim::of_many(77, 100, Some("0123".to_owned()), lines).unwrap();
-        for claim in [Claim::of_one(), many.clone(), many.with_state(State::Closing), many.with_state(State::Abandoned)] {
+        for claim in [Claim::of_one(), many.clone(), many.with_state(State::Closing), many.with_state(State::Abandoned)]
+        {
             let bytes = claim.to_bytes();
             assert_eq!(Claim::parse(&bytes), Ok(claim));
             for cut in 0..bytes.len() {

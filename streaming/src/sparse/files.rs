@@ -10,8 +10,8 @@ use futures::future::BoxFuture;
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 use tempfile::NamedTempFile;
 
-use super::directory::sync_directory;
 use super::claim::CLAIM_FILE;
+use super::directory::sync_directory;
 use super::place::{FileVersion, SparsePlace, written_by_another};
 use crate::disk::IoMode;
 

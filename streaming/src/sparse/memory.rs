@@ -222,7 +222,9 @@ impl SparsePlace for MemoryDirectory {
 
     fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {
         let this = self.clone();
-        Box::pin(async move { Ok(this.lock().chunks.iter().map(|(&id, content)| (id, content.len() as u64)).collect()) })
+        Box::pin(
+            async move { Ok(this.lock().chunks.iter().map(|(&id, content)| (id, content.len() as u64)).collect()) },
+        )
     }
 
     fn index(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {

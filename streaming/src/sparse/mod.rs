@@ -15,13 +15,13 @@ mod replace;
 mod shared;
 mod target;
 
-pub use files::Directory;
-pub use memory::MemoryDirectory;
 #[cfg(feature = "object_store")]
 pub(crate) use claim::{CLAIM_FILE, lot};
 pub use clear::clear;
 pub use commit::Missing;
 pub use error::ShareError;
+pub use files::Directory;
+pub use memory::MemoryDirectory;
 #[cfg(feature = "object_store")]
 pub(crate) use place::written_by_another;
 pub use place::{ConditionalPutsIgnored, FileVersion, SparsePlace};

@@ -406,9 +406,7 @@ pub(super) async fn entries(index: &FileVersion, registry: &Registry) -> Option<
     Some((0..reader.nchunks()).map(file).collect())
 }
 
-pub(super) async fn read_claim<P: SparsePlace + ?Sized>(
-    place: &P,
-) -> Result<Option<(Claim, FileVersion)>, ShareError> {
+pub(super) async fn read_claim<P: SparsePlace + ?Sized>(place: &P) -> Result<Option<(Claim, FileVersion)>, ShareError> {
     let Some(version) = place.plan().await? else { return Ok(None) };
     let claim = Claim::parse(&version.content).map_err(|reason| ShareError::BadPlan { reason })?;
     Ok(Some((claim, version)))
