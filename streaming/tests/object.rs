@@ -272,7 +272,7 @@ fn what_dropped_sinks_leave_is_gone_when_it_has_settled() {
             std::thread::sleep(Duration::from_millis(polls as u64));
             drop(one);
             drop(other);
-            if polls % 2 == 0 {
+            if polls.is_multiple_of(2) {
                 block_on(oxiblosc_streaming::settle())
             } else {
                 blocking::settle()

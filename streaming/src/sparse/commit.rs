@@ -110,7 +110,7 @@ impl<P: SparsePlace> SharedWriter<P> {
         };
         let (index, named, summary) = built;
         *self.attempt.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Attempt { index: index.clone(), summary: summary.clone() });
+            Some(Attempt { index: index.clone(), summary });
         match self.place.put_index(index, replaced).await {
             Ok(()) => {}
             // It may be our own, if an earlier answer was lost.
@@ -128,7 +128,7 @@ impl<P: SparsePlace> SharedWriter<P> {
     fn settled(&self, standing: Standing) -> Result<Summary, ShareError> {
         let attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
         match (&standing, &*attempt) {
-            (Standing::Over(found), Some(attempt)) if found.content == attempt.index => Ok(attempt.summary.clone()),
+            (Standing::Over(found), Some(attempt)) if found.content == attempt.index => Ok(attempt.summary),
             _ => Err(self.too_late(&standing)),
         }
     }

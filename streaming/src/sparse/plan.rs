@@ -142,7 +142,7 @@ pub(super) fn difference(here: &[Line], there: &[Line]) -> Option<(String, Strin
         let (one, other) = (here.get(i), there.get(i));
         if one != other {
             let key = one.or(other).map_or_else(String::new, |line| line.0.clone());
-            let of = |line: Option<&Line>| line.filter(|line| line.0 == key).map_or_else(none, |line| shown(line));
+            let of = |line: Option<&Line>| line.filter(|line| line.0 == key).map_or_else(none, shown);
             return Some((key.clone(), of(one), of(other)));
         }
     }
