@@ -306,8 +306,11 @@ fn a_single_writer_works_with_any_server() {
         let reader = block_on(FrameReader::open(sparse)).unwrap();
         assert_eq!(block_on(reader.bytes(0..reader.nbytes())).unwrap(), content);
         let mut late = options().sink(PlaceTarget::new(prefix)).unwrap();
-        block_on(late.send(Bytes::from(content.clone()))).unwrap();
-        let error = block_on(late.close()).unwrap_err();
+        let error = block_on(async {
+            late.send(Bytes::from(content.clone())).await?;
+            late.close().await
+        })
+        .unwrap_err();
         assert!(error.to_string().contains("there is a sparse frame"), "{error}");
     }
 }
