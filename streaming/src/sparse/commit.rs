@@ -109,8 +109,7 @@ impl<P: SparsePlace> SharedWriter<P> {
             }
         };
         let (index, named, summary) = built;
-        *self.attempt.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Attempt { index: index.clone(), summary });
+        *self.attempt.lock().unwrap_or_else(PoisonError::into_inner) = Some(Attempt { index: index.clone(), summary });
         match self.place.put_index(index, replaced).await {
             Ok(()) => {}
             // It may be our own, if an earlier answer was lost.
