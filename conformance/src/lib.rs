@@ -34,9 +34,12 @@
 //!
 //! Those who write a target of their own, a place that frames are written to, find the like in [`target`] (feature
 //! `streams`, on by default), and those who change frames in a store of their own a model to compare them with in
-//! [`edits`].
+//! [`edits`]. With the feature `budget` tests can run under a limit
+//! of memory and time.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "budget")]
+pub mod budget;
 mod codec;
 pub mod data;
 #[cfg(feature = "streams")]

@@ -1,0 +1,137 @@
+//! Work under a limit of memory and time, for tests on input that nobody should trust.
+//!
+//! A test program makes [`Heap`] its allocator and runs what it tests through [`Budget::run`]:
+//!
+//! ```
+//! use oxiblosc_conformance::budget::{self, Budget, Heap};
+//!
+//! #[global_allocator]
+//! static HEAP: Heap = budget::heap();
+//!
+//! let (sum, spent) = Budget::bytes(1 << 20).run(&HEAP, "a small sum", || vec![1u8; 1000].iter().map(|&n| n as u64).sum::<u64>());
+//! assert_eq!(sum, 1000);
+//! assert!((1000..1 << 20).contains(&spent.bytes));
+//! ```
+//!
+//! Memory is counted as it is asked for, whether or not the system has it: a request of a terabyte breaks every budget,
+//! even when the program survives its refusal.
+
+use std::alloc::System;
+use std::fmt;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cpu_time::ProcessTime;
+use peakmem_alloc::{PeakMemAlloc, PeakMemAllocTrait};
+
+/// An allocator that counts the bytes asked for.
+pub type Heap = PeakMemAlloc<System>;
+
+/// The value of a `#[global_allocator]`.
+pub const fn heap() -> Heap {
+    PeakMemAlloc::new(System)
+}
+
+/// What a piece of work may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Bytes allocated at any one time, beyond those allocated before.
+    pub bytes: usize,
+    /// Processor time, of all threads of the program. Other programs on the machine do not count.
+    pub time: Duration,
+}
+
+/// What a piece of work has used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spent {
+    /// The most bytes allocated at any one time.
+    pub bytes: usize,
+    /// Processor time.
+    pub time: Duration,
+}
+
+/// Memory is counted for the whole program, so one piece of work runs at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// How often the watchdog looks.
+const INTERVAL: Duration = Duration::from_millis(5);
+
+/// Work that waits for something that never comes uses no processor time: after this many times its budget on the clock
+/// it is given up as well.
+const PATIENCE: u32 = 20;
+
+/// Beyond this many times the budget the watchdog does not wait for the end of the work: it might take the machine with
+/// it.
+const RUNAWAY: usize = 16;
+
+impl Budget {
+    /// Processor time of a budget that says nothing about it.
+    pub const TIME: Duration = Duration::from_secs(10);
+
+    /// So many bytes, and [`Budget::TIME`].
+    pub const fn bytes(bytes: usize) -> Self {
+        Self { bytes, time: Self::TIME }
+    }
+
+    /// With this much processor time.
+    #[must_use]
+    pub const fn time(mut self, time: Duration) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// Runs `work`, while no other work runs under a budget in this program, and says what it has used. `what` is the
+    /// name of the work in messages.
+    ///
+    /// # Panics
+    /// When the work has used more memory than it may. Work that does not end in time, or takes so much memory that the
+    /// machine might not stand it, cannot be stopped: then the whole program is aborted, with a message.
+    pub fn run<T>(self, heap: &'static Heap, what: &str, work: impl FnOnce() -> T) -> (T, Spent) {
+        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let (done, watched) = mpsc::channel::<()>();
+        let name = what.to_owned();
+        let watchdog = thread::spawn(move || self.watch(heap, &name, &watched));
+        heap.reset_peak_memory();
+        let begun = ProcessTime::now();
+        let result = work();
+        let spent = Spent::since(begun, heap);
+        drop(done);
+        // It has no reason to panic.
+        let _ = watchdog.join();
+        drop(alone);
+        assert!(spent.bytes <= self.bytes, "{what}: took {spent}, and may take {} bytes", self.bytes);
+        (result, spent)
+    }
+
+    /// Ends the program when the work exceeds what it may use, until the work has ended.
+    fn watch(self, heap: &'static Heap, what: &str, ended: &mpsc::Receiver<()>) {
+        let (begun, clock) = (ProcessTime::now(), Instant::now());
+        while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            let spent = Spent::since(begun, heap);
+            let runaway = spent.bytes / RUNAWAY > self.bytes;
+            if runaway || spent.time > self.time || clock.elapsed() > self.time.saturating_mul(PATIENCE) {
+                eprintln!(
+                    "{what}: given up after {:.1?} and {spent}; it may take {} bytes and {:.1?}",
+                    clock.elapsed(),
+                    self.bytes,
+                    self.time
+                );
+                std::process::abort();
+            }
+        }
+    }
+}
+
+impl Spent {
+    fn since(begun: ProcessTime, heap: &Heap) -> Self {
+        Self { bytes: heap.get_peak_memory(), time: begun.elapsed() }
+    }
+}
+
+impl fmt::Display for Spent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes and {:.1?} of processor time", self.bytes, self.time)
+    }
+}
