@@ -99,6 +99,11 @@ impl<W> PerWorker<W> {
         }
         Ok(&mut self.workers[..count])
     }
+
+    /// Every value that has been made.
+    pub(crate) fn each(&mut self, change: impl FnMut(&mut W)) {
+        self.workers.iter_mut().map(unlocked).for_each(change);
+    }
 }
 
 /// The value itself, by way of the exclusive borrow.

@@ -181,9 +181,21 @@ impl Run<'_> {
     /// chunk, the whole chunk is stored instead, and they are copied once and not three times.
     fn encode(&mut self, worker: &mut BlockEncoder, job: &Job<'_>, out: &mut [u8]) -> Result<EncodedRun, Stop> {
         let mut run = EncodedRun { len: 0, zero: true, stored: true };
+        // Where the block before begins, unless it is stored.
+        let mut last = None;
         for (i, (src, start)) in self.blocks.iter().zip(self.starts.chunks_exact_mut(WORD)).enumerate() {
             start.copy_from_slice(&(run.len as u32).to_le_bytes());
             let (before, room) = out.split_at_mut(run.len);
+            if let (true, Some(at), Some(other)) = (job.repeats, last, i.checked_sub(1).map(|i| self.blocks[i]))
+                && std::ptr::eq(*src, other)
+            {
+                // It cannot be zeros alone if the one before is not.
+                let streams = &before[at..];
+                room.get_mut(..streams.len()).ok_or(Stop::TooLong)?.copy_from_slice(streams);
+                last = Some(run.len);
+                run.len += streams.len();
+                continue;
+            }
             let encoded = worker.encode(job, self.first + i, src, room).map_err(Stop::Failed)?.ok_or(Stop::TooLong)?;
             match (run.stored, encoded.stored) {
                 (true, true) => {}
@@ -191,6 +203,7 @@ impl Run<'_> {
                 (false, true) => write_stored(src, room),
                 (false, false) => {}
             }
+            last = (!encoded.stored).then_some(run.len);
             run.len += encoded.len;
             run.zero &= encoded.zero;
             run.stored &= encoded.stored;

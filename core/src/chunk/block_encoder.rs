@@ -45,6 +45,8 @@ pub(crate) struct Job<'a> {
     pub(crate) dict: Option<&'a [u8]>,
     /// The filters have been applied already.
     pub(crate) filtered: bool,
+    /// A block that is the same bytes in memory as the one before it has the same streams.
+    pub(crate) repeats: bool,
 }
 
 impl<'a> Job<'a> {
@@ -61,7 +63,7 @@ impl<'a> Job<'a> {
             ChunkFormat::Blosc1 | ChunkFormat::Early => BitshuffleRule::WholeBlockOrNothing,
         };
         let bitshuffle = ctx.bitshuffle.unwrap_or(rule);
-        Self { params, registry, plan, slots, ctx, bitshuffle, reference: None, dict: None, filtered: false }
+        Self { params, registry, plan, slots, ctx, bitshuffle, reference: None, dict: None, filtered: false, repeats: false }
     }
 
     /// The most that a block of `len` bytes takes beyond them. (A run takes five bytes, but no stream is empty.)

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use super::block_decoder::{BlockDecoder, Job};
+use super::check::{Scratch, zeroed};
 use super::map::{BlockMap, Body};
 use super::{ChunkContext, ChunkError};
 use crate::executor::{Executor, Inline, PerWorker, locked, try_for_each, unlocked};
@@ -17,6 +18,7 @@ pub struct ChunkDecoder {
     limits: Limits,
     workers: PerWorker<BlockDecoder>,
     parts: Parts,
+    scratch: Scratch,
 }
 
 /// Blocks that are decoded for a part of them only, or for others to refer to.
@@ -34,6 +36,7 @@ impl ChunkDecoder {
             limits: Limits::default(),
             workers: PerWorker::new(),
             parts: Parts::default(),
+            scratch: Scratch::new(),
         }
     }
 
@@ -56,7 +59,7 @@ impl ChunkDecoder {
         executor: &dyn Executor,
     ) -> Result<Vec<u8>, ChunkError> {
         let map = self.map(chunk)?;
-        let mut dst = vec![0; map.header().nbytes];
+        let mut dst = zeroed("decoded chunk", map.header().nbytes)?;
         self.decode_wanted(&map, chunk, ctx, &|_| true, &mut dst, executor)?;
         Ok(dst)
     }
@@ -136,7 +139,7 @@ impl ChunkDecoder {
         ctx: &ChunkContext<'_>,
     ) -> Result<Vec<u8>, ChunkError> {
         self.check_limit(map)?;
-        let mut dst = vec![0; map.decoded_len(block, span)?];
+        let mut dst = zeroed("decoded block", map.decoded_len(block, span)?)?;
         self.decode_block_into(map, block, span, reference, ctx, &mut dst)?;
         Ok(dst)
     }
@@ -145,6 +148,10 @@ impl ChunkDecoder {
         let map = BlockMap::of_chunk(chunk)?;
         self.check_limit(&map)?;
         Ok(map)
+    }
+
+    pub(super) fn scratch(&mut self) -> &mut Scratch {
+        &mut self.scratch
     }
 
     pub(super) fn limits(&self) -> &Limits {
@@ -168,7 +175,7 @@ impl ChunkDecoder {
         Ok(())
     }
 
-    fn workers(&mut self, count: usize) -> Result<&mut [Mutex<BlockDecoder>], ChunkError> {
+    pub(super) fn workers(&mut self, count: usize) -> Result<&mut [Mutex<BlockDecoder>], ChunkError> {
         let registry = &self.registry;
         self.workers.first(count, || Ok(BlockDecoder::new(registry.clone())))
     }

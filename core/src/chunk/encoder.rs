@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use super::assemble::{Outcome, Output, assemble};
 use super::block_encoder::{BlockEncoder, Job, grown};
+use super::check::zeroed;
 use super::dict;
 use super::header::{
     MAX_BLOCKSIZE, VERSION_BLOSC1, VERSION_BLOSC2, VERSION_EARLY, VERSION_VL_BLOCKS, VL_BLOCKS, flag, flag2,
@@ -36,6 +37,8 @@ pub struct ChunkEncoder {
     filtered: Vec<u8>,
     /// The first block as decoders will have it, when it differs from the source.
     reference: Vec<u8>,
+    /// Whether blocks that are the same bytes in memory are encoded once.
+    repeats: bool,
 }
 
 impl ChunkEncoder {
@@ -65,6 +68,7 @@ impl ChunkEncoder {
             scratch: Vec::new(),
             filtered: Vec::new(),
             reference: Vec::new(),
+            repeats: false,
         };
         if params.level > 0 {
             // Both fail now rather than at the first chunk.
@@ -146,6 +150,48 @@ impl ChunkEncoder {
         let (expected, found) = (self.max_encoded_len(src.len()), dst.len());
         let dst = dst.get_mut(..expected).ok_or(ChunkError::Destination { expected, found })?;
         if self.stores(&plan) { self.store(&plan, None, src, dst) } else { self.write(&plan, src, ctx, executor, dst) }
+    }
+
+    /// How long the blocks of a chunk of `nbytes` bytes are, but for the last one.
+    pub(crate) fn block_size_of(&self, nbytes: usize) -> Result<usize, ChunkError> {
+        Ok(self.plan(nbytes)?.blocksize)
+    }
+
+    /// Encodes a source that has been cut into blocks of [`block_size_of`](Self::block_size_of) bytes, which may share
+    /// their bytes: it takes the memory of those and of the chunk, however long the source is. The chunk is the one that
+    /// [`encode`](Self::encode) makes of the source, if codec and filters do not look at the number of a block.
+    pub(crate) fn encode_cut(&mut self, blocks: &[&[u8]], ctx: &ChunkContext<'_>) -> Result<Vec<u8>, ChunkError> {
+        /// How many bytes of the source are taken to need a byte of the chunk, at first.
+        const EXPECTED: usize = 64;
+        self.repeats = true;
+        let nbytes = blocks.iter().map(|block| block.len()).sum();
+        let plan = self.plan(nbytes)?;
+        let most = self.max_encoded_len(nbytes);
+        let mut header = self.header(&plan, self.slots(&plan));
+        let (header_len, starts_end) = (header.header_len(), header.block_starts_end());
+        let mut room = (starts_end + nbytes / EXPECTED).min(most);
+        while !self.stores(&plan) && starts_end <= most {
+            let mut dst = zeroed("chunk to encode", room)?;
+            let Some(mut out) = Output::new(&mut dst, header_len, starts_end) else { break };
+            let cut = blocks.iter().copied().enumerate();
+            let outcome = self.write_blocks(&plan, cut, ctx, &Inline, &mut header, &mut out)?;
+            header.cbytes = out.len();
+            match outcome {
+                Outcome::TooLong if room < most => {
+                    room = room.saturating_mul(8).min(most);
+                    header = self.header(&plan, self.slots(&plan));
+                }
+                // To store them, or to say that they are zeros, they must be there one behind the other.
+                Outcome::TooLong | Outcome::Done { zero: true } => break,
+                Outcome::Done { zero: false } => {
+                    dst[..header_len].copy_from_slice(&header.to_bytes());
+                    dst.truncate(header.cbytes);
+                    dst.shrink_to_fit();
+                    return Ok(dst);
+                }
+            }
+        }
+        self.encode(&blocks.concat(), ctx)
     }
 
     /// A chunk of `nbytes` bytes that are all one value; see [`special_chunk`] for the errors.
@@ -272,10 +318,11 @@ impl ChunkEncoder {
         out: &mut Output<'_>,
     ) -> Result<Outcome, ChunkError> {
         let slots = header.filters;
-        let Self { params, registry, workers, reference, filtered, .. } = self;
+        let Self { params, registry, workers, reference, filtered, repeats, .. } = self;
         let count = executor.workers().min(plan.block_count()).max(1);
         let workers = workers.first(count, || new_worker(params, registry))?;
         let mut job = Job::new(params, registry, plan, &slots, ctx);
+        job.repeats = *repeats;
         if let Some((_, first)) = blocks.clone().next()
             && slots.contains(FilterId::DELTA)
             && plan.block_count() > 1

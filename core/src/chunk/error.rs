@@ -49,6 +49,14 @@ pub enum ChunkError {
         /// What is wrong with it.
         source: StreamError,
     },
+    /// The system has no memory for what is to be decoded.
+    #[error("the {what} takes {needed} bytes, and there is no memory for them")]
+    Memory {
+        /// What was to be decoded.
+        what: &'static str,
+        /// Bytes that it takes.
+        needed: usize,
+    },
     /// The codec failed to compress.
     #[error("block {block}, stream {stream}: codec {codec}: {source}")]
     Encode {

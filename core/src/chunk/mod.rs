@@ -5,6 +5,7 @@
 mod assemble;
 mod block_decoder;
 mod block_encoder;
+mod check;
 mod decoder;
 mod dict;
 mod encoder;

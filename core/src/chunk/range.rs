@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::block_encoder::grown;
+use super::check::zeroed;
 use super::header::{MAX_BLOCKSIZE, flag, flag2};
 use super::map::Body;
 use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
@@ -81,7 +82,7 @@ impl ChunkDecoder {
     ) -> Result<Vec<u8>, ChunkError> {
         let map = self.map(chunk)?;
         let bytes = map.bytes_of_items(items, ctx)?;
-        let mut dst = vec![0; bytes.len()];
+        let mut dst = zeroed("items", bytes.len())?;
         self.decode_spans_into(&map, bytes, |block| chunk.get(map.span(block)), ctx, &mut dst)?;
         Ok(dst)
     }
@@ -188,7 +189,7 @@ impl ChunkDecoder {
         let map = self.map(chunk)?;
         let lens = map.decoded_lens(chunk)?;
         let decode = |(block, len)| {
-            let mut decoded = vec![0; len];
+            let mut decoded = zeroed("decoded block", len)?;
             self.decode_block_into(&map, block, &chunk[map.span(block)], None, ctx, &mut decoded)?;
             Ok(decoded)
         };

@@ -32,6 +32,14 @@ impl Fill {
         }
     }
 
+    /// After how many bytes the fill begins again.
+    pub(crate) fn period(&self) -> usize {
+        match self {
+            Self::Zero => 1,
+            Self::Item(item) => item.len().max(1),
+        }
+    }
+
     /// Fills `dst`, whose first byte stands at `offset` of the decoded chunk.
     pub(crate) fn write(&self, offset: usize, dst: &mut [u8]) {
         let item = match self {

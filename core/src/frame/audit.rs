@@ -1,5 +1,7 @@
 //! Checks that need all chunks of a frame.
 
+use std::ops::Range;
+
 use super::{Frame, FrameError};
 use crate::chunk::ChunkHeader;
 
@@ -23,12 +25,22 @@ impl<'a> FrameAudit<'a> {
     /// Those of [`Frame::check_chunk`]; [`FrameError::MixedBlocks`] when it is the first that has (or lacks) blocks of
     /// variable length.
     pub fn chunk(&mut self, i: u64, chunk: &ChunkHeader) -> Result<(), FrameError> {
-        self.frame.check_chunk(i, chunk)?;
-        let variable = chunk.has_vl_blocks();
+        self.chunks(i..i.saturating_add(1), chunk)
+    }
+
+    /// Takes note of chunks that have the same header and are to have the same length, as all but the last one of a
+    /// frame are.
+    ///
+    /// # Errors
+    /// As [`chunk`](Self::chunk), for the first of them.
+    pub fn chunks(&mut self, chunks: Range<u64>, header: &ChunkHeader) -> Result<(), FrameError> {
+        self.frame.check_chunk(chunks.start, header)?;
+        let variable = header.has_vl_blocks();
         if *self.vl_blocks.get_or_insert(variable) != variable {
-            return Err(FrameError::MixedBlocks { chunk: i, variable });
+            return Err(FrameError::MixedBlocks { chunk: chunks.start, variable });
         }
-        self.nbytes = self.nbytes.saturating_add(chunk.nbytes as u64);
+        let count = chunks.end.saturating_sub(chunks.start);
+        self.nbytes = self.nbytes.saturating_add(count.saturating_mul(header.nbytes as u64));
         Ok(())
     }
 

@@ -543,8 +543,8 @@ fn files_of(table: &Table) -> BTreeSet<u32> {
     if table.header.frame_type == FrameType::Contiguous {
         return BTreeSet::new();
     }
-    let stored = table.entries().iter().filter(|&&entry| !is_special(entry));
-    stored.filter_map(|&entry| u32::try_from(entry).ok()).collect()
+    let stored = table.entries().runs().map(|(_, entry)| entry).filter(|&entry| !is_special(entry));
+    stored.filter_map(|entry| u32::try_from(entry).ok()).collect()
 }
 
 /// The part from the first to the last byte in which two headers of one length differ.

@@ -28,6 +28,8 @@ pub struct Frame {
     index: Index,
     /// The offsets in increasing order, each once; `None` when the index itself is in that order.
     sorted: Option<Vec<u64>>,
+    /// Whether some chunks lie at the same offset, or in the same file.
+    shared: bool,
     checksums: ChecksumState,
     limits: Limits,
 }
@@ -49,8 +51,8 @@ impl Frame {
             header.chunk_size = ChunkSize::Variable;
         }
         check_entries(&header, &index)?;
-        let sorted = sorted_offsets(&index);
-        Ok(Self { header, header_bytes, metalayers, trailer, index, sorted, checksums, limits })
+        let (sorted, shared) = sorted_offsets(&index);
+        Ok(Self { header, header_bytes, metalayers, trailer, index, sorted, shared, checksums, limits })
     }
 
     /// The fixed part of the header.
@@ -159,6 +161,23 @@ impl Frame {
             return Err(FrameError::NanTypesize { chunk: i, typesize: self.header.typesize });
         }
         Ok(ChunkEntry::Special(kind))
+    }
+
+    /// The chunks from `i` on that are known to be alike, without a look at every other one: that have the same entry
+    /// and, as far as the frame says so, the same length. At least `i` itself; nothing when there is no such chunk.
+    ///
+    /// A frame that was filled with one value has an index of a few bytes for millions of chunks: whoever looks at all
+    /// chunks need look at each run but once.
+    pub fn alike(&self, i: u64) -> Range<u64> {
+        let end = self.index.run_end(i).max(i);
+        // The last chunk may be shorter.
+        let last = end == self.nchunks() && end - i > 1 && self.chunk_len(end - 1) != self.chunk_len(i);
+        i..if last { end - 1 } else { end }
+    }
+
+    /// Whether some chunks are the same bytes of the frame, or the same file. No writer known makes such frames.
+    pub fn shares_chunks(&self) -> bool {
+        self.shared
     }
 
     /// Decoded bytes of chunk `i`; `None` when only the chunk itself tells, or there is no such chunk.
@@ -305,7 +324,37 @@ impl Frame {
         chunk.map(|chunk| self.decode_named("user metadata", chunk, decoder)).transpose()
     }
 
+    /// Whether the variable-length metalayer of this name can be [read](Self::vlmetalayer), if there is one; without the
+    /// memory for its content.
+    ///
+    /// # Errors
+    /// As [`vlmetalayer`](Self::vlmetalayer).
+    pub fn check_vlmetalayer(&self, name: &str, decoder: &mut ChunkDecoder) -> Result<(), FrameError> {
+        self.trailer.vlmetalayers.get(name).map_or(Ok(()), |chunk| self.check_content(name, chunk, decoder))
+    }
+
+    /// Whether the user metadata of a beta frame can be [read](Self::user_metadata), if there is some.
+    ///
+    /// # Errors
+    /// As [`vlmetalayer`](Self::vlmetalayer).
+    pub fn check_user_metadata(&self, decoder: &mut ChunkDecoder) -> Result<(), FrameError> {
+        self.trailer.user_metadata.as_ref().map_or(Ok(()), |chunk| self.check_content("user metadata", chunk, decoder))
+    }
+
+    fn check_content(&self, name: &str, chunk: &[u8], decoder: &mut ChunkDecoder) -> Result<(), FrameError> {
+        self.check_named(name, chunk)?;
+        let result = decoder.check(chunk, &ChunkContext::default());
+        result.map(drop).map_err(|source| FrameError::Vlmetalayer { name: name.to_owned(), source })
+    }
+
     fn decode_named(&self, name: &str, chunk: &[u8], decoder: &mut ChunkDecoder) -> Result<Vec<u8>, FrameError> {
+        self.check_named(name, chunk)?;
+        let result = decoder.decode(chunk, &ChunkContext::default());
+        result.map_err(|source| FrameError::Vlmetalayer { name: name.to_owned(), source })
+    }
+
+    /// Whether the chunk of a metalayer has the length that it says, and decodes to no more than the limit.
+    fn check_named(&self, name: &str, chunk: &[u8]) -> Result<(), FrameError> {
         let failed = |source| FrameError::Vlmetalayer { name: name.to_owned(), source };
         let header = ChunkHeader::parse(chunk).map_err(failed)?;
         let (expected, found) = (header.cbytes as u64, chunk.len() as u64);
@@ -316,7 +365,7 @@ impl Frame {
             let (found, limit) = (header.nbytes as u64, self.limits.metalayer_bytes as u64);
             return Err(FrameError::VlmetalayerLimit { name: name.to_owned(), found, limit });
         }
-        decoder.decode(chunk, &ChunkContext::default()).map_err(failed)
+        Ok(())
     }
 
     pub(super) fn entries(&self) -> &Index {
@@ -348,8 +397,8 @@ impl Frame {
 pub(super) fn check_entries(header: &FrameHeader, index: &Index) -> Result<(), FrameError> {
     let cbytes = header.cbytes;
     let min_room = if header.layout == Layout::Current { MIN_ROOM } else { ChunkHeader::MIN_LEN as u64 };
-    for (i, &entry) in index.distinct().iter().enumerate() {
-        let chunk = i as u64;
+    for (chunks, entry) in index.runs() {
+        let chunk = chunks.start;
         match header.frame_type {
             _ if is_special(entry) => {}
             FrameType::Contiguous if cbytes.checked_sub(min_room).is_none_or(|last| entry > last) => {
@@ -362,16 +411,21 @@ pub(super) fn check_entries(header: &FrameHeader, index: &Index) -> Result<(), F
     Ok(())
 }
 
-fn sorted_offsets(index: &Index) -> Option<Vec<u64>> {
-    let entries = index.distinct();
-    let ascending = index.len() == entries.len() as u64
-        && entries.iter().all(|&entry| !is_special(entry))
-        && entries.is_sorted_by(|a, b| a < b);
-    if ascending {
-        return None;
+/// The offsets in increasing order, each once, unless the index itself is that; and whether some belong to several
+/// chunks.
+fn sorted_offsets(index: &Index) -> (Option<Vec<u64>>, bool) {
+    let (mut ascending, mut stored, mut before) = (true, 0u64, None);
+    for (chunks, entry) in index.runs() {
+        ascending &= !is_special(entry) && chunks.end - chunks.start == 1 && before.is_none_or(|before| before < entry);
+        stored += if is_special(entry) { 0 } else { chunks.end - chunks.start };
+        before = Some(entry);
     }
-    let mut sorted: Vec<u64> = entries.iter().copied().filter(|&entry| !is_special(entry)).collect();
+    if ascending {
+        return (None, false);
+    }
+    let mut sorted: Vec<u64> = index.runs().map(|(_, entry)| entry).filter(|&entry| !is_special(entry)).collect();
     sorted.sort_unstable();
     sorted.dedup();
-    Some(sorted)
+    let shared = (sorted.len() as u64) < stored;
+    (Some(sorted), shared)
 }

@@ -4,11 +4,16 @@
 //! non-negative entry is the offset of a chunk from the *end* of the header (in a sparse frame, the number in the name
 //! of its file); a negative one stands for a chunk of which every item has a special value.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::column::Column;
 use super::error::ExpectedIndex;
 use super::stored::{set_early, stored_chunk};
 use super::{FrameError, FrameWriteError};
 use crate::chunk::{
-    ChunkContext, ChunkDecoder, ChunkEncoder, ChunkFormat, ChunkHeader, EncodeParams, SpecialKind, SplitMode,
+    ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, ChunkFormat, ChunkHeader, EncodeParams, SpecialKind,
+    SpecialValue, SplitMode, special_chunk,
 };
 use crate::limits::Limits;
 use crate::registry::Registry;
@@ -74,48 +79,9 @@ pub(super) const fn is_special(entry: u64) -> bool {
 }
 
 /// The entries of an index.
-///
-/// A frame that C-Blosc2 filled with a special value has an index of 40 bytes for up to 2^28 equal entries. Those are
-/// not expanded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Index {
-    /// The same entry this many times.
-    Uniform(u64, u64),
-    /// One entry per chunk.
-    Table(Vec<u64>),
-}
+pub(super) type Index = Column<u64>;
 
 impl Index {
-    pub(super) const EMPTY: Self = Self::Table(Vec::new());
-
-    pub(super) fn len(&self) -> u64 {
-        match self {
-            Self::Uniform(_, count) => *count,
-            Self::Table(entries) => entries.len() as u64,
-        }
-    }
-
-    pub(super) fn get(&self, i: u64) -> Option<u64> {
-        match self {
-            Self::Uniform(entry, count) => (i < *count).then_some(*entry),
-            Self::Table(entries) => entries.get(usize::try_from(i).ok()?).copied(),
-        }
-    }
-
-    /// The entries, for passes over all of them that need each different one only once.
-    pub(super) fn distinct(&self) -> &[u64] {
-        match self {
-            Self::Uniform(entry, count) => {
-                if *count == 0 {
-                    &[]
-                } else {
-                    std::slice::from_ref(entry)
-                }
-            }
-            Self::Table(entries) => entries,
-        }
-    }
-
     /// Checks the header of the index chunk at `offset` and returns how many entries it has.
     ///
     /// `expected` is the number of chunks, when the header of the frame tells it.
@@ -181,22 +147,69 @@ impl Index {
             Some(SpecialKind::Nan) => return Err(FrameError::IndexKind { offset, reason: "its entries are NaN" }),
         };
         if let Some(entry) = uniform {
-            return Ok(Self::Uniform(entry, count));
+            return Ok(Self::uniform(entry, count));
         }
-        let decoded =
-            decoder.decode(chunk, &ChunkContext::default()).map_err(|source| FrameError::Index { offset, source })?;
-        let entries = decoded.chunks_exact(ENTRY_LEN).map(|entry| {
-            let mut bytes = [0; ENTRY_LEN];
-            bytes.copy_from_slice(entry);
-            u64::from_le_bytes(bytes)
-        });
-        Ok(Self::Table(entries.collect()))
+        let mut entries = Self::EMPTY;
+        // The entry that came last, and how often in a row.
+        let (mut last, mut times) = (0, 0);
+        // A block need not be a whole number of entries.
+        let mut cut = Vec::new();
+        let mut push = |entry: u64| {
+            if entry == last {
+                times += 1;
+                return Ok(());
+            }
+            // Room for as much again as there is: what has not been decoded yet may never be.
+            let more = times.max(entries.len().min(count - entries.len()));
+            let needed = chunk_bytes(entries.len() + more);
+            if !entries.has_room(times) {
+                entries.try_reserve(more).map_err(|_| ChunkError::Memory { what: "index", needed })?;
+            }
+            entries.push_run(last, times);
+            (last, times) = (entry, 1);
+            Ok::<_, ChunkError>(())
+        };
+        decoder
+            .decode_pieces(chunk, &ChunkContext::default(), |mut piece| {
+                if !cut.is_empty() {
+                    let (rest, behind) = piece.split_at(piece.len().min(ENTRY_LEN - cut.len()));
+                    cut.extend_from_slice(rest);
+                    piece = behind;
+                    if let Some(entry) = cut.first_chunk() {
+                        push(u64::from_le_bytes(*entry))?;
+                        cut.clear();
+                    }
+                }
+                let (whole, rest) = piece.as_chunks::<ENTRY_LEN>();
+                whole.iter().try_for_each(|entry| push(u64::from_le_bytes(*entry)))?;
+                cut.extend_from_slice(rest);
+                Ok(())
+            })
+            .map_err(|source| FrameError::Index { offset, source })?;
+        entries.push_run(last, times);
+        Ok(entries.for_reading())
     }
 }
 
+/// Bytes of so many entries; no more than are counted in memory.
+fn chunk_bytes(entries: u64) -> usize {
+    usize::try_from(entries).unwrap_or(usize::MAX).saturating_mul(ENTRY_LEN)
+}
+
+/// Indexes of more entries are encoded run by run where they consist of runs.
+const LONG: u64 = 1 << 17;
+
 /// Encodes entries into an index chunk, as C-Blosc2 does when the registry has BloscLZ and shuffle, else stored.
-pub(super) fn encode(entries: &[u64], format: ChunkFormat, registry: &Registry) -> Result<Vec<u8>, FrameWriteError> {
-    let bytes: Vec<u8> = entries.iter().flat_map(|entry| entry.to_le_bytes()).collect();
+///
+/// A long index of equal entries becomes a repeated value, as in a frame that C-Blosc2 has filled: it would take
+/// gigabytes of memory otherwise.
+pub(super) fn encode(entries: &Index, format: ChunkFormat, registry: &Registry) -> Result<Vec<u8>, FrameWriteError> {
+    let long = entries.len() > LONG && format == ChunkFormat::Blosc2 && matches!(entries, Index::Runs(_));
+    if let Some(entry) = entries.get(0).filter(|_| long && entries.run_end(0) == entries.len()) {
+        let nbytes = chunk_bytes(entries.len());
+        let value = entry.to_le_bytes();
+        return special_chunk(SpecialValue::Value(&value), nbytes, ENTRY_LEN, nbytes).map_err(FrameWriteError::Index);
+    }
     // BloscLZ, level 5, 8-byte items, blocks of 16 KiB, shuffle, never split.
     let params = EncodeParams {
         typesize: ENTRY_LEN,
@@ -205,6 +218,11 @@ pub(super) fn encode(entries: &[u64], format: ChunkFormat, registry: &Registry) 
         format,
         ..EncodeParams::default()
     };
+    let encoder = ChunkEncoder::new(&params, registry);
+    if let (Ok(encoder), true) = (encoder, long) {
+        return encode_runs(entries, encoder);
+    }
+    let bytes: Vec<u8> = entries.iter().flat_map(u64::to_le_bytes).collect();
     if let Ok(mut encoder) = ChunkEncoder::new(&params, registry) {
         let chunk = encoder.encode(&bytes, &ChunkContext::default()).map_err(FrameWriteError::Index)?;
         // Entries that are all zero would become a chunk without a body, which C-Blosc2 does not read lazily.
@@ -217,4 +235,77 @@ pub(super) fn encode(entries: &[u64], format: ChunkFormat, registry: &Registry) 
         set_early(&mut chunk);
     }
     Ok(chunk)
+}
+
+/// Encodes entries that are not all equal, in which many neighbours are: blocks of one entry are there but once.
+fn encode_runs(entries: &Index, mut encoder: ChunkEncoder) -> Result<Vec<u8>, FrameWriteError> {
+    let nbytes = chunk_bytes(entries.len());
+    let block_bytes = encoder.block_size_of(nbytes).map_err(FrameWriteError::Index)?;
+    // Blocks of 16 KiB are whole numbers of entries.
+    let per_block = (block_bytes / ENTRY_LEN).max(1) as u64;
+    /// A block of one entry, or of those at some place of the bytes put together.
+    enum Block {
+        Of(u64, u64),
+        Mixed(Range<usize>),
+    }
+    let (mut blocks, mut mixed, mut at) = (Vec::new(), Vec::new(), 0);
+    while at < entries.len() {
+        let end = (at + per_block).min(entries.len());
+        match entries.get(at) {
+            Some(entry) if entries.run_end(at) >= end => blocks.push(Block::Of(entry, end - at)),
+            _ => {
+                let first = mixed.len();
+                let mut next = at;
+                while let Some(entry) = entries.get(next).filter(|_| next < end) {
+                    let to = entries.run_end(next).min(end);
+                    (next..to).for_each(|_| mixed.extend_from_slice(&entry.to_le_bytes()));
+                    next = to;
+                }
+                blocks.push(Block::Mixed(first..mixed.len()));
+            }
+        }
+        at = end;
+    }
+    let mut uniform = BTreeMap::new();
+    for block in &blocks {
+        if let Block::Of(entry, _) = block {
+            uniform.entry(*entry).or_insert_with(|| entry.to_le_bytes().repeat(per_block as usize));
+        }
+    }
+    let bytes = blocks.iter().map(|block| match block {
+        Block::Of(entry, count) => &uniform[entry][..ENTRY_LEN * *count as usize],
+        Block::Mixed(range) => &mixed[range.clone()],
+    });
+    encoder.encode_cut(&bytes.collect::<Vec<_>>(), &ChunkContext::default()).map_err(FrameWriteError::Index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `encode` would make of entries that it does not know to be runs.
+    fn flat(entries: &Index) -> Vec<u8> {
+        let dense = Index::Dense(entries.iter().collect());
+        encode(&dense, ChunkFormat::Blosc2, &Registry::empty()).unwrap()
+    }
+
+    #[test]
+    fn an_index_comes_back_whatever_it_is_kept_as() {
+        let mut runs = Index::uniform(ZERO, LONG + 3);
+        runs.push(4096);
+        runs.push_run(NAN, 5000);
+        runs.insert(100_000, 32);
+        for entries in [Index::uniform(0, LONG + 1), Index::uniform(ZERO, 9), runs, (0..9000).collect()] {
+            let chunk = encode(&entries, ChunkFormat::Blosc2, &Registry::empty()).unwrap();
+            let header = ChunkHeader::parse(&chunk).unwrap();
+            let limits = Limits::default();
+            let count = Index::check_header(&header, 0, chunk.len() as u64, None, &limits).unwrap();
+            let mut decoder = ChunkDecoder::new(&Registry::empty());
+            let found = Index::decode(&chunk, &header, count, 0, &mut decoder).unwrap();
+            assert!(found.iter().eq(entries.iter()));
+            if header.special().is_none() {
+                assert!(chunk == flat(&entries));
+            }
+        }
+    }
 }

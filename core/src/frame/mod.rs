@@ -12,6 +12,7 @@
 
 mod audit;
 mod checksums;
+mod column;
 mod early;
 mod editor;
 mod error;
@@ -52,7 +53,7 @@ pub use metalayers::{MAX_METALAYERS, MAX_NAME_LEN, Metalayers};
 pub use open_ended::OpenEnded;
 pub use opener::{FrameOpener, OpenStep};
 pub use params::{FrameParams, SpecialPlacement};
-pub use salvage::{Head, find_trailer, index_entries};
+pub use salvage::{EntryRun, Head, find_trailer, index_entries};
 pub use sequential::Sequential;
 pub use sparse::{ChunkWrite, INDEX_FILE, SparseWriter, Target, chunk_file_id, chunk_file_name};
 pub use trailer::{Trailer, TrailerExtent};

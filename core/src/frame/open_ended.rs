@@ -130,7 +130,7 @@ impl OpenEnded {
         let header_len = self.header_len();
         let expected = self.offsets.iter().map(|offset| ChunkEntry::Stored { offset: header_len + offset });
         index_entries(chunk, self.end(), header_len, registry, &self.limits)
-            .is_some_and(|entries| entries.into_iter().eq(expected))
+            .is_some_and(|runs| runs.into_iter().flat_map(|run| run.chunks.map(move |_| run.entry)).eq(expected))
     }
 
     /// Whether a trailer may begin with this byte: "trailer" is a msgpack array (0x90 to 0x9F), and no chunk begins
@@ -158,7 +158,7 @@ impl OpenEnded {
         let totals = Sequential { frame_len: self.header_len() + cbytes, nbytes, cbytes };
         let bytes = Bytes::from(head.sealed(totals, self.vl_blocks, false));
         let head = Head::parse(&bytes, &self.limits)?;
-        let index = Index::Table(self.offsets[..count].to_vec());
+        let index = self.offsets[..count].iter().copied().collect::<Index>().for_reading();
         let (trailer, sums) = (Trailer::default(), ChecksumState::Absent);
         Frame::new(head.header, bytes, head.metalayers, trailer, index, sums, self.limits)
     }

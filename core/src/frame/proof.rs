@@ -74,8 +74,7 @@ impl Written<'_> {
         let Some((index, index_bytes)) = opener.index(&header, &plan, Some(located.start), &mut get)? else {
             return Err(missing);
         };
-        let entries = table.entries();
-        if index.len() != entries.len() as u64 || (0..).zip(entries).any(|(i, &entry)| index.get(i) != Some(entry)) {
+        if !index.has_values_of(table.entries()) {
             return Ok(Some("entries of the index"));
         }
         check_entries(&header, &index)?;

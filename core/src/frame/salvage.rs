@@ -1,5 +1,7 @@
 //! What can still be told about a frame whose end, or whose writer, is missing.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
 use super::header::{ChunkSize, FrameHeader};
@@ -81,6 +83,15 @@ impl Head {
     }
 }
 
+/// Chunks of which an index says the same, one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryRun {
+    /// Their numbers.
+    pub chunks: Range<u64>,
+    /// What it says.
+    pub entry: ChunkEntry,
+}
+
 /// The entries of `chunk`, if it can be the index of a frame whose header has `header_len` bytes; `at` is where it is.
 ///
 /// Chunks of 8-byte items can look like one: whether the offsets are those of chunks is for the caller to see.
@@ -90,7 +101,7 @@ pub fn index_entries(
     header_len: u64,
     registry: &Registry,
     limits: &Limits,
-) -> Option<Vec<ChunkEntry>> {
+) -> Option<Vec<EntryRun>> {
     let header = ChunkHeader::parse(chunk).ok()?;
     let count = Index::check_header(&header, at, chunk.len() as u64, None, limits).ok()?;
     // Every entry belongs to a chunk or to the index alone; frames filled with one value are never without an end.
@@ -99,14 +110,14 @@ pub fn index_entries(
     }
     let mut decoder = ChunkDecoder::new(registry).with_limits(Limits { chunk_bytes: header.nbytes, ..*limits });
     let index = Index::decode(chunk, &header, count, at, &mut decoder).ok()?;
-    let entry = |i| {
-        let entry = index.get(i)?;
-        match is_special(entry) {
-            true => special_of(entry).map(ChunkEntry::Special),
-            false => entry.checked_add(header_len).map(|offset| ChunkEntry::Stored { offset }),
-        }
+    let run = |(chunks, entry): (Range<u64>, u64)| {
+        let entry = match is_special(entry) {
+            true => ChunkEntry::Special(special_of(entry)?),
+            false => ChunkEntry::Stored { offset: entry.checked_add(header_len)? },
+        };
+        Some(EntryRun { chunks, entry })
     };
-    (0..index.len()).map(entry).collect()
+    index.runs().map(run).collect()
 }
 
 /// An index with so many entries needs no bytes of chunks to be believed.

@@ -4,6 +4,7 @@
 //! entries are the numbers in the names of the chunk files.
 
 use super::header::FrameType;
+use super::index::Index;
 use super::rules::{Form, Offered};
 use super::table::{Place, Table, check_len};
 use super::{Fingerprint, Fingerprinter, Frame, FrameParams, FrameWriteError, Layout, Metalayers};
@@ -28,8 +29,8 @@ pub fn chunk_file_id(name: &str) -> Option<u32> {
 
 /// C-Blosc2 checks that file numbers leave room for a chunk header in the chunks section, as if they were offsets. The
 /// declared length of that section is therefore never less than this.
-pub(super) fn least_cbytes(entries: &[u64]) -> u64 {
-    let max = entries.iter().filter(|&&entry| !super::index::is_special(entry)).max();
+pub(super) fn least_cbytes(entries: &Index) -> u64 {
+    let max = entries.runs().map(|(_, entry)| entry).filter(|&entry| !super::index::is_special(entry)).max();
     max.map_or(0, |max| max + ChunkHeader::EXTENDED_LEN as u64)
 }
 
@@ -123,6 +124,19 @@ impl SparseWriter {
     pub fn adopt_head(&mut self, id: u32, head: &[u8], len: u64) -> Result<(), FrameWriteError> {
         let len = usize::try_from(len).map_err(|_| FrameWriteError::TooLong)?;
         self.place(Offered::Head(head, len), Some(id)).map(drop)
+    }
+
+    /// Adds `count` chunks of `nbytes` bytes each that consist of a special value, other than a repeated one, and are in the
+    /// index alone: in one step, however many there are. `false`, and nothing has changed, when such chunks have to be
+    /// stored, or are no whole number of items; they can then be pushed one by one.
+    ///
+    /// # Errors
+    /// As [`push_special`](Self::push_special).
+    pub fn push_specials(&mut self, kind: SpecialKind, nbytes: usize, count: u64) -> Result<bool, FrameWriteError> {
+        if self.finished {
+            return Err(FrameWriteError::Finished);
+        }
+        self.table.push_specials(kind, nbytes, count)
     }
 
     fn place(&mut self, offered: Offered<'_>, id: Option<u32>) -> Result<Option<ChunkWrite>, FrameWriteError> {

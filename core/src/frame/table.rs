@@ -4,15 +4,16 @@ use bytes::Bytes;
 
 use super::header::{ChunkSize, FrameHeader, FrameType};
 use super::image::HeaderImage;
+use super::column::Column;
 use super::index::{self, ENTRY_LEN, Index};
 use super::metalayers::MAX_NAME_LEN;
-use super::rules::{Accepted, ChunkRules, Offered};
+use super::rules::{Accepted, ChunkRules, Form, Offered};
 use super::stored::stored_chunk;
 use super::{
     Checksums, Fingerprint, Fingerprinter, Frame, FrameError, FrameParams, FrameWriteError, Layout, Metalayers,
     Section, Sequential, SpecialPlacement, Trailer, chunk_checksum,
 };
-use crate::chunk::{ChunkContext, ChunkEncoder, ChunkFormat, ChunkHeader, EncodeParams};
+use crate::chunk::{ChunkContext, ChunkEncoder, ChunkFormat, ChunkHeader, EncodeParams, SpecialKind};
 use crate::id::CodecId;
 use crate::limits::Limits;
 use crate::nd::ArrayMeta;
@@ -41,13 +42,13 @@ pub(super) struct Table {
     pub(super) limits: Limits,
     /// The header as it is in the file, when there is one.
     image: Option<HeaderImage>,
-    entries: Vec<u64>,
+    entries: Index,
     rules: ChunkRules,
     /// Decoded length of the last chunk, when all others have the chunk size.
     last_len: u64,
     /// Decoded length of each chunk that is known, for chunks that differ in size; `None` for a new frame, in which no
     /// chunk is ever replaced.
-    lens: Option<Vec<Option<u64>>>,
+    lens: Option<Column<Option<u64>>>,
     /// Checksum of each chunk, if the frame is to have them.
     sums: Option<Vec<u64>>,
 }
@@ -73,7 +74,7 @@ impl Table {
             registry: registry.clone(),
             limits: Limits::FORMAT,
             image: None,
-            entries: Vec::new(),
+            entries: Index::EMPTY,
             last_len: 0,
             lens: None,
             sums: params.checksums.then(Vec::new),
@@ -87,10 +88,8 @@ impl Table {
         // Writers that know of variable-length blocks set the flag; some set it without need, which a chunk header
         // will show.
         rules.vl_blocks = (frame.nchunks() > 0).then_some(header.vl_blocks);
-        let entries = match frame.entries() {
-            Index::Uniform(entry, count) => vec![*entry; *count as usize],
-            Index::Table(entries) => entries.clone(),
-        };
+        let entries = frame.entries().clone();
+        let unknown = if header.chunk_size == ChunkSize::Variable { entries.len() } else { 0 };
         let last = frame.nchunks().checked_sub(1).and_then(|last| frame.chunk_len(last));
         let mut trailer = frame.trailer().clone();
         if frame.checksums().valid().is_none() {
@@ -98,7 +97,7 @@ impl Table {
             trailer.vlmetalayers.remove(Checksums::NAME);
         }
         Ok(Self {
-            lens: Some(if header.chunk_size == ChunkSize::Variable { vec![None; entries.len()] } else { Vec::new() }),
+            lens: Some(Column::uniform(None, unknown)),
             last_len: last.unwrap_or_default() as u64,
             sums: frame.checksums().valid().map(|checksums| checksums.chunks().to_vec()),
             header,
@@ -113,43 +112,36 @@ impl Table {
     }
 
     pub(super) fn len(&self) -> u64 {
-        self.entries.len() as u64
+        self.entries.len()
     }
 
-    pub(super) fn entries(&self) -> &[u64] {
+    pub(super) fn entries(&self) -> &Index {
         &self.entries
     }
 
     pub(super) fn entry(&self, i: u64) -> Result<u64, FrameWriteError> {
-        self.at(i).map(|i| self.entries[i])
-    }
-
-    fn at(&self, i: u64) -> Result<usize, FrameWriteError> {
-        match usize::try_from(i) {
-            Ok(at) if at < self.entries.len() => Ok(at),
-            _ => Err(FrameWriteError::NoSuchChunk { chunk: i, nchunks: self.len() }),
-        }
+        self.entries.get(i).ok_or(FrameWriteError::NoSuchChunk { chunk: i, nchunks: self.len() })
     }
 
     /// Decoded length of chunk `i`.
     pub(super) fn chunk_len(&self, i: u64) -> Result<u64, FrameWriteError> {
-        let at = self.at(i)?;
+        self.entry(i)?;
         match self.rules.full_len() {
             Some(_) if i + 1 == self.len() => Ok(self.last_len),
             Some(len) => Ok(len),
             None => {
-                let lens = self.lens.as_deref().unwrap_or_default();
-                lens.get(at).copied().flatten().ok_or(FrameWriteError::UnknownLen { chunk: i })
+                let len = self.lens.as_ref().and_then(|lens| lens.get(i));
+                len.flatten().ok_or(FrameWriteError::UnknownLen { chunk: i })
             }
         }
     }
 
     /// Takes note of what the header of chunk `i` says.
     pub(super) fn learn(&mut self, i: u64, chunk: &ChunkHeader) -> Result<(), FrameWriteError> {
-        let at = self.at(i)?;
+        self.entry(i)?;
         self.rules.vl_blocks = Some(chunk.has_vl_blocks());
-        if let Some(len) = self.lens.as_mut().and_then(|lens| lens.get_mut(at)) {
-            *len = Some(chunk.nbytes as u64);
+        if let Some(lens) = &mut self.lens {
+            lens.replace(i, Some(chunk.nbytes as u64));
         }
         Ok(())
     }
@@ -161,7 +153,7 @@ impl Table {
                 return Err(FrameWriteError::NoSuchChunk { chunk: i, nchunks: self.len() });
             }
             Place::Insert => i == self.len(),
-            Place::Replace => i + 1 == self.at(i).map(|_| self.len())?,
+            Place::Replace => i + 1 == self.entry(i).map(|_| self.len())?,
         };
         if place == Place::Insert && self.len() >= MAX_CHUNKS {
             return Err(FrameWriteError::TooManyChunks { max: MAX_CHUNKS });
@@ -217,7 +209,7 @@ impl Table {
 
     /// Puts an admitted chunk at `i`, with its checksum.
     pub(super) fn put(&mut self, i: u64, entry: u64, nbytes: usize, vl_blocks: bool, sum: u64, place: Place) {
-        let at = (i as usize).min(self.entries.len());
+        let i = i.min(self.len());
         let others = match place {
             Place::Insert => self.header.nbytes,
             // `admit` has computed it before.
@@ -229,42 +221,84 @@ impl Table {
         self.header.vl_blocks = self.rules.vl_blocks == Some(true);
         let variable = self.rules.full_len().is_none();
         match place {
-            Place::Insert => self.entries.insert(at, entry),
-            Place::Replace => self.entries[at] = entry,
+            Place::Insert => self.entries.insert(i, entry),
+            Place::Replace => self.entries.replace(i, entry),
         }
         if let Some(sums) = &mut self.sums {
+            // Lossless: it is in memory.
+            let at = (i as usize).min(sums.len());
             match place {
                 Place::Insert => sums.insert(at, sum),
                 Place::Replace => sums[at] = sum,
             }
         }
-        if at + 1 == self.entries.len() {
+        if i + 1 == self.len() {
             self.last_len = nbytes;
         }
         if let Some(lens) = self.lens.as_mut().filter(|_| variable) {
             match place {
-                Place::Insert => lens.insert(at, Some(nbytes)),
-                Place::Replace => lens[at] = Some(nbytes),
+                Place::Insert => lens.insert(i, Some(nbytes)),
+                Place::Replace => lens.replace(i, Some(nbytes)),
             }
         }
         self.header.nbytes = others + nbytes;
     }
 
+    /// Puts `count` chunks of a special value behind the last one, if the index alone can have them.
+    pub(super) fn push_specials(
+        &mut self,
+        kind: SpecialKind,
+        nbytes: usize,
+        count: u64,
+    ) -> Result<bool, FrameWriteError> {
+        let items = nbytes.is_multiple_of(self.header.typesize as usize);
+        let nan = kind == SpecialKind::Nan && !matches!(self.header.typesize, 4 | 8);
+        if count == 0 || !items || nan || kind == SpecialKind::Value {
+            return Ok(count == 0);
+        }
+        let accepted = self.admit(self.len(), Offered::Special(kind, nbytes), Place::Insert)?;
+        let Form::Entry(entry) = accepted.form else { return Ok(false) };
+        if count > 1 && self.rules.full_len().is_some_and(|full| full != nbytes as u64) {
+            // Only the last chunk may be shorter.
+            return Ok(false);
+        }
+        if count > MAX_CHUNKS - self.len() {
+            return Err(FrameWriteError::TooManyChunks { max: MAX_CHUNKS });
+        }
+        let (found, limit) = (self.len() + count, self.limits.chunks);
+        if found > limit {
+            return Err(FrameError::TooManyChunks { found, limit }.into());
+        }
+        let more = (nbytes as u64).saturating_mul(count);
+        if self.header.nbytes.saturating_add(more) > MAX_LEN {
+            return Err(FrameWriteError::TooLong);
+        }
+        self.put(self.len(), entry, nbytes, accepted.vl_blocks, 0, Place::Insert);
+        self.entries.push_run(entry, count - 1);
+        if let Some(sums) = &mut self.sums {
+            // Lossless: no more than an index has entries.
+            sums.resize(sums.len() + (count - 1) as usize, 0);
+        }
+        self.header.nbytes += more - nbytes as u64;
+        Ok(true)
+    }
+
     /// Takes chunk `i` out and returns its entry.
     pub(super) fn remove(&mut self, i: u64) -> Result<u64, FrameWriteError> {
-        let at = self.at(i)?;
         let others = self.total_without(i)?;
-        let entry = self.entries.remove(at);
-        if let Some(sums) = &mut self.sums {
-            sums.remove(at);
+        let nchunks = self.len();
+        let entry = self.entries.remove(i).ok_or(FrameWriteError::NoSuchChunk { chunk: i, nchunks })?;
+        if let Some(sums) = self.sums.as_mut().filter(|sums| i < sums.len() as u64) {
+            // Lossless: it is in memory.
+            sums.remove(i as usize);
         }
         match self.rules.full_len() {
             // What was before the last chunk is whole.
-            Some(full) if at == self.entries.len() => self.last_len = full,
+            Some(full) if i == self.len() => self.last_len = full,
             Some(_) => {}
             None => {
                 if let Some(lens) = &mut self.lens {
-                    lens.remove(at);
+                    lens.remove(i);
                 }
             }
         }
@@ -296,12 +330,12 @@ impl Table {
         {
             return Err(wrong("the last chunk is shorter than the others and must stay the last"));
         }
-        self.entries = order.iter().map(|&from| self.entries[from as usize]).collect();
+        self.entries = order.iter().filter_map(|&from| self.entries.get(from)).collect();
         if let Some(sums) = &mut self.sums {
             *sums = order.iter().map(|&from| sums[from as usize]).collect();
         }
-        if let Some(lens) = self.lens.as_mut().filter(|lens| lens.len() == order.len()) {
-            *lens = order.iter().map(|&from| lens[from as usize]).collect();
+        if let Some(lens) = self.lens.as_mut().filter(|lens| lens.len() == nchunks) {
+            *lens = order.iter().filter_map(|&from| lens.get(from)).collect();
         }
         Ok(())
     }
@@ -309,9 +343,9 @@ impl Table {
     /// Gives up the common size of the chunks.
     pub(super) fn set_variable(&mut self) {
         if let Some(full) = self.rules.full_len() {
-            let mut lens = vec![Some(full); self.entries.len()];
-            if let Some(last) = lens.last_mut() {
-                *last = Some(self.last_len);
+            let mut lens = Column::uniform(Some(full), self.len().saturating_sub(1));
+            if !self.entries.is_empty() {
+                lens.push(Some(self.last_len));
             }
             self.lens = Some(lens);
         }
@@ -323,7 +357,7 @@ impl Table {
     pub(super) fn set_chunk_size(&mut self, chunk_size: u32) {
         self.rules.chunk_size = ChunkSize::Fixed(chunk_size);
         self.header.chunk_size = self.rules.chunk_size;
-        self.lens = self.lens.take().map(|_| Vec::new());
+        self.lens = self.lens.take().map(|_| Column::EMPTY);
     }
 
     /// Replaces the content of a metalayer by one of the same length, as the header cannot grow.

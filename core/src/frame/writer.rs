@@ -121,6 +121,19 @@ impl FrameWriter {
         self.place(Offered::Special(kind, nbytes))
     }
 
+    /// Adds `count` chunks of `nbytes` bytes each that consist of a special value, other than a repeated one, and are in the
+    /// index alone: in one step, however many there are. `false`, and nothing has changed, when such chunks have to be
+    /// stored, or are no whole number of items; they can then be pushed one by one.
+    ///
+    /// # Errors
+    /// As [`push_special`](Self::push_special).
+    pub fn push_specials(&mut self, kind: SpecialKind, nbytes: usize, count: u64) -> Result<bool, FrameWriteError> {
+        if self.finished {
+            return Err(FrameWriteError::Finished);
+        }
+        self.table.push_specials(kind, nbytes, count)
+    }
+
     fn place(&mut self, offered: Offered<'_>) -> Result<Placement, FrameWriteError> {
         if self.finished {
             return Err(FrameWriteError::Finished);

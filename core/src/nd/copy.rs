@@ -110,6 +110,11 @@ impl<'a> Nest<'a> {
         }
     }
 
+    /// Writes `item` over everything in `dst` that [`copy`](Self::copy) would write; runs must be whole numbers of it.
+    pub(super) fn fill(&self, item: &[u8], dst: &mut [u8]) {
+        self.copy_runs(Repeat(self.run, item), &[], dst);
+    }
+
     /// Turns the loops like the wheels of an odometer, and lets the innermost run by itself.
     fn copy_runs<R: Run>(&self, run: R, src: &[u8], dst: &mut [u8]) {
         let Some((inner, outer)) = self.loops[..self.depth].split_first() else {
@@ -187,5 +192,19 @@ impl Run for Any {
     #[inline(always)]
     fn len(self) -> usize {
         self.0
+    }
+}
+
+/// A run of one item, over and over.
+#[derive(Clone, Copy)]
+struct Repeat<'i>(usize, &'i [u8]);
+
+impl Run for Repeat<'_> {
+    fn len(self) -> usize {
+        self.0
+    }
+
+    fn copy(self, _: &[u8], _: usize, dst: &mut [u8], d: usize) {
+        dst[d..d + self.0].chunks_mut(self.1.len().max(1)).for_each(|place| place.copy_from_slice(&self.1[..place.len()]));
     }
 }

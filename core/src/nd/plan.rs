@@ -212,6 +212,11 @@ impl<'p> ChunkPlan<'p> {
         self.number
     }
 
+    /// Bytes of an item of the array.
+    pub fn item_size(&self) -> usize {
+        self.plan.tiling.item_size()
+    }
+
     /// The selection has every item of the chunk that belongs to the array: a writer need not read the chunk first,
     /// and starts from zeros.
     pub fn covers_all(&self) -> bool {
@@ -344,6 +349,24 @@ impl<'p> BlockPlan<'p> {
             None => self.points.iter().for_each(|point| {
                 buffer[point.place * item..][..item].copy_from_slice(&block[point.offset..][..item]);
             }),
+        }
+        Ok(())
+    }
+
+    /// Writes what the selection has in this block to the buffer, when the block is nothing but `item` over and over: as
+    /// [`copy_out`](Self::copy_out) does, without the block.
+    ///
+    /// # Errors
+    /// The buffer, or the item, is not as long as it must be.
+    pub fn fill_out(&self, item: &[u8], buffer: &mut [u8]) -> Result<(), NdError> {
+        let (expected, found) = (self.plan.tiling.item_size(), item.len());
+        if expected != found {
+            return Err(NdError::Buffer { what: "the item", expected, found });
+        }
+        self.plan.check_buffer(buffer.len())?;
+        match self.nest(Direction::Out) {
+            Some(nest) => nest.fill(item, buffer),
+            None => self.points.iter().for_each(|point| buffer[point.place * found..][..found].copy_from_slice(item)),
         }
         Ok(())
     }

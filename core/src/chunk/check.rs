@@ -1,0 +1,191 @@
+//! A whole chunk, block after block, in the memory of one block.
+
+use super::block_decoder::Job;
+use super::map::Body;
+use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError};
+use crate::executor::{Executor, Inline, PerWorker, locked, try_for_each, unlocked};
+
+/// Workers share the blocks of a chunk as long as the blocks that they decode at one time have no more bytes than this
+/// together.
+const MOST_AT_ONCE: usize = 64 << 20;
+/// Buffers that are longer do not stay until the next chunk.
+const MOST_KEPT: usize = 16 << 20;
+/// A special chunk is handed out in pieces of about this length.
+const PIECE: usize = 64 << 10;
+
+impl ChunkDecoder {
+    /// Whether a chunk decodes, and to how many bytes. The bytes are not kept: it takes the memory of one block, and for
+    /// chunks of one value or of stored bytes neither memory nor time.
+    ///
+    /// # Errors
+    /// As for [`ChunkDecoder::decode`], except that no memory for the whole chunk is needed.
+    pub fn check(&mut self, chunk: &[u8], ctx: &ChunkContext<'_>) -> Result<usize, ChunkError> {
+        self.check_on(chunk, ctx, &Inline)
+    }
+
+    /// As [`ChunkDecoder::check`], the blocks spread over the workers of `executor`; it takes the memory of one block
+    /// for each of them, and uses one worker alone where blocks are very long.
+    pub fn check_on(
+        &mut self,
+        chunk: &[u8],
+        ctx: &ChunkContext<'_>,
+        executor: &dyn Executor,
+    ) -> Result<usize, ChunkError> {
+        let map = self.map(chunk)?;
+        let nbytes = map.header().nbytes;
+        if let Body::Blocks { .. } = map.body() {
+            let lens = block_lens(&map, chunk)?;
+            let longest = lens.iter().copied().max().unwrap_or(0);
+            let alone = executor.workers().saturating_mul(longest) > MOST_AT_ONCE;
+            self.check_blocks(&map, chunk, ctx, &lens, if alone { &Inline } else { executor })?;
+        }
+        Ok(nbytes)
+    }
+
+    fn check_blocks(
+        &mut self,
+        map: &BlockMap,
+        chunk: &[u8],
+        ctx: &ChunkContext<'_>,
+        lens: &[usize],
+        executor: &dyn Executor,
+    ) -> Result<(), ChunkError> {
+        let mut parts = self.take_parts();
+        let mut scratch = std::mem::replace(self.scratch(), PerWorker::new());
+        let result = (|| {
+            let reference = self.reference(map, chunk, ctx, &mut parts.reference)?;
+            let count = executor.workers().min(lens.len()).max(1);
+            let buffers = &*scratch.first(count, || Ok::<_, ChunkError>(Vec::new()))?;
+            let workers = &*self.workers(count)?;
+            let job = Job { map, ctx, reference };
+            let first = usize::from(reference.is_some());
+            let blocks = lens.iter().copied().enumerate().skip(first);
+            try_for_each(executor, lens.len(), blocks, |worker, (block, len)| {
+                let mut buffer = locked(&buffers[worker]);
+                let span = &chunk[map.span(block)];
+                locked(&workers[worker]).decode(&job, block, span, resized(&mut buffer, len)?)
+            })
+        })();
+        scratch.each(|buffer: &mut Vec<u8>| {
+            if buffer.len() > MOST_KEPT {
+                *buffer = Vec::new();
+            }
+        });
+        *self.scratch() = scratch;
+        if parts.reference.len() > MOST_KEPT {
+            parts.reference = Vec::new();
+        }
+        self.give_back_parts(parts);
+        result
+    }
+
+    /// Decodes a whole chunk and hands it to `each` in pieces, from front to back: its blocks, or pieces of any length
+    /// when nothing is stored per block. It takes the memory of one block.
+    ///
+    /// # Errors
+    /// As for [`ChunkDecoder::check`], and the first that `each` reports.
+    pub fn decode_pieces<E: From<ChunkError>>(
+        &mut self,
+        chunk: &[u8],
+        ctx: &ChunkContext<'_>,
+        mut each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let map = self.map(chunk)?;
+        let header = map.header();
+        let fill = match map.body() {
+            Body::Stored => return each(&chunk[header.header_len()..header.cbytes]),
+            Body::Special(fill) => fill,
+            Body::Blocks { .. } => {
+                let mut parts = self.take_parts();
+                let result = self.each_block(&map, chunk, ctx, &mut parts.block, &mut parts.reference, each);
+                parts.block.truncate(MOST_KEPT);
+                parts.block.shrink_to(MOST_KEPT);
+                self.give_back_parts(parts);
+                return result;
+            }
+        };
+        // Every piece is a whole number of items, so that all begin like the first one.
+        let item = fill.period();
+        let len = item.max(PIECE / item * item).min(header.nbytes);
+        let mut piece = zeroed("special chunk", len)?;
+        fill.write(0, &mut piece);
+        let mut left = header.nbytes;
+        while left > 0 {
+            let part = left.min(len);
+            each(&piece[..part])?;
+            left -= part;
+        }
+        Ok(())
+    }
+
+    fn each_block<E: From<ChunkError>>(
+        &mut self,
+        map: &BlockMap,
+        chunk: &[u8],
+        ctx: &ChunkContext<'_>,
+        block_buffer: &mut Vec<u8>,
+        reference: &mut Vec<u8>,
+        mut each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let lens = block_lens(map, chunk)?;
+        let reference = self.reference(map, chunk, ctx, reference)?;
+        for (block, len) in lens.into_iter().enumerate() {
+            if let (0, Some(first)) = (block, reference) {
+                each(first)?;
+                continue;
+            }
+            let place = resized(block_buffer, len)?;
+            let job = Job { map, ctx, reference };
+            unlocked(&mut self.workers(1)?[0]).decode(&job, block, &chunk[map.span(block)], place)?;
+            each(place)?;
+        }
+        Ok(())
+    }
+
+    /// The decoded first block, if others are coded against it.
+    fn reference<'b>(
+        &mut self,
+        map: &BlockMap,
+        chunk: &[u8],
+        ctx: &ChunkContext<'_>,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<Option<&'b [u8]>, ChunkError> {
+        let Some(first) = map.block_bytes(0).filter(|_| map.needs_reference(1)) else { return Ok(None) };
+        let place = resized(buffer, first.len())?;
+        let job = Job { map, ctx, reference: None };
+        unlocked(&mut self.workers(1)?[0]).decode(&job, 0, &chunk[map.span(0)], place)?;
+        Ok(Some(place))
+    }
+}
+
+/// How many bytes each block decodes to.
+fn block_lens(map: &BlockMap, chunk: &[u8]) -> Result<Vec<usize>, ChunkError> {
+    if map.header().has_vl_blocks() {
+        return map.decoded_lens(chunk);
+    }
+    Ok((0..map.block_count()).map(|block| map.block_bytes(block).map_or(0, |bytes| bytes.len())).collect())
+}
+
+/// `len` zeros, or an error where there is no such memory.
+pub(super) fn zeroed(what: &'static str, len: usize) -> Result<Vec<u8>, ChunkError> {
+    /// Nobody runs out of memory for so little without running out of it everywhere.
+    const SMALL: usize = 1 << 20;
+    // `vec!` gets pages that the system has cleared already, but aborts where there are none: ask first.
+    if len > SMALL && Vec::<u8>::new().try_reserve_exact(len).is_err() {
+        return Err(ChunkError::Memory { what, needed: len });
+    }
+    Ok(vec![0; len])
+}
+
+/// The first `len` bytes of a buffer, with whatever they held before.
+fn resized(buffer: &mut Vec<u8>, len: usize) -> Result<&mut [u8], ChunkError> {
+    if buffer.len() < len {
+        // First, so that both are not there at the same time.
+        *buffer = Vec::new();
+        *buffer = zeroed("decoded block", len)?;
+    }
+    Ok(&mut buffer[..len])
+}
+
+/// Buffers of blocks that are looked at and thrown away, one for each worker.
+pub(super) type Scratch = PerWorker<Vec<u8>>;
