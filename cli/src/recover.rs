@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
-use oxiblosc::recover::{self, Found, RecoverError, Recovered};
+use oxiblosc::recover::{ChunkNumbers, Found, RecoverError, RecoverOptions, Recovered};
 use oxiblosc::streaming::block_on;
 use oxiblosc::streaming::source::RangeSource;
 
@@ -22,15 +22,16 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
         return Err(CliError::Usage(message));
     }
     let bar = progress::bar(None, args.quiet);
+    let options = options(args.max_output, args.max_work);
     let recovered = match (&args.input, &args.output) {
         // The only one that may have lost its index.
-        (Source::Path(input), Source::Path(output)) if input.is_dir() => recover::recover(input, output),
+        (Source::Path(input), Source::Path(output)) if input.is_dir() => options.recover(input, output),
         _ => {
             let source = input::open(&args.input).map_err(CliError::io(&name))?;
             bar.set_length(block_on(source.size()).map_err(CliError::io(&name))?);
             let layout = if source.is_sparse() { Layout::Sparse } else { Layout::Contiguous };
             let mut target = output::target(&args.output, layout)?;
-            block_on(recover::recover_into(Watched::new(source, &bar), &mut target))
+            block_on(options.recover_into(Watched::new(source, &bar), &mut target))
         }
     };
     bar.finish_and_clear();
@@ -55,7 +56,7 @@ pub(crate) fn seal(args: &SealArgs) -> Result<(), CliError> {
         return Err(CliError::Usage(format!("cannot seal {}: give a file in which it is", args.frame.name())));
     };
     let name = args.frame.name();
-    let sealed = recover::seal_file(path).map_err(failed(&name))?;
+    let sealed = options(None, args.max_work).seal_file(path).map_err(failed(&name))?;
     if args.quiet {
         return Ok(());
     }
@@ -67,9 +68,28 @@ pub(crate) fn seal(args: &SealArgs) -> Result<(), CliError> {
     tell(&text, false)
 }
 
+fn options(max_output: Option<usize>, max_work: Option<usize>) -> RecoverOptions {
+    let mut options = RecoverOptions::new();
+    if let Some(bytes) = max_output {
+        options = options.output_bytes(bytes as u64);
+    }
+    if let Some(bytes) = max_work {
+        options = options.work_bytes(bytes as u64);
+    }
+    options
+}
+
 fn failed(name: &str) -> impl FnOnce(RecoverError) -> CliError {
     move |error| match error {
         RecoverError::Io(error) => CliError::io(name)(error),
+        RecoverError::Output { limit } => CliError::data(name)(format!(
+            "what is left of the frame takes more than {limit} bytes, far more than the frame itself has, as if its index \
+             named chunks again and again; --max-output allows more"
+        )),
+        RecoverError::Work { limit } => CliError::data(name)(format!(
+            "to see what is left of the frame, more than {limit} bytes must be decoded, far more than one of its length \
+             holds; --max-work allows more"
+        )),
         error => CliError::data(name)(error),
     }
 }
@@ -86,12 +106,10 @@ fn saved(recovered: &Recovered) -> String {
         None => text += "; nothing tells how many there were",
     }
     if !recovered.replaced.is_empty() {
-        let named: Vec<_> = recovered.replaced.iter().take(NAMED).map(u64::to_string).collect();
-        let _ = write!(text, "; zeros in place of {}: {}", chunks(recovered.replaced.len() as u64), named.join(", "));
-        let more = recovered.replaced.len().saturating_sub(NAMED);
-        if more > 0 {
-            let _ = write!(text, " and {more} more");
-        }
+        let _ = write!(text, "; zeros in place of {}", named(&recovered.replaced));
+    }
+    if !recovered.unchecked.is_empty() {
+        let _ = write!(text, "; copied without a look, as nobody here can decode them: {}", named(&recovered.unchecked));
     }
     if recovered.unused_bytes > 0 {
         let _ = write!(text, "; {} bytes of the file belong to none of them", recovered.unused_bytes);
@@ -104,6 +122,17 @@ fn saved(recovered: &Recovered) -> String {
     }
     if !recovered.in_order {
         text += "; without the index it is not certain that they are in their old order";
+    }
+    text
+}
+
+/// How many chunks, and the first of them.
+fn named(numbers: &ChunkNumbers) -> String {
+    let first: Vec<_> = numbers.iter().take(NAMED).map(|number| number.to_string()).collect();
+    let mut text = format!("{}: {}", chunks(numbers.len()), first.join(", "));
+    let more = numbers.len().saturating_sub(NAMED as u64);
+    if more > 0 {
+        let _ = write!(text, " and {more} more");
     }
     text
 }

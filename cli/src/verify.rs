@@ -60,7 +60,7 @@ fn frame(args: &VerifyArgs, input: &mut Input, registry: &Registry) -> Result<St
     if !report.is_good() {
         return Err(CliError::data(&input.name)(complaint(&report, reader.frame())));
     }
-    reader.frame().user_metadata(&mut ChunkDecoder::new(registry)).map_err(|e| input.failed(e))?;
+    reader.frame().check_user_metadata(&mut ChunkDecoder::new(registry)).map_err(|e| input.failed(e))?;
     Ok(praise(&report, nbytes))
 }
 
@@ -88,6 +88,9 @@ fn complaint(report: &VerifyReport, frame: &Frame) -> String {
             let _ = write!(text, "{chunks} of {} chunks are bad: ", report.chunks);
         }
         text += &some_of(bad, "; ");
+    }
+    if report.more_findings > 0 {
+        let _ = write!(text, ", and {} findings that are not listed", report.more_findings);
     }
     text
 }

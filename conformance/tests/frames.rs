@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use libtest_mimic::{Arguments, Failed, Trial};
-use oxiblosc as _;
+use oxiblosc::blocking::FrameReader;
+use oxiblosc::recover::{Found, recover};
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkHeader};
-use oxiblosc_core::frame::{ChunkEntry, Frame, FrameAudit, FrameOpener, FrameParams, FrameWriter, Layout, OpenStep};
+use oxiblosc_core::frame::{
+    Checksums, ChunkEntry, Frame, FrameAudit, FrameOpener, FrameParams, FrameWriter, Layout, OpenStep, Sequential,
+};
 use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Tiling};
 use oxiblosc_core::{Limits, Registry};
 use serde_json::{Value, json};
@@ -125,7 +128,40 @@ fn check(path: &Path, vector: &Value) -> Result<(), Failed> {
     if vector["nbytes"] != nbytes {
         return Err(format!("has {nbytes} bytes, expected {}", vector["nbytes"]).into());
     }
-    Ok(())
+    check_recovery(path)
+}
+
+/// What is not damaged is recovered as a whole.
+fn check_recovery(path: &Path) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let copy = directory.path().join("copy");
+    let recovered = recover(path, &copy)?;
+    if recovered.found != Found::Whole
+        || !recovered.replaced.is_empty()
+        || !recovered.unchecked.is_empty()
+        || recovered.lost_nbytes != Some(0)
+        || recovered.damaged_array.is_some()
+    {
+        return Err(format!("is not recovered as a whole: {recovered:?}").into());
+    }
+    let (old, new) = (FrameReader::open(path)?, FrameReader::open(&copy)?);
+    let same = |name: &str| name == Sequential::NAME || old.metalayer(name) == new.metalayer(name);
+    if !old.metalayers().names().all(|name| same(&name)) || old.metalayers().len() < new.metalayers().len() {
+        return Err("a metalayer is another one after recovery".into());
+    }
+    for name in old.vlmetalayer_names().iter().filter(|name| *name != Checksums::NAME) {
+        if old.vlmetalayer(name)? != new.vlmetalayer(name)? {
+            return Err(format!("the metalayer {name:?} is another one after recovery").into());
+        }
+    }
+    let (mut expected, mut found) = (old.chunks(), new.chunks());
+    loop {
+        match (expected.next().transpose()?, found.next().transpose()?) {
+            (None, None) => return Ok(()),
+            (old, new) if old == new => {}
+            _ => return Err("decodes to other bytes after recovery".into()),
+        }
+    }
 }
 
 /// The layout of an array; the manifest has the digest of its items in C order.

@@ -10,9 +10,15 @@ use std::time::Duration;
 
 use common::{CHUNK, Random, data, frame, options};
 use futures::io::{AsyncWriteExt, Cursor};
+use oxiblosc_core::Registry;
+use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_core::frame::SpecialPlacement;
+use oxiblosc_core::id::CodecId;
+use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_streaming::nd::{ArrayOptions, NdArray};
-use oxiblosc_streaming::recover::{Found, RecoverError, Recovered, recover, recover_into, seal, seal_file};
+use oxiblosc_streaming::recover::{
+    Found, RecoverError, RecoverOptions, Recovered, recover, recover_into, seal, seal_file,
+};
 use oxiblosc_streaming::target::{FileTarget, MemoryTarget, OpenTarget, SparseTarget};
 use oxiblosc_streaming::{FrameReader, WriteOptions, block_on, blocking};
 
@@ -222,7 +228,8 @@ fn a_directory_without_its_index() {
     fs::write(&last, &bytes[..bytes.len() / 2]).unwrap();
     fs::remove_file(path.join("00000004.chunk")).unwrap();
     let found = recover(&path, &output).unwrap();
-    assert_eq!((found.chunks, &found.replaced[..]), (7, &[4][..]));
+    assert_eq!(found.chunks, 7);
+    assert_eq!(found.replaced, [4]);
     let reader = blocking::FrameReader::open(&output).unwrap();
     assert_eq!(reader.bytes(0..reader.nbytes()).unwrap()[5 * CHUNK..], data[5 * CHUNK..8 * CHUNK]);
     assert!(matches!(recover(directory.path(), &output), Err(RecoverError::NoFiles)));
@@ -263,9 +270,50 @@ fn arrays_are_arrays_again() {
     let frame = target.into_bytes();
     let mut target = MemoryTarget::new();
     let found = block_on(recover_into(frame[..frame.len() / 2].to_vec(), &mut target)).unwrap();
-    assert_eq!(found.chunks + found.replaced.len() as u64, 14);
+    assert_eq!(found.chunks + found.replaced.len(), 14);
     let array = block_on(NdArray::open(target.into_bytes())).unwrap();
     assert_eq!(array.shape(), [50, 30]);
+}
+
+#[test]
+fn chunks_that_need_the_shape_of_a_lost_array_are_lost_with_it() {
+    let items: Vec<u8> = (0..40 * 48u32).flat_map(|i| f64::from(i).sin().to_le_bytes()).collect();
+    let encode = EncodeParams {
+        codec: CodecId::ZFP_PRECISION,
+        codec_meta: 30,
+        typesize: 8,
+        filters: FilterSlots::NONE,
+        ..EncodeParams::default()
+    };
+    let options = ArrayOptions::new([40, 48], "<f8").chunks([16, 16]).blocks([16, 16]).frame(WriteOptions::new(encode));
+    let (target, _) = block_on(options.write(items, MemoryTarget::new())).unwrap();
+    let mut damaged = target.into_bytes().to_vec();
+    // The number of dimensions: none of the shapes can be read any more.
+    let at = damaged.windows(6).position(|bytes| bytes[..2] == [0x97, 0] && bytes[2] == 2).unwrap() + 2;
+    damaged[at] = 200;
+    let mut target = MemoryTarget::new();
+    let recovered = block_on(recover_into(damaged, &mut target)).unwrap();
+    assert!(recovered.damaged_array.is_some());
+    let reader = blocking::FrameReader::from_bytes(target.into_bytes()).unwrap();
+    assert_eq!((reader.nchunks(), recovered.chunks + recovered.replaced.len()), (9, 9));
+    assert!(!recovered.replaced.is_empty(), "without its shape nothing of it decodes");
+    for i in 0..9 {
+        assert!(reader.chunk(i).is_ok(), "chunk {i} is called saved, and does not decode");
+    }
+}
+
+#[test]
+fn chunks_of_an_unknown_codec_stay_and_are_named() {
+    let registry = Registry::empty();
+    let data: Vec<u8> = (0..10 * CHUNK).map(|i| (i / 70) as u8).collect();
+    let frame = frame(&data, options());
+    let mut target = MemoryTarget::new();
+    let options = RecoverOptions::new().registry(&registry);
+    // Without codecs the index, which is compressed, cannot be read either; a cut frame has none.
+    let recovered = block_on(options.recover_into(frame[..frame.len() - 60].to_vec(), &mut target)).unwrap();
+    assert!(recovered.chunks >= 9 && recovered.unchecked.len() > 0 && recovered.replaced.is_empty(), "{recovered:?}");
+    let reader = blocking::FrameReader::from_bytes(target.into_bytes()).unwrap();
+    assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), &data[..recovered.nbytes as usize]);
 }
 
 #[test]

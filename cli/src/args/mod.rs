@@ -17,6 +17,8 @@ use oxiblosc::core::nd::{NdError, Selection};
 use oxiblosc::streaming::{ChecksumPolicy, Pool, ReadOptions};
 use oxiblosc::transport::Encoding;
 
+use crate::units::parse_bytes;
+
 pub(crate) use array::{Rows, Shape};
 pub(crate) use decoding::DecodingArgs;
 pub(crate) use encoding::{EncodingArgs, whole_items};
@@ -176,6 +178,12 @@ pub(crate) struct RecoverArgs {
     pub(crate) input: Source,
     /// File, directory or URL to write, or `-` for standard output
     pub(crate) output: Source,
+    /// Most bytes that the chunks of the new frame may have; 4 times the input by default, and at least 64M
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) max_output: Option<usize>,
+    /// Most bytes that are decoded to see what is left; 262144 times the input by default, and at least 1G
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) max_work: Option<usize>,
     /// Do not say what was saved and what was lost
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -185,6 +193,9 @@ pub(crate) struct RecoverArgs {
 pub(crate) struct SealArgs {
     /// Open-ended frame, a file
     pub(crate) frame: Source,
+    /// Most bytes that are decoded to see whether all chunks hold; 262144 times the file by default, and at least 1G
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) max_work: Option<usize>,
     /// Do not say what was there
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -5,7 +5,7 @@ use std::path::Path;
 use futures::{SinkExt, StreamExt};
 use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader};
-use oxiblosc_core::frame::{BitshuffleAge, Checksums, FrameParams, Layout, Sequential};
+use oxiblosc_core::frame::{BitshuffleAge, Checksums, ChunkEntry, FrameParams, Layout, Sequential};
 
 use super::{EditError, FileStore, Output, Store};
 use crate::compute::{Pool, block_on};
@@ -38,11 +38,22 @@ where
     params.sequential &= !target.is_sparse();
     let mut output = Output::new(&params, reader.registry(), target)?;
     output.copy_vlmetalayers(frame)?;
-    for i in 0..reader.nchunks() {
-        let chunk = reader.encoded_chunk(i).await?;
-        // Damage must not get a checksum of its own.
-        frame.check_chunk_bytes(i, &chunk).map_err(ReadError::from)?;
-        output.push(chunk).await?;
+    let mut next = 0;
+    while next < reader.nchunks() {
+        let chunks = frame.alike(next);
+        next = chunks.end;
+        // There may be millions of them.
+        if let (Ok(ChunkEntry::Special(kind)), Some(len)) = (frame.entry(chunks.start), frame.chunk_len(chunks.start))
+            && output.push_specials(kind, len, chunks.end - chunks.start).await?
+        {
+            continue;
+        }
+        for i in chunks {
+            let chunk = reader.encoded_chunk(i).await?;
+            // Damage must not get a checksum of its own.
+            frame.check_chunk_bytes(i, &chunk).map_err(ReadError::from)?;
+            output.push(chunk).await?;
+        }
     }
     output.finish().await
 }

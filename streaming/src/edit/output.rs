@@ -5,6 +5,7 @@ use std::io;
 
 use bytes::Bytes;
 use oxiblosc_core::Registry;
+use oxiblosc_core::chunk::SpecialKind;
 use oxiblosc_core::frame::{Frame, FrameParams, Metalayers};
 
 use super::EditError;
@@ -45,6 +46,13 @@ impl<'a, T: Target> Output<'a, T> {
             Some((part, bytes)) => self.append(part, bytes).await,
             None => Ok(()),
         }
+    }
+
+    /// Writes `count` chunks of `nbytes` bytes that are in the index alone; `false`, and nothing has been done, when such
+    /// chunks have to be stored.
+    pub(crate) async fn push_specials(&mut self, kind: SpecialKind, nbytes: usize, count: u64) -> Result<bool, EditError> {
+        self.put_head().await?;
+        Ok(self.machine.push_specials(kind, nbytes, count)?)
     }
 
     /// Makes the frame final, and closes the target.

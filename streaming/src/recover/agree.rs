@@ -3,13 +3,14 @@
 use oxiblosc_core::frame::FrameParams;
 use oxiblosc_core::nd::{ArrayMeta, FrameSizes, NdError};
 
-/// Corrects the sizes in `params` where the chunks, which have `lens` decoded bytes, show that they are damaged. The
+/// Corrects the sizes in `params` where the chunks show that they are damaged; `lens` are their decoded bytes, and how many
+/// chunks in a row have so many. The
 /// metalayer of an array that does not fit the chunks is taken out, so that what is left opens as a plain frame: why,
 /// is returned.
-pub(super) fn agree(params: &mut FrameParams, lens: &[u64]) -> Option<NdError> {
+pub(super) fn agree(params: &mut FrameParams, lens: &[(u64, u64)]) -> Option<NdError> {
     if params.chunk_size > 0 && !all_of(lens, params.chunk_size as u64) {
         // Lossless: the length of a chunk.
-        params.chunk_size = lens.first().filter(|&&len| all_of(lens, len)).map_or(0, |&len| len as usize);
+        params.chunk_size = lens.first().filter(|&&(len, _)| all_of(lens, len)).map_or(0, |&(len, _)| len as usize);
     }
     let error = match ArrayMeta::find(&params.metalayers)? {
         Ok(meta) => fit(&meta, params, lens).err()?,
@@ -22,27 +23,33 @@ pub(super) fn agree(params: &mut FrameParams, lens: &[u64]) -> Option<NdError> {
 }
 
 /// Whether all chunks have this length but for the last, which may have less.
-fn all_of(lens: &[u64], len: u64) -> bool {
-    lens.split_last().is_none_or(|(last, others)| *last <= len && others.iter().all(|other| *other == len))
+fn all_of(lens: &[(u64, u64)], len: u64) -> bool {
+    lens.split_last().is_none_or(|(&(last, times), others)| {
+        (last == len || (times == 1 && last < len)) && others.iter().all(|&(other, _)| other == len)
+    })
 }
 
 /// Of two that disagree, the frame and the metalayer, the one is right that the chunks agree with.
-fn fit(meta: &ArrayMeta, params: &mut FrameParams, lens: &[u64]) -> Result<(), NdError> {
+fn fit(meta: &ArrayMeta, params: &mut FrameParams, lens: &[(u64, u64)]) -> Result<(), NdError> {
     let sizes = FrameSizes {
         typesize: params.encode.typesize as u64,
         chunksize: params.chunk_size as u64,
         blocksize: params.encode.block_size.unwrap_or(0) as u64,
-        nchunks: lens.len() as u64,
+        nchunks: count(lens),
     };
     let Err(error) = meta.tiling(&sizes) else { return Ok(()) };
     let Some(item_size) = meta.dtype_item_size() else { return Err(error) };
     let tiling = meta.geometry.clone().tile(item_size)?;
     let chunk_bytes = tiling.chunk_bytes();
-    if tiling.chunk_count() != lens.len() as u64 || lens.iter().any(|&len| len != chunk_bytes as u64) {
+    if tiling.chunk_count() != count(lens) || lens.iter().any(|&(len, _)| len != chunk_bytes as u64) {
         return Err(error);
     }
     params.encode.typesize = item_size;
     params.encode.block_size = Some(tiling.block_bytes());
     params.chunk_size = chunk_bytes;
     Ok(())
+}
+
+fn count(lens: &[(u64, u64)]) -> u64 {
+    lens.iter().map(|(_, times)| times).sum()
 }

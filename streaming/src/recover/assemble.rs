@@ -1,24 +1,36 @@
 //! A new frame of the chunks that were found.
 
+use std::ops::Range;
+
 use bytes::Bytes;
-use oxiblosc_core::Registry;
-use oxiblosc_core::chunk::{SpecialKind, SpecialValue, special_chunk};
+use oxiblosc_core::chunk::{ChunkHeader, SpecialKind, SpecialValue, special_chunk};
 use oxiblosc_core::frame::{ChunkSize, FrameParams, Sequential};
 use oxiblosc_core::nd::ArrayMeta;
+use oxiblosc_core::{Limits, Registry};
 
 use super::agree::agree;
+use super::budget::Budget;
 use super::error::RecoverError;
+use super::examiner::{Examiner, Verdict};
 use super::found::{Found, Recovered};
-use super::scan::{Content, Item, Scan};
+use super::items::{Content, Item};
+use super::numbers::ChunkNumbers;
+use super::scan::Scan;
 use crate::edit::Output;
 use crate::source::RangeSource;
 use crate::target::Target;
+
+/// Of more chunks that are missing, the zeros in their place are told by the index alone, which breaks the promise that a
+/// reader needs no index.
+const MOST_STORED: u64 = 1 << 16;
 
 /// Writes the chunks of `scan` to `target`.
 pub(super) async fn write<S, T>(
     mut scan: Scan,
     source: &S,
     registry: &Registry,
+    limits: &Limits,
+    budget: &mut Budget,
     target: &mut T,
 ) -> Result<Recovered, RecoverError>
 where
@@ -29,37 +41,49 @@ where
     let missing = settle(&mut scan, registry);
     let promised = scan.head.metalayers.get(Sequential::NAME).is_some();
     let mut params = params(&scan);
-    params.sequential = promised && !target.is_sparse();
-    let lens: Vec<_> = scan.items.iter().map(|item| item.nbytes).collect();
-    let damaged_array = agree(&mut params, &lens);
+    params.sequential = promised && !target.is_sparse() && missing <= MOST_STORED;
+    let damaged_array = agree(&mut params, &scan.items.lens());
+    // Chunks may need the shape of the array that they no longer belong to.
+    let mut plain = damaged_array.as_ref().map(|_| Examiner::new(&scan.head, registry, limits).without_array());
     let mut output = Output::new(&params, registry, target)?;
     output.copy_encoded_vlmetalayers(&scan.vlmetalayers)?;
-    let mut recovered = Tally::default();
-    for (i, item) in scan.items.iter().enumerate() {
-        let chunk = match item.content {
-            Content::Stored { offset, len } => {
-                recovered.save(item.nbytes);
-                source.read_range(offset..offset + len).await?
+    let mut tally = Tally::default();
+    for (chunks, item) in scan.items.runs() {
+        let count = chunks.end - chunks.start;
+        let mut item = item;
+        if let Content::Stored { offset, len, checked } = item.content {
+            let chunk = source.read_range(offset..offset + len).await?;
+            if holds_plainly(plain.as_mut(), chunks.start, &chunk, budget)? {
+                budget.write(len.saturating_mul(count))?;
+                for _ in chunks.clone() {
+                    output.push(chunk.clone()).await?;
+                }
+                tally.save(chunks, item.nbytes, checked);
+                continue;
             }
+            item.content = Content::Lost;
+        }
+        let kind = match item.content {
             Content::Special(kind) => {
-                recovered.save(item.nbytes);
-                special(kind, item.nbytes, params.encode.typesize)
+                tally.save(chunks, item.nbytes, true);
+                kind
             }
-            Content::Lost => {
-                recovered.lose(i as u64, item.nbytes);
-                special(SpecialKind::Zero, item.nbytes, params.encode.typesize)
+            _ => {
+                tally.lose(chunks, item.nbytes);
+                SpecialKind::Zero
             }
         };
-        output.push(chunk).await?;
+        write_specials(&mut output, kind, item.nbytes, count, &params, budget).await?;
     }
-    let lost = if scan.head.is_unfinished() { None } else { scan.head.header.nbytes.checked_sub(recovered.nbytes) };
-    let lost = lost.or_else(|| (missing > 0 || found == Found::Open).then_some(recovered.lost));
+    let lost = if scan.head.is_unfinished() { None } else { scan.head.header.nbytes.checked_sub(tally.nbytes) };
+    let lost = lost.or_else(|| (missing > 0 || found == Found::Open).then_some(tally.lost));
     let summary = output.finish().await?;
     Ok(Recovered {
         found,
-        chunks: recovered.chunks,
-        nbytes: recovered.nbytes,
-        replaced: recovered.replaced,
+        chunks: tally.chunks,
+        nbytes: tally.nbytes,
+        replaced: tally.replaced,
+        unchecked: tally.unchecked,
         lost_nbytes: lost,
         unused_bytes: scan.unused,
         in_order: scan.in_order,
@@ -69,24 +93,64 @@ where
     })
 }
 
+/// Whether a chunk that has held still does when it is no longer one of an array.
+pub(super) fn holds_plainly(
+    plain: Option<&mut Examiner<'_>>,
+    number: u64,
+    chunk: &[u8],
+    budget: &mut Budget,
+) -> Result<bool, RecoverError> {
+    let (Some(examiner), Ok(header)) = (plain, ChunkHeader::parse(chunk)) else { return Ok(true) };
+    Ok(examiner.examine(number, &header, chunk, budget)? != Verdict::Damaged)
+}
+
+/// Writes `count` chunks of one value.
+pub(super) async fn write_specials<T: Target>(
+    output: &mut Output<'_, T>,
+    kind: SpecialKind,
+    nbytes: u64,
+    count: u64,
+    params: &FrameParams,
+    budget: &mut Budget,
+) -> Result<(), RecoverError> {
+    // Lossless: the length of a chunk.
+    if output.push_specials(kind, nbytes as usize, count).await? {
+        return Ok(());
+    }
+    let chunk = special(kind, nbytes, params.encode.typesize);
+    // They are stored, each with a value.
+    let stored = ChunkHeader::EXTENDED_LEN as u64 + params.encode.typesize as u64;
+    budget.write(stored.saturating_mul(count))?;
+    for _ in 0..count {
+        output.push(chunk.clone()).await?;
+    }
+    Ok(())
+}
+
 /// What has been saved so far.
 #[derive(Default)]
 pub(super) struct Tally {
     pub(super) chunks: u64,
     pub(super) nbytes: u64,
     pub(super) lost: u64,
-    pub(super) replaced: Vec<u64>,
+    pub(super) replaced: ChunkNumbers,
+    pub(super) unchecked: ChunkNumbers,
 }
 
 impl Tally {
-    pub(super) fn save(&mut self, nbytes: u64) {
-        self.chunks += 1;
-        self.nbytes += nbytes;
+    /// Takes note of chunks of `nbytes` bytes each.
+    pub(super) fn save(&mut self, chunks: Range<u64>, nbytes: u64, checked: bool) {
+        let count = chunks.end - chunks.start;
+        self.chunks += count;
+        self.nbytes = self.nbytes.saturating_add(nbytes.saturating_mul(count));
+        if !checked {
+            self.unchecked.push(chunks);
+        }
     }
 
-    pub(super) fn lose(&mut self, i: u64, nbytes: u64) {
-        self.lost += nbytes;
-        self.replaced.push(i);
+    pub(super) fn lose(&mut self, chunks: Range<u64>, nbytes: u64) {
+        self.lost = self.lost.saturating_add(nbytes.saturating_mul(chunks.end - chunks.start));
+        self.replaced.push(chunks);
     }
 }
 
@@ -112,7 +176,8 @@ fn params(scan: &Scan) -> FrameParams {
 /// Gives an array the shape that its chunks have, or the chunks that its shape calls for. The number of chunks that are
 /// missing. A frame that is no array is as long as its chunks.
 pub(super) fn settle(scan: &mut Scan, registry: &Registry) -> u64 {
-    let damaged = scan.items.iter().filter(|item| item.content == Content::Lost).count() as u64;
+    let lost = scan.items.runs().filter(|(_, item)| item.content == Content::Lost);
+    let damaged: u64 = lost.map(|(chunks, _)| chunks.end - chunks.start).sum();
     let Some(content) = scan.head.metalayers.get(ArrayMeta::NAME) else { return damaged };
     let Ok(mut meta) = ArrayMeta::parse(content) else { return damaged };
     // Rows are counted when the array is closed; a writer that cannot go back to the header says so in the trailer.
@@ -125,7 +190,7 @@ pub(super) fn settle(scan: &mut Scan, registry: &Registry) -> u64 {
     if let Ok(tiling) = meta.geometry.clone().tile(item_size) {
         drop_partial(scan, tiling.chunk_bytes() as u64);
     }
-    let found = scan.items.len() as u64;
+    let found = scan.items.len();
     if expected == 0 && found > 0 && meta.geometry.shape.first() == Some(&0) {
         let rows = u64::from(meta.geometry.chunk_shape.first().copied().unwrap_or(1));
         meta.geometry.shape[0] = rows;
@@ -141,24 +206,19 @@ pub(super) fn settle(scan: &mut Scan, registry: &Registry) -> u64 {
         let _ = scan.head.metalayers.insert(ArrayMeta::NAME, content);
     }
     let full = scan.head.header.chunk_size.fixed().unwrap_or_default() as u64;
-    // Lossless: no index has more chunks than memory, and the others are nothing but their number.
-    scan.items.truncate(usize::try_from(expected).unwrap_or(usize::MAX));
-    while full > 0 && (scan.items.len() as u64) < expected.min(MOST_FILLED) {
-        scan.items.push(Item { content: Content::Lost, nbytes: full });
+    scan.items.truncate(expected);
+    if full > 0 {
+        let missing = expected.min(MOST_FILLED).saturating_sub(scan.items.len());
+        scan.items.push_run(Item { content: Content::Lost, nbytes: full }, missing);
     }
     damaged + expected.saturating_sub(found)
 }
 
 /// All chunks of an array are whole: what has another length is none, but an index that nothing announced.
 fn drop_partial(scan: &mut Scan, chunk_bytes: u64) {
-    let unused = &mut scan.unused;
-    scan.items.retain(|item| {
-        let whole = item.nbytes == chunk_bytes;
-        if let (false, Content::Stored { len, .. }) = (whole, item.content) {
-            *unused += len;
-        }
-        whole
-    });
+    let whole = |item: &Item| item.nbytes == chunk_bytes;
+    scan.unused += scan.items.runs().filter(|(_, item)| !whole(item)).map(|(_, item)| item.stored_len()).sum::<u64>();
+    scan.items = scan.items.runs().filter(|(_, item)| whole(item)).collect();
 }
 
 /// An array that is longer than this many chunks is not filled up with zeros.

@@ -36,6 +36,27 @@ pub enum RecoverError {
         /// Why not.
         reason: &'static str,
     },
+    /// The new frame would have more bytes than it may.
+    #[error(
+        "what is left of the frame takes more than {limit} bytes, far more than the frame itself has: an index that names \
+         chunks again and again does that; RecoverOptions::output_bytes allows more"
+    )]
+    Output {
+        /// The bytes that its chunks may have.
+        limit: u64,
+    },
+    /// It would take more work than it may.
+    #[error(
+        "to see what is left of the frame, more than {limit} bytes must be decoded, far more than one of its length holds; \
+         RecoverOptions::work_bytes allows more"
+    )]
+    Work {
+        /// The bytes that may be decoded.
+        limit: u64,
+    },
+    /// The time is up that was given.
+    #[error("the deadline has passed before everything was recovered")]
+    Deadline,
     /// The recovered frame could not be written.
     #[error(transparent)]
     Edit(#[from] EditError),

@@ -11,25 +11,33 @@ use oxiblosc_core::frame::{Fingerprint, FrameParams, Head, INDEX_FILE, Metalayer
 use oxiblosc_core::{Limits, Registry};
 
 use super::agree::agree;
-use super::assemble::{Tally, settle, special};
+use super::assemble::{Tally, holds_plainly, settle, write_specials};
 use super::error::RecoverError;
+use super::examiner::{Examiner, Verdict};
 use super::found::{Found, Recovered};
-use super::scan::{Content, Examiner, Item, Scan};
+use super::items::{Content, Item, Items};
+use super::options::RecoverOptions;
+use super::scan::Scan;
 use crate::edit::{EditError, Output};
 use crate::sparse::directory::{HEADER_FILE, read_chunk_file};
 use crate::target::Target;
 
 /// Copies the chunks in the files of a directory. The number of a file is that of its chunk; a number that is missing
 /// between others is a chunk that is lost.
-pub(super) async fn recover<T: Target>(directory: &Path, target: &mut T) -> Result<Recovered, RecoverError> {
-    let registry = Registry::linked().map_err(EditError::from)?.clone();
+pub(super) async fn recover<T: Target>(
+    directory: &Path,
+    target: &mut T,
+    options: &RecoverOptions,
+) -> Result<Recovered, RecoverError> {
+    let registry = options.resolved_registry()?;
+    let (limits, mut budget) = (&options.limits, options.budget(0));
     let ids = ids(directory)?;
     let head = match fs::read(directory.join(HEADER_FILE)) {
-        Ok(bytes) => Some(Head::parse(&Bytes::from(bytes), &Limits::default()).map_err(RecoverError::Head)?),
+        Ok(bytes) => Some(Head::parse(&Bytes::from(bytes), limits).map_err(RecoverError::Head)?),
         // A damaged index may still have a header.
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             let index = fs::read(directory.join(INDEX_FILE)).unwrap_or_default();
-            Head::parse(&Bytes::from(index), &Limits::default()).ok()
+            Head::parse(&Bytes::from(index), limits).ok()
         }
         Err(e) => return Err(e.into()),
     };
@@ -45,10 +53,10 @@ pub(super) async fn recover<T: Target>(directory: &Path, target: &mut T) -> Resu
         None => blank(&params, &registry)?,
     };
     let full = params.chunk_size as u64;
-    let mut examiner = Examiner::new(&head, &registry);
+    let mut examiner = Examiner::new(&head, &registry, limits);
     let mut scan = Scan {
         head,
-        items: Vec::new(),
+        items: Items::default(),
         vlmetalayers: Metalayers::new(),
         fingerprint: Fingerprint::NONE,
         tail: None,
@@ -59,41 +67,49 @@ pub(super) async fn recover<T: Target>(directory: &Path, target: &mut T) -> Resu
     };
     for &id in &ids {
         let chunk = read_chunk_file(directory, id, &(0..u64::MAX))?;
+        budget.read(chunk.len() as u64);
         let header = examiner.header(&chunk).filter(|header| header.cbytes == chunk.len());
-        let Some(header) = header.filter(|header| examiner.holds(id.into(), header, &chunk)) else {
+        let verdict = match &header {
+            // A number that no index has room for.
+            _ if u64::from(id) >= limits.chunks => Verdict::Damaged,
+            Some(header) => examiner.examine(id.into(), header, &chunk, &mut budget)?,
+            None => Verdict::Damaged,
+        };
+        let (Some(header), true) = (header, verdict != Verdict::Damaged) else {
             scan.unused += chunk.len() as u64;
             continue;
         };
-        // Lossless: numbers of files fit 32 bits.
-        let gap = (id as usize).saturating_sub(scan.items.len());
+        let gap = u64::from(id).saturating_sub(scan.items.len());
         if full == 0 && gap > 0 {
             // Chunks of no common size: the others move up.
             scan.in_order = false;
         } else {
-            scan.items.extend((0..gap).map(|_| Item { content: Content::Lost, nbytes: full }));
+            scan.items.push_run(Item { content: Content::Lost, nbytes: full }, gap);
         }
-        let content = Content::Stored { offset: id.into(), len: chunk.len() as u64 };
+        let (len, checked) = (chunk.len() as u64, verdict == Verdict::Holds);
+        let content = Content::Stored { offset: id.into(), len, checked };
         scan.items.push(Item { content, nbytes: header.nbytes as u64 });
     }
     let missing = settle(&mut scan, &registry);
     let mut params = FrameParams { sequential: false, ..FrameParams { metalayers: metalayers_of(&scan), ..params } };
-    let lens: Vec<_> = scan.items.iter().map(|item| item.nbytes).collect();
-    let damaged_array = agree(&mut params, &lens);
+    let damaged_array = agree(&mut params, &scan.items.lens());
+    let mut plain = damaged_array.as_ref().map(|_| Examiner::new(&scan.head, &registry, limits).without_array());
     let mut output = Output::new(&params, &registry, target)?;
     let mut tally = Tally::default();
-    for (i, item) in scan.items.iter().enumerate() {
-        let chunk = match item.content {
-            Content::Stored { offset, .. } => {
-                tally.save(item.nbytes);
-                // Lossless: it was made of one.
-                read_chunk_file(directory, offset as u32, &(0..u64::MAX))?
+    for (chunks, item) in scan.items.runs() {
+        if let Content::Stored { offset, len, checked } = item.content {
+            // Lossless: it was made of one.
+            let chunk = read_chunk_file(directory, offset as u32, &(0..u64::MAX))?;
+            if holds_plainly(plain.as_mut(), chunks.start, &chunk, &mut budget)? {
+                budget.write(len)?;
+                output.push(chunk).await?;
+                tally.save(chunks, item.nbytes, checked);
+                continue;
             }
-            Content::Special(_) | Content::Lost => {
-                tally.lose(i as u64, item.nbytes);
-                special(SpecialKind::Zero, item.nbytes, params.encode.typesize)
-            }
-        };
-        output.push(chunk).await?;
+        }
+        let count = chunks.end - chunks.start;
+        tally.lose(chunks, item.nbytes);
+        write_specials(&mut output, SpecialKind::Zero, item.nbytes, count, &params, &mut budget).await?;
     }
     let summary = output.finish().await?;
     Ok(Recovered {
@@ -102,6 +118,7 @@ pub(super) async fn recover<T: Target>(directory: &Path, target: &mut T) -> Resu
         nbytes: tally.nbytes,
         lost_nbytes: (missing > 0).then_some(tally.lost),
         replaced: tally.replaced,
+        unchecked: tally.unchecked,
         unused_bytes: scan.unused,
         in_order: scan.in_order,
         damaged_array,

@@ -2,6 +2,7 @@
 
 use oxiblosc_core::nd::NdError;
 
+use super::numbers::ChunkNumbers;
 use crate::sink::Summary;
 
 /// In which state a frame was found.
@@ -24,12 +25,14 @@ pub enum Found {
 pub struct Recovered {
     /// In which state the frame was found.
     pub found: Found,
-    /// Chunks that were saved.
+    /// Chunks that were saved. All of them decode, but for those in [`unchecked`](Self::unchecked).
     pub chunks: u64,
     /// Decoded bytes that were saved.
     pub nbytes: u64,
     /// Chunks of the new frame that are zeros because what was in them is lost: damaged, or never written.
-    pub replaced: Vec<u64>,
+    pub replaced: ChunkNumbers,
+    /// Chunks of the new frame of which nobody here knows the codec, or a filter: they are what they were.
+    pub unchecked: ChunkNumbers,
     /// Decoded bytes that were lost, those of replaced chunks included; `None` when nothing tells how many there should
     /// be.
     pub lost_nbytes: Option<u64>,

@@ -7,13 +7,19 @@
 //! | make an open-ended frame a plain one where it lies | [`seal()`], [`seal_file`] |
 //!
 //! What is there is believed if it holds: every chunk is decoded before it is taken (unless its codec or a filter of
-//! it is not known here).
+//! it is not known here, which [`Recovered::unchecked`] tells). What that may take is bounded; [`RecoverOptions`] has the
+//! bounds and other ones.
 
 mod agree;
 mod assemble;
+mod budget;
 mod error;
+mod examiner;
 mod files;
 mod found;
+mod items;
+mod numbers;
+mod options;
 mod scan;
 mod seal;
 mod whole;
@@ -21,14 +27,13 @@ mod whole;
 use std::path::Path;
 use std::sync::Arc;
 
-use oxiblosc_core::Registry;
-
 pub use error::RecoverError;
 pub use found::{Found, Recovered};
+pub use numbers::ChunkNumbers;
+pub use options::RecoverOptions;
 pub use seal::{seal, seal_file};
 
 use crate::compute::block_on;
-use crate::edit::EditError;
 use crate::reader::ReadOptions;
 use crate::source::{FileSource, RangeSource};
 use crate::target::{FileTarget, SparseTarget, Target};
@@ -60,21 +65,25 @@ use crate::target::{FileTarget, SparseTarget, Target};
 /// ```
 ///
 /// # Errors
-/// When not even the header of the frame is left, and when input or output fail.
+/// When not even the header of the frame is left, when input or output fail, and when it would take more than the default
+/// [`RecoverOptions`] allow.
 pub fn recover(input: impl AsRef<Path>, output: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
-    let (input, output) = (input.as_ref(), output.as_ref());
+    RecoverOptions::new().recover(input, output)
+}
+
+fn recover_path(input: &Path, output: &Path, options: &RecoverOptions) -> Result<Recovered, RecoverError> {
     if !input.is_dir() {
         let source = FileSource::open_inline(input)?;
-        return block_on(recover_into(source, &mut FileTarget::create(output)?.inline()));
+        return block_on(recover_source(source, &mut FileTarget::create(output)?.inline(), options));
     }
     let mut target = SparseTarget::create(output)?.inline();
     match FileSource::open_inline(input) {
-        Ok(source) => match block_on(recover_into(source, &mut target)) {
+        Ok(source) => match block_on(recover_source(source, &mut target, options)) {
             // Nothing has been written to the target yet.
-            Err(RecoverError::Index(_)) => block_on(files::recover(input, &mut target)),
+            Err(RecoverError::Index(_)) => block_on(files::recover(input, &mut target, options)),
             recovered => recovered,
         },
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => block_on(files::recover(input, &mut target)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => block_on(files::recover(input, &mut target, options)),
         Err(e) => Err(e.into()),
     }
 }
@@ -82,23 +91,36 @@ pub fn recover(input: impl AsRef<Path>, output: impl AsRef<Path>) -> Result<Reco
 /// Copies what is left of the frame in `source` to `target`; see [`recover()`]. (A sparse frame must have its index.)
 ///
 /// # Errors
-/// When not even the header of the frame is left, and when source or target fail. What has been written is then left to
-/// the target, which has not been committed.
+/// When not even the header of the frame is left, when source or target fail, and when it would take more than the default
+/// [`RecoverOptions`] allow. What has been written is then left to the target, which has not been committed.
 pub async fn recover_into<S, T>(source: S, target: &mut T) -> Result<Recovered, RecoverError>
 where
     S: RangeSource + 'static,
     T: Target,
 {
-    let registry = Registry::linked().map_err(EditError::from)?.clone();
+    RecoverOptions::new().recover_into(source, target).await
+}
+
+async fn recover_source<S, T>(source: S, target: &mut T, options: &RecoverOptions) -> Result<Recovered, RecoverError>
+where
+    S: RangeSource + 'static,
+    T: Target,
+{
+    let registry = options.resolved_registry()?;
     let source = Arc::new(source);
-    let opened = ReadOptions::new().registry(&registry).open(Arc::clone(&source)).await;
+    let read = ReadOptions::new().registry(&registry).limits(options.limits);
+    let opened = read.open(Arc::clone(&source)).await;
+    // Of a sparse frame this is the index; its files are counted when they are read.
+    let mut budget = options.budget(source.size().await?);
     match opened {
-        Ok(reader) if whole::agrees(reader.frame(), &source).await => whole::recover(&reader, &source, target).await,
+        Ok(reader) if whole::agrees(reader.frame(), &source).await => {
+            whole::recover(&reader, &source, &mut budget, target).await
+        }
         Err(crate::ReadError::Source(e)) => Err(e.into()),
         Err(error) if source.is_sparse() => Err(RecoverError::Index(Box::new(error))),
         _ => {
-            let scan = scan::scan(&*source, &registry).await?;
-            assemble::write(scan, &*source, &registry, target).await
+            let scan = scan::scan(&*source, &registry, &options.limits, &mut budget).await?;
+            assemble::write(scan, &*source, &registry, &options.limits, &mut budget, target).await
         }
     }
 }

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkHeader, SpecialKind};
+use oxiblosc_core::chunk::ChunkHeader;
 use oxiblosc_core::frame::{
-    ChunkEntry, ChunkSize, Fingerprint, Head, Layout, Metalayers, Sequential, Trailer, find_trailer, index_entries,
+    ChunkEntry, ChunkSize, EntryRun, Fingerprint, Head, Layout, Metalayers, Sequential, Trailer, find_trailer,
+    index_entries,
 };
-use oxiblosc_core::nd::{ArrayMeta, Geometry};
 use oxiblosc_core::{Limits, Registry};
 
+use super::budget::Budget;
 use super::error::RecoverError;
+use super::examiner::{Examiner, Verdict};
+use super::items::{Content, Item, Items};
 use crate::source::{RangeSource, Window};
 
 /// A trailer that does not lie at the end of a frame is looked for in so many bytes.
@@ -19,7 +22,7 @@ const MOST_TRAILER: u64 = 16 << 20;
 /// What is there of a frame.
 pub(super) struct Scan {
     pub(super) head: Head,
-    pub(super) items: Vec<Item>,
+    pub(super) items: Items,
     /// The variable-length metalayers of the last trailer.
     pub(super) vlmetalayers: Metalayers,
     /// Its fingerprint.
@@ -42,25 +45,6 @@ impl Scan {
     }
 }
 
-/// A chunk of the frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Item {
-    pub(super) content: Content,
-    /// Decoded bytes.
-    pub(super) nbytes: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
-    Stored {
-        offset: u64,
-        len: u64,
-    },
-    Special(SpecialKind),
-    /// It was there, and is damaged.
-    Lost,
-}
-
 /// Index and trailer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tail {
@@ -68,66 +52,28 @@ pub(super) struct Tail {
     pub(super) end: u64,
 }
 
-/// Tells whether chunks are what their headers say.
-pub(super) struct Examiner<'a> {
-    registry: &'a Registry,
-    decoder: ChunkDecoder,
-    geometry: Option<Geometry>,
-    typesize: usize,
-    chunk_size: ChunkSize,
-}
-
-impl<'a> Examiner<'a> {
-    pub(super) fn new(head: &Head, registry: &'a Registry) -> Self {
-        let array = head.metalayers.get(ArrayMeta::NAME).and_then(|content| ArrayMeta::parse(content).ok());
-        Self {
-            registry,
-            decoder: ChunkDecoder::new(registry),
-            geometry: array.map(|meta| meta.geometry),
-            typesize: head.header.typesize as usize,
-            chunk_size: head.header.chunk_size,
-        }
-    }
-
-    /// The header of a chunk, if it is one that this frame can have.
-    pub(super) fn header(&self, bytes: &[u8]) -> Option<ChunkHeader> {
-        let header = ChunkHeader::parse(bytes).ok()?;
-        let fits = match self.chunk_size {
-            ChunkSize::Fixed(n) => header.nbytes <= n as usize,
-            ChunkSize::Variable | ChunkSize::Unset => true,
-        };
-        (fits && header.nbytes > 0 && header.cbytes >= ChunkHeader::EXTENDED_LEN && !header.is_lazy()).then_some(header)
-    }
-
-    /// Whether a chunk holds. One that nobody here can decode is taken at its word.
-    pub(super) fn holds(&mut self, number: u64, header: &ChunkHeader, chunk: &[u8]) -> bool {
-        let known = header.codec().is_ok_and(|id| self.registry.codec(id).is_ok())
-            && header.filters.active().all(|(_, slot)| self.registry.filter(slot.id).is_ok());
-        let mut ctx = ChunkContext::numbered(number);
-        ctx.item_size = Some(self.typesize);
-        ctx.nd = self.geometry.as_ref();
-        (!known && !header.is_stored() && header.special().is_none()) || self.decoder.decode(chunk, &ctx).is_ok()
-    }
-}
-
 /// Finds the chunks of a contiguous frame.
-pub(super) async fn scan<S: RangeSource + ?Sized>(source: &S, registry: &Registry) -> Result<Scan, RecoverError> {
-    let limits = Limits::default();
+pub(super) async fn scan<S: RangeSource + ?Sized>(
+    source: &S,
+    registry: &Registry,
+    limits: &Limits,
+    budget: &mut Budget,
+) -> Result<Scan, RecoverError> {
     let size = source.size().await?;
     let mut window = Window::new(source, size);
     let fixed = window.get(0..Head::FIXED_LEN as u64).await?;
     // How long the header is, it says itself, in a big-endian int32 at offset 11 in all layouts.
     let header_len = fixed.get(11..15).and_then(|len| len.first_chunk()).map_or(0, |len| u32::from_be_bytes(*len));
     let head_len = u64::from(header_len).min(limits.header_bytes as u64).max(fixed.len() as u64);
-    let mut head = Head::parse(&window.get(0..head_len).await?, &limits).map_err(RecoverError::Head)?;
+    let mut head = Head::parse(&window.get(0..head_len).await?, limits).map_err(RecoverError::Head)?;
     if head.header.layout != Layout::Current {
         return Err(RecoverError::Layout { layout: head.header.layout });
     }
-    correct_chunk_size(&mut head, &mut window, registry).await?;
+    correct_chunk_size(&mut head, &mut window, registry, limits, budget).await?;
     let promise = Sequential::find(&head.metalayers);
     let promised = promise.is_some_and(|promise| promise.is_open(&head.header) || promise.holds(&head.header));
     let mut scan = Scan {
-        items: Vec::new(),
+        items: Items::default(),
         vlmetalayers: Metalayers::new(),
         fingerprint: Fingerprint::NONE,
         tail: None,
@@ -138,7 +84,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(source: &S, registry: &Registr
         head,
     };
     let mut at = u64::from(scan.head.header.header_len);
-    let mut examiner = Examiner::new(&scan.head, registry);
+    let mut examiner = Examiner::new(&scan.head, registry, limits);
     // Every chunk seen, by offset: an index further on may say that they mean something else.
     let mut seen = BTreeMap::new();
     while at < size {
@@ -155,7 +101,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(source: &S, registry: &Registr
                 // With the promise there are no holes: what is no chunk is the end.
                 None if promised => break,
                 None => {
-                    let next = search(&mut window, at + 1, &mut examiner).await?.unwrap_or(size);
+                    let next = search(&mut window, at + 1, &mut examiner, budget).await?.unwrap_or(size);
                     scan.in_order = false;
                     scan.dense = false;
                     scan.unused += next - at;
@@ -169,7 +115,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(source: &S, registry: &Registr
             break;
         }
         let chunk = window.get(at..at + len).await?;
-        if let Some(entries) = as_index(&scan, &chunk, &header, at, &seen, registry, &limits) {
+        if let Some(entries) = as_index(&scan, &chunk, &header, at, &seen, registry, limits) {
             let behind = window.get(at + len..at + len + MOST_TRAILER.min(limits.trailer_bytes as u64)).await?;
             let trailer = find_trailer(&behind);
             // No chunk begins with what a trailer begins with; cut off, there may be little or nothing of it.
@@ -193,8 +139,10 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(source: &S, registry: &Registr
             at += len;
             continue;
         }
-        let holds = examiner.holds(scan.items.len() as u64, &header, &chunk);
-        let content = if holds { Content::Stored { offset: at, len } } else { Content::Lost };
+        let content = match examiner.examine(scan.items.len(), &header, &chunk, budget)? {
+            Verdict::Damaged => Content::Lost,
+            verdict => Content::Stored { offset: at, len, checked: verdict == Verdict::Holds },
+        };
         let item = Item { content, nbytes: header.nbytes as u64 };
         if scan.tail.take().is_some() {
             // Someone went on behind a complete frame.
@@ -214,6 +162,8 @@ async fn correct_chunk_size<S: RangeSource + ?Sized>(
     head: &mut Head,
     window: &mut Window<'_, S>,
     registry: &Registry,
+    limits: &Limits,
+    budget: &mut Budget,
 ) -> Result<(), RecoverError> {
     let Some(size) = head.header.chunk_size.fixed() else { return Ok(()) };
     let at = u64::from(head.header.header_len);
@@ -223,7 +173,7 @@ async fn correct_chunk_size<S: RangeSource + ?Sized>(
         return Ok(());
     }
     let chunk = window.get(at..at + first.cbytes as u64).await?;
-    if Examiner::new(head, registry).holds(0, &first, &chunk) {
+    if Examiner::new(head, registry, limits).examine(0, &first, &chunk, budget)? != Verdict::Damaged {
         // Lossless: the format counts the bytes of a chunk in 31 bits.
         head.header.chunk_size = ChunkSize::Fixed(first.nbytes as u32);
     }
@@ -241,7 +191,7 @@ fn push(scan: &mut Scan, item: Item) {
         if let Content::Stored { len, .. } = last.content {
             scan.unused += len;
         }
-        scan.items.pop();
+        scan.items.truncate(scan.items.len() - 1);
         scan.in_order = false;
         scan.dense = false;
     }
@@ -263,24 +213,24 @@ fn as_index(
     seen: &BTreeMap<u64, Item>,
     registry: &Registry,
     limits: &Limits,
-) -> Option<Vec<ChunkEntry>> {
+) -> Option<Vec<EntryRun>> {
     index_header(chunk)?;
     // A frame that says where its index is has it there, or further on.
     let announced = u64::from(scan.head.header.header_len).saturating_add(scan.head.header.cbytes);
     // The index of an open frame, and of one that was being written for the first time, is about all chunks so far.
-    if scan.head.is_unfinished() && scan.in_order && header.nbytes != 8 * scan.items.len() {
+    if scan.head.is_unfinished() && scan.in_order && header.nbytes as u64 != 8 * scan.items.len() {
         return None;
     }
     let entries = index_entries(chunk, at, scan.head.header.header_len.into(), registry, limits)?;
-    let known = entries.iter().all(|entry| match entry {
+    let known = entries.iter().all(|run| match &run.entry {
         ChunkEntry::Stored { offset } => seen.contains_key(offset),
         ChunkEntry::Special(_) => scan.head.header.chunk_size.fixed().is_some(),
         ChunkEntry::File { .. } => false,
     });
     let in_order = || {
-        let stored = entries.iter().zip(&scan.items);
-        stored.into_iter().all(|(entry, item)| match (entry, item.content) {
-            (ChunkEntry::Stored { offset }, Content::Stored { offset: found, .. }) => *offset == found,
+        let entries = entries.iter().flat_map(|run| run.chunks.clone().map(|_| run.entry));
+        entries.zip(scan.items.each()).all(|(entry, item)| match (entry, item.content) {
+            (ChunkEntry::Stored { offset }, Content::Stored { offset: found, .. }) => offset == found,
             (ChunkEntry::Stored { .. }, Content::Lost) => true,
             _ => false,
         })
@@ -289,32 +239,25 @@ fn as_index(
 }
 
 /// Takes the chunks that an index names, in its order.
-fn adopt(scan: &mut Scan, entries: &[ChunkEntry], seen: &BTreeMap<u64, Item>) {
+fn adopt(scan: &mut Scan, entries: &[EntryRun], seen: &BTreeMap<u64, Item>) {
     let full = scan.head.header.chunk_size.fixed().unwrap_or_default() as u64;
-    let used: u64 = scan.items.iter().map(|item| item.stored_len()).sum();
-    let items: Vec<_> = entries
-        .iter()
-        .filter_map(|entry| match entry {
-            ChunkEntry::Stored { offset } => seen.get(offset).copied(),
-            ChunkEntry::Special(kind) => Some(Item { content: Content::Special(*kind), nbytes: full }),
-            ChunkEntry::File { .. } => None,
-        })
-        .collect();
-    scan.items = items;
-    let now: u64 = scan.items.iter().map(|item| item.stored_len()).sum();
+    let used = used_by(&scan.items);
+    let item = |entry: &ChunkEntry| match entry {
+        ChunkEntry::Stored { offset } => seen.get(offset).copied(),
+        ChunkEntry::Special(kind) => Some(Item { content: Content::Special(*kind), nbytes: full }),
+        ChunkEntry::File { .. } => None,
+    };
+    scan.items = entries.iter().filter_map(|run| Some((run.chunks.clone(), item(&run.entry)?))).collect();
+    let now = used_by(&scan.items);
     // Chunks that seemed to be replaced may be in it after all.
     scan.unused = scan.unused.saturating_add(used).saturating_sub(now);
     // The index tells.
     scan.in_order = true;
 }
 
-impl Item {
-    fn stored_len(&self) -> u64 {
-        match self.content {
-            Content::Stored { len, .. } => len,
-            Content::Special(_) | Content::Lost => 0,
-        }
-    }
+/// Bytes of the old frame that belong to chunks.
+fn used_by(items: &Items) -> u64 {
+    items.runs().map(|(_, item)| item.stored_len()).sum()
 }
 
 /// The trailer of a frame without chunks, which stands right behind the header, and its length.
@@ -335,6 +278,7 @@ async fn search<S: RangeSource + ?Sized>(
     window: &mut Window<'_, S>,
     mut at: u64,
     examiner: &mut Examiner<'_>,
+    budget: &mut Budget,
 ) -> Result<Option<u64>, RecoverError> {
     const STEP: u64 = 256 << 10;
     loop {
@@ -349,8 +293,12 @@ async fn search<S: RangeSource + ?Sized>(
                 continue;
             }
             let start = at + skip as u64;
+            // What looks like the header of a chunk may have been looked at in another place.
+            budget.decode(header.cbytes as u64)?;
             let chunk = window.get(start..start + header.cbytes as u64).await?;
-            if chunk.len() == header.cbytes && examiner.holds(0, &header, &chunk) {
+            if chunk.len() == header.cbytes
+                && examiner.examine(0, &header, &chunk, budget)? != Verdict::Damaged
+            {
                 return Ok(Some(start));
             }
         }

@@ -7,14 +7,17 @@ use std::path::Path;
 use bytes::Bytes;
 use futures::future::{BoxFuture, ready};
 use oxiblosc_core::frame::{Fingerprint, Frame, FrameParams, FrameWriter, Placement, Sequential};
-use oxiblosc_core::{Limits, Registry};
+use oxiblosc_core::Registry;
 
 use super::assemble::{settle, state};
 use super::error::RecoverError;
 use super::found::{Found, Recovered};
-use super::scan::{Content, Scan, scan};
+use super::items::Content;
+use super::numbers::ChunkNumbers;
+use super::options::RecoverOptions;
+use super::scan::{Scan, scan};
 use crate::compute::block_on;
-use crate::edit::{EditError, FileStore, Store, open_frame};
+use crate::edit::{Store, open_frame};
 use crate::sink::Summary;
 use crate::source::RangeSource;
 
@@ -23,7 +26,7 @@ use crate::source::RangeSource;
 /// # Errors
 /// Those of [`seal()`].
 pub fn seal_file(path: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
-    seal(&mut FileStore::open(path.as_ref(), true)?)
+    RecoverOptions::new().seal_file(path)
 }
 
 /// Makes an open-ended frame a plain one, which every reader of frames opens: writes the totals into its header. When
@@ -36,14 +39,22 @@ pub fn seal_file(path: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
 /// [`RecoverError::Seal`] when chunks of it are damaged, or it was finished once and its end is missing: then use
 /// [`recover`](super::recover()). Nothing has been changed then.
 pub fn seal<S: Store + Send + Sync>(store: &mut S) -> Result<Recovered, RecoverError> {
+    RecoverOptions::new().seal(store)
+}
+
+pub(super) fn seal_store<S: Store + Send + Sync>(
+    store: &mut S,
+    options: &RecoverOptions,
+) -> Result<Recovered, RecoverError> {
     if store.is_sparse() {
         return Err(RecoverError::Seal { reason: "it is a sparse frame, whose index says all or is not there" });
     }
-    let registry = Registry::linked().map_err(EditError::from)?.clone();
-    if let Ok(frame) = open_frame(&*store, &registry, &Limits::default()) {
+    let registry = options.resolved_registry()?;
+    if let Ok(frame) = open_frame(&*store, &registry, &options.limits) {
         return Ok(already(&frame, store.size()?));
     }
-    let mut scan = block_on(scan(&StoreSource(&*store), &registry))?;
+    let mut budget = options.budget(store.size()?);
+    let mut scan = block_on(scan(&StoreSource(&*store), &registry, &options.limits, &mut budget))?;
     let found = state(&scan);
     let refuse = |reason| Err(RecoverError::Seal { reason });
     match found {
@@ -64,7 +75,8 @@ pub fn seal<S: Store + Send + Sync>(store: &mut S) -> Result<Recovered, RecoverE
         found,
         chunks: summary.chunks,
         nbytes: summary.nbytes,
-        replaced: Vec::new(),
+        replaced: ChunkNumbers::default(),
+        unchecked: ChunkNumbers::default(),
         lost_nbytes: (found == Found::Open).then_some(0),
         unused_bytes,
         in_order: scan.in_order,
@@ -82,7 +94,8 @@ fn already(frame: &Frame, size: u64) -> Recovered {
         found: Found::Whole,
         chunks,
         nbytes,
-        replaced: Vec::new(),
+        replaced: ChunkNumbers::default(),
+        unchecked: ChunkNumbers::default(),
         lost_nbytes: Some(0),
         unused_bytes: size.saturating_sub(frame_len),
         in_order: true,
@@ -94,11 +107,11 @@ fn already(frame: &Frame, size: u64) -> Recovered {
 
 /// Everything is there but the totals.
 fn complete(scan: &Scan, index_at: u64, frame_len: u64) -> (Vec<u8>, Summary) {
-    let nbytes = scan.items.iter().map(|item| item.nbytes).sum();
+    let nbytes = scan.items.each().map(|item| item.nbytes).sum();
     let cbytes = index_at - u64::from(scan.head.header.header_len);
     let totals = Sequential { frame_len, nbytes, cbytes };
     let header = scan.head.sealed(totals, scan.vl_blocks, !scan.vlmetalayers.is_empty());
-    let chunks = scan.items.len() as u64;
+    let chunks = scan.items.len();
     (header, Summary { chunks, nbytes, cbytes, frame_len, fingerprint: scan.fingerprint })
 }
 
@@ -107,8 +120,8 @@ fn finish<S: Store>(scan: &Scan, store: &mut S, registry: &Registry) -> Result<(
     let mut params = FrameParams::like_head(&scan.head);
     params.special = oxiblosc_core::frame::SpecialPlacement::Stored;
     let mut writer = FrameWriter::new(&params, registry)?;
-    for item in &scan.items {
-        let Content::Stored { offset, len } = item.content else {
+    for item in scan.items.each() {
+        let Content::Stored { offset, len, .. } = item.content else {
             return Err(RecoverError::Seal { reason: "chunks of it are damaged or missing" });
         };
         let chunk = store.read_at(offset..offset + len)?;

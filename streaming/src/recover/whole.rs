@@ -3,16 +3,18 @@
 use bytes::Bytes;
 use futures::SinkExt;
 use oxiblosc_core::chunk::{ChunkDecoder, ChunkHeader, SpecialKind};
-use oxiblosc_core::frame::{BitshuffleAge, Frame, FrameParams, FrameType, Layout};
+use oxiblosc_core::frame::{BitshuffleAge, ChunkEntry, Frame, FrameParams, FrameType, Layout};
 
 use super::agree::agree;
-use super::assemble::{Tally, special};
+use super::assemble::{Tally, write_specials};
+use super::budget::Budget;
 use super::error::RecoverError;
+use super::examiner::is_known;
 use super::found::{Found, Recovered};
 use crate::edit::{EditError, Output, with_layers_of};
 use crate::error::ReadError;
 use crate::reader::FrameReader;
-use crate::sink::WriteOptions;
+use crate::sink::{Summary, WriteOptions};
 use crate::source::RangeSource;
 use crate::target::Target;
 
@@ -36,6 +38,7 @@ pub(super) async fn agrees<S: RangeSource>(frame: &Frame, source: &S) -> bool {
 pub(super) async fn recover<S, T>(
     reader: &FrameReader<S>,
     source: &S,
+    budget: &mut Budget,
     target: &mut T,
 ) -> Result<Recovered, RecoverError>
 where
@@ -45,119 +48,209 @@ where
     let frame = reader.frame();
     let unused_bytes = source.size().await?.saturating_sub(frame.frame_len());
     let mut params = FrameParams::like(frame);
-    // Chunks of variable length are none of an array.
-    let lens: Vec<_> = (0..reader.nchunks()).map(|i| frame.chunk_len(i).unwrap_or(0) as u64).collect();
-    let damaged_array = agree(&mut params, &lens);
-    let whole = |tally: Tally, summary| Recovered {
+    let damaged_array = agree(&mut params, &lens(frame));
+    let mut whole = Whole { reader, source, plain: damaged_array.is_some(), budget, tally: Tally::default() };
+    let summary = if frame.bitshuffle_age() != BitshuffleAge::ByChunk {
+        whole.encode_again(params, target).await?
+    } else {
+        params.sequential &= !target.is_sparse();
+        let mut output = Output::new(&params, reader.registry(), target)?;
+        output.copy_encoded_vlmetalayers(&frame.trailer().vlmetalayers)?;
+        whole.copy(&params, &mut output).await?;
+        output.finish().await?
+    };
+    let Tally { chunks, nbytes, lost, replaced, unchecked } = whole.tally;
+    Ok(Recovered {
         found: Found::Whole,
-        chunks: tally.chunks,
-        nbytes: tally.nbytes,
-        lost_nbytes: Some(tally.lost),
-        replaced: tally.replaced,
+        chunks,
+        nbytes,
+        lost_nbytes: Some(lost),
+        replaced,
+        unchecked,
         unused_bytes,
         in_order: true,
         damaged_array,
         lost_vlmetalayers: false,
         summary,
-    };
-    let mut tally = Tally::default();
-    if frame.bitshuffle_age() != BitshuffleAge::ByChunk {
-        // Chunks of 2019 no longer mean the same in a frame of today: they must be encoded again.
-        let options = WriteOptions::new(params.encode).registry(reader.registry());
-        let mut sink = with_layers_of(reader, options).await?.sink(target).map_err(EditError::from)?;
-        for i in 0..reader.nchunks() {
-            let decoded = match save(reader, source, i, &mut tally).await? {
-                Ok(saved) => saved.decoded,
-                // Lossless: the length of a chunk.
-                Err(lost) => vec![0; lost as usize].into(),
-            };
-            sink.feed(decoded).await.map_err(EditError::from)?;
-        }
-        let summary = sink.close().await.map_err(EditError::from)?;
-        return Ok(whole(tally, summary));
-    }
-    params.sequential &= !target.is_sparse();
-    let mut output = Output::new(&params, reader.registry(), target)?;
-    output.copy_encoded_vlmetalayers(&frame.trailer().vlmetalayers)?;
-    for i in 0..reader.nchunks() {
-        let chunk = match save(reader, source, i, &mut tally).await? {
-            Ok(saved) => saved.encoded,
-            Err(lost) => special(SpecialKind::Zero, lost, params.encode.typesize),
-        };
-        output.push(chunk).await?;
-    }
-    let summary = output.finish().await?;
-    Ok(whole(tally, summary))
+    })
 }
 
-/// A chunk that has been saved.
-struct Saved {
-    encoded: Bytes,
-    decoded: Bytes,
+/// The lengths of the chunks, and how many have each.
+fn lens(frame: &Frame) -> Vec<(u64, u64)> {
+    let Some(last) = frame.nchunks().checked_sub(1) else { return Vec::new() };
+    // Chunks of variable length are none of an array.
+    let len = |i| frame.chunk_len(i).unwrap_or(0) as u64;
+    if last == 0 { vec![(len(0), 1)] } else { vec![(len(0), last), (len(last), 1)] }
 }
 
-/// The chunk, or how many bytes of it are lost.
-async fn save<S>(
-    reader: &FrameReader<S>,
-    source: &S,
-    i: u64,
-    tally: &mut Tally,
-) -> Result<Result<Saved, u64>, RecoverError>
-where
-    S: RangeSource + 'static,
-{
-    let error = match reader.chunk(i).await {
-        Ok(decoded) => {
-            let encoded = reader.encoded_chunk(i).await.map_err(EditError::from)?;
-            match reader.frame().check_chunk_bytes(i, &encoded) {
-                Ok(()) => {
-                    tally.save(decoded.len() as u64);
-                    return Ok(Ok(Saved { encoded, decoded }));
+/// A frame that is copied.
+struct Whole<'w, S> {
+    reader: &'w FrameReader<S>,
+    source: &'w S,
+    /// Whether the array that it was is given up: chunks must hold without its shape.
+    plain: bool,
+    budget: &'w mut Budget,
+    tally: Tally,
+}
+
+/// What has become of a chunk.
+enum Fate {
+    /// Its bytes, and what they decode to.
+    Saved { encoded: Bytes, nbytes: u64, checked: bool },
+    /// How many decoded bytes are lost.
+    Lost(u64),
+}
+
+impl<S: RangeSource + 'static> Whole<'_, S> {
+    /// Copies the chunks as they are.
+    async fn copy<T: Target>(&mut self, params: &FrameParams, output: &mut Output<'_, T>) -> Result<(), RecoverError> {
+        let frame = self.reader.frame();
+        let mut next = 0;
+        while next < frame.nchunks() {
+            let chunks = frame.alike(next);
+            next = chunks.end;
+            let count = chunks.end - chunks.start;
+            match self.examine(chunks.start).await? {
+                Fate::Saved { encoded, nbytes, checked } => {
+                    self.tally.save(chunks.clone(), nbytes, checked);
+                    if let Ok(ChunkEntry::Special(kind)) = frame.entry(chunks.start) {
+                        write_specials(output, kind, nbytes, count, params, self.budget).await?;
+                        continue;
+                    }
+                    for _ in chunks {
+                        self.budget.write(encoded.len() as u64)?;
+                        output.push(encoded.clone()).await?;
+                    }
                 }
-                // It decodes, to something else than was written. Nothing must vouch for that.
-                Err(error) => error.into(),
+                Fate::Lost(nbytes) => {
+                    self.tally.lose(chunks, nbytes);
+                    write_specials(output, SpecialKind::Zero, nbytes, count, params, self.budget).await?;
+                }
             }
         }
-        // The place failed, not the chunk.
-        Err(ReadError::Source(error)) => return Err(error.into()),
-        Err(ReadError::ChunkFile { source, .. })
-            if !matches!(source.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::UnexpectedEof) =>
-        {
-            return Err(source.into());
-        }
-        Err(error) => error,
-    };
-    if i + 1 == reader.nchunks()
-        && let Some(saved) = last_of_other_length(reader, source).await
-    {
-        tally.save(saved.decoded.len() as u64);
-        return Ok(Ok(saved));
+        Ok(())
     }
-    // Without a common length only its own header tells how long it was.
-    let len = match reader.frame().chunk_len(i) {
-        Some(len) => Some(len),
-        None => reader.encoded_chunk(i).await.ok().and_then(|c| Some(ChunkHeader::parse(&c).ok()?.nbytes)),
-    };
-    let Some(len) = len.filter(|&len| len > 0) else { return Err(EditError::from(error).into()) };
-    tally.lose(i, len as u64);
-    Ok(Err(len as u64))
-}
 
-/// The last chunk, if it holds and only the total in the header of the frame says that it should have another length.
-async fn last_of_other_length<S: RangeSource + 'static>(reader: &FrameReader<S>, source: &S) -> Option<Saved> {
-    let (frame, i) = (reader.frame(), reader.nchunks().checked_sub(1)?);
-    let at = frame.span(i).ok()??.start;
-    let head = source.read_range(at..at + ChunkHeader::EXTENDED_LEN as u64).await.ok()?;
-    let header = ChunkHeader::parse(&head).ok()?;
-    if frame.chunk_len(i) == Some(header.nbytes) {
-        // Something else is wrong with it.
-        return None;
+    /// Chunks of 2019 no longer mean the same in a frame of today: they must be encoded again.
+    async fn encode_again<T: Target>(&mut self, params: FrameParams, target: &mut T) -> Result<Summary, RecoverError> {
+        /// Zeros that are handed over at a time.
+        const PIECE: u64 = 1 << 20;
+        let reader = self.reader;
+        let frame = reader.frame();
+        let options = WriteOptions::new(params.encode).registry(reader.registry());
+        let mut sink = with_layers_of(reader, options).await?.sink(target).map_err(EditError::from)?;
+        let mut next = 0;
+        while next < frame.nchunks() {
+            let chunks = frame.alike(next);
+            next = chunks.end;
+            let fate = self.examine(chunks.start).await?;
+            for i in chunks {
+                match &fate {
+                    Fate::Saved { encoded, nbytes, .. } => {
+                        self.budget.decode(*nbytes)?;
+                        self.tally.save(i..i + 1, *nbytes, true);
+                        let job = reader.shared.decoding.decode(encoded.clone(), frame.chunk_context(i));
+                        let decoded = reader.shared.decoded(i, job.await).map_err(EditError::from)?;
+                        sink.feed(decoded).await.map_err(EditError::from)?;
+                    }
+                    Fate::Lost(nbytes) => {
+                        self.budget.decode(*nbytes)?;
+                        self.tally.lose(i..i + 1, *nbytes);
+                        let mut left = *nbytes;
+                        while left > 0 {
+                            let piece = left.min(PIECE);
+                            sink.feed(vec![0; piece as usize].into()).await.map_err(EditError::from)?;
+                            left -= piece;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(sink.close().await.map_err(EditError::from)?)
     }
-    let encoded = source.read_range(at..at + header.cbytes as u64).await.ok()?;
-    let fits = reader.chunk_size().is_none_or(|full| (1..=full).contains(&header.nbytes));
-    let decoded = ChunkDecoder::new(reader.registry())
-        .with_limits(reader.limits())
-        .decode(&encoded, &frame.chunk_context(i))
-        .ok();
-    decoded.filter(|_| fits).map(|decoded| Saved { encoded, decoded: decoded.into() })
+
+    /// Looks at a chunk.
+    async fn examine(&mut self, i: u64) -> Result<Fate, RecoverError> {
+        let (reader, frame) = (self.reader, self.reader.frame());
+        let error = match reader.encoded_chunk(i).await {
+            Ok(encoded) => match self.check(i, &encoded).await? {
+                Ok((nbytes, checked)) => return Ok(Fate::Saved { encoded, nbytes, checked }),
+                Err(error) => error,
+            },
+            // The place failed, not the chunk.
+            Err(ReadError::Source(error)) => return Err(error.into()),
+            Err(ReadError::ChunkFile { source, .. })
+                if !matches!(source.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::UnexpectedEof) =>
+            {
+                return Err(source.into());
+            }
+            Err(error) => error,
+        };
+        if i + 1 == frame.nchunks()
+            && let Some((encoded, nbytes)) = self.last_of_other_length().await?
+        {
+            return Ok(Fate::Saved { encoded, nbytes, checked: true });
+        }
+        // Without a common length only its own header tells how long it was.
+        let len = match frame.chunk_len(i) {
+            Some(len) => Some(len),
+            None => reader.encoded_chunk(i).await.ok().and_then(|c| Some(ChunkHeader::parse(&c).ok()?.nbytes)),
+        };
+        match len {
+            Some(len) if len > 0 => Ok(Fate::Lost(len as u64)),
+            _ => Err(EditError::from(error).into()),
+        }
+    }
+
+    /// How many bytes a chunk decodes to, and whether that has been seen; or what is wrong with it.
+    async fn check(&mut self, i: u64, encoded: &Bytes) -> Result<Result<(u64, bool), ReadError>, RecoverError> {
+        let (shared, frame) = (&self.reader.shared, self.reader.frame());
+        if frame.is_sparse() {
+            self.budget.read(encoded.len() as u64);
+        }
+        // It may decode, to something else than was written. Nothing must vouch for that.
+        if let Err(error) = frame.check_chunk_bytes(i, encoded) {
+            return Ok(Err(error.into()));
+        }
+        let header = match ChunkHeader::parse(encoded) {
+            Ok(header) => header,
+            Err(error) => return Ok(Err(shared.decode_error(i, error))),
+        };
+        let plain = header.is_stored() || header.special().is_some();
+        if !plain && !is_known(&header, self.reader.registry()) && frame.bitshuffle_age() == BitshuffleAge::ByChunk {
+            return Ok(Ok((header.nbytes as u64, false)));
+        }
+        self.budget.decode(if plain { 0 } else { header.nbytes as u64 })?;
+        let context = frame.chunk_context(i);
+        let checked = if self.plain {
+            ChunkDecoder::new(self.reader.registry())
+                .with_limits(self.reader.limits())
+                .check(encoded, &context)
+                .map_err(|error| shared.decode_error(i, error))
+        } else {
+            shared.decoded(i, shared.decoding.check(encoded.clone(), context).await)
+        };
+        Ok(checked.map(|nbytes| (nbytes as u64, true)))
+    }
+
+    /// The last chunk, if it holds and only the total in the header of the frame says that it should have another length.
+    async fn last_of_other_length(&mut self) -> Result<Option<(Bytes, u64)>, RecoverError> {
+        let (reader, frame) = (self.reader, self.reader.frame());
+        let Some(i) = frame.nchunks().checked_sub(1) else { return Ok(None) };
+        let Ok(Some(span)) = frame.span(i) else { return Ok(None) };
+        let at = span.start;
+        let Ok(head) = self.source.read_range(at..at + ChunkHeader::EXTENDED_LEN as u64).await else { return Ok(None) };
+        let Ok(header) = ChunkHeader::parse(&head) else { return Ok(None) };
+        let fits = reader.chunk_size().is_none_or(|full| (1..=full).contains(&header.nbytes));
+        if frame.chunk_len(i) == Some(header.nbytes) || !fits {
+            // Something else is wrong with it.
+            return Ok(None);
+        }
+        let Ok(encoded) = self.source.read_range(at..at + header.cbytes as u64).await else { return Ok(None) };
+        self.budget.decode(header.nbytes as u64)?;
+        let checked = ChunkDecoder::new(reader.registry())
+            .with_limits(reader.limits())
+            .check(&encoded, &frame.chunk_context(i));
+        Ok(checked.ok().map(|nbytes| (encoded, nbytes as u64)))
+    }
 }

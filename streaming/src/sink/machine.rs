@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use oxiblosc_core::Registry;
+use oxiblosc_core::chunk::SpecialKind;
 use oxiblosc_core::frame::{
     ChunkWrite, FrameParams, FrameWriteError, FrameWriter, Layout, Metalayers, Placement, SparseWriter,
     SpecialPlacement, Target as Place,
@@ -73,6 +74,15 @@ impl Machine {
                 *chunk_bytes += bytes.len() as u64;
                 Ok(Some((Part::File(id), bytes)))
             }
+        }
+    }
+
+    /// Adds `count` chunks of one value that are in the index alone; `false`, and nothing has changed, when they have to be
+    /// stored.
+    pub(crate) fn push_specials(&mut self, kind: SpecialKind, nbytes: usize, count: u64) -> Result<bool, FrameWriteError> {
+        match self {
+            Self::Contiguous(writer) => writer.push_specials(kind, nbytes, count),
+            Self::Sparse { writer, .. } => writer.push_specials(kind, nbytes, count),
         }
     }
 

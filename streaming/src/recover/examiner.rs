@@ -1,0 +1,83 @@
+//! Whether chunks are what their headers say.
+
+use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkHeader};
+use oxiblosc_core::frame::{ChunkSize, Head};
+use oxiblosc_core::nd::{ArrayMeta, Geometry};
+use oxiblosc_core::{Limits, Registry};
+
+use super::budget::Budget;
+use super::error::RecoverError;
+
+/// Tells whether chunks are what their headers say.
+pub(super) struct Examiner<'a> {
+    registry: &'a Registry,
+    decoder: ChunkDecoder,
+    geometry: Option<Geometry>,
+    typesize: usize,
+    pub(super) chunk_size: ChunkSize,
+}
+
+/// What a chunk is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It decodes.
+    Holds,
+    /// Nobody here knows its codec, or a filter of it: it is taken at its word.
+    Unknown,
+    Damaged,
+}
+
+impl<'a> Examiner<'a> {
+    pub(super) fn new(head: &Head, registry: &'a Registry, limits: &Limits) -> Self {
+        let array = head.metalayers.get(ArrayMeta::NAME).and_then(|content| ArrayMeta::parse(content).ok());
+        Self {
+            registry,
+            decoder: ChunkDecoder::new(registry).with_limits(*limits),
+            geometry: array.map(|meta| meta.geometry),
+            typesize: head.header.typesize as usize,
+            chunk_size: head.header.chunk_size,
+        }
+    }
+
+    /// For chunks that are no longer those of an array.
+    pub(super) fn without_array(mut self) -> Self {
+        self.geometry = None;
+        self
+    }
+
+    /// The header of a chunk, if it is one that this frame can have.
+    pub(super) fn header(&self, bytes: &[u8]) -> Option<ChunkHeader> {
+        let header = ChunkHeader::parse(bytes).ok()?;
+        let fits = match self.chunk_size {
+            ChunkSize::Fixed(n) => header.nbytes <= n as usize,
+            ChunkSize::Variable | ChunkSize::Unset => true,
+        };
+        (fits && header.nbytes > 0 && header.cbytes >= ChunkHeader::EXTENDED_LEN && !header.is_lazy()).then_some(header)
+    }
+
+    /// Whether chunk `number` holds. What it decodes to is charged to the budget before it is decoded.
+    pub(super) fn examine(
+        &mut self,
+        number: u64,
+        header: &ChunkHeader,
+        chunk: &[u8],
+        budget: &mut Budget,
+    ) -> Result<Verdict, RecoverError> {
+        let plain = header.is_stored() || header.special().is_some();
+        if !plain && !is_known(header, self.registry) {
+            return Ok(Verdict::Unknown);
+        }
+        // Those need not be decoded.
+        budget.decode(if plain { 0 } else { header.nbytes as u64 })?;
+        let mut ctx = ChunkContext::numbered(number);
+        ctx.item_size = Some(self.typesize);
+        ctx.nd = self.geometry.as_ref();
+        Ok(if self.decoder.check(chunk, &ctx).is_ok() { Verdict::Holds } else { Verdict::Damaged })
+    }
+}
+
+/// Whether there is somebody here who can decode such a chunk.
+pub(super) fn is_known(header: &ChunkHeader, registry: &Registry) -> bool {
+    header.codec().is_ok_and(|id| registry.codec(id).is_ok())
+        && header.filters.active().all(|(_, slot)| registry.filter(slot.id).is_ok())
+}

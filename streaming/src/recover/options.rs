@@ -1,0 +1,140 @@
+//! How much a recovery may do.
+
+use std::path::Path;
+use std::time::Instant;
+
+use oxiblosc_core::{Limits, Registry};
+
+use super::budget::Budget;
+use super::{RecoverError, Recovered};
+use crate::edit::{EditError, FileStore, Store};
+use crate::source::RangeSource;
+use crate::target::Target;
+
+/// How a frame is to be recovered or sealed, and how much that may take.
+///
+/// A damaged file, or one that somebody made for that purpose, can ask for work out of all proportion to its length: an
+/// index of 40 bytes may name one chunk 2^26 times. What is not damaged stays far below these bounds.
+///
+/// ```
+/// use oxiblosc_streaming::recover::{RecoverError, RecoverOptions};
+/// # use oxiblosc_plugins as _;
+/// # let directory = tempfile::tempdir()?;
+/// # let (old, new) = (directory.path().join("old.b2frame"), directory.path().join("new.b2frame"));
+/// # std::fs::write(&old, b"not a frame")?;
+///
+/// match RecoverOptions::new().output_bytes(10 << 30).recover(&old, &new) {
+///     Ok(recovered) => println!("{} chunks", recovered.chunks),
+///     Err(error @ (RecoverError::Output { .. } | RecoverError::Work { .. })) => println!("{error}"),
+///     Err(error) => println!("nothing could be recovered: {error}"),
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use]
+pub struct RecoverOptions {
+    pub(super) registry: Option<Registry>,
+    pub(super) limits: Limits,
+    pub(super) output_bytes: Option<u64>,
+    pub(super) work_bytes: Option<u64>,
+    pub(super) deadline: Option<Instant>,
+}
+
+impl RecoverOptions {
+    /// The new frame may always have this many bytes: 64 MiB ...
+    pub const OUTPUT_BYTES: u64 = 64 << 20;
+    /// ... and so many times the bytes of the old one, when no other bound is set.
+    pub const OUTPUT_RATIO: u64 = 4;
+    /// This many bytes may always be decoded: 1 GiB ...
+    pub const WORK_BYTES: u64 = 1 << 30;
+    /// ... and so many for each byte of the old frame, when no other bound is set. Blocks of one byte over and over,
+    /// which are what Blosc compresses best, reach more than half of it.
+    pub const WORK_RATIO: u64 = 1 << 18;
+
+    /// Everything at its default.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Where codecs and filters come from; everything linked into the program by default.
+    pub fn registry(mut self, registry: &Registry) -> Self {
+        self.registry = Some(registry.clone());
+        self
+    }
+
+    /// What the old frame may make the recovery allocate. Chunks, and a header, beyond them count as damaged.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// How many bytes the chunks of the new frame may have. By default [`OUTPUT_RATIO`](Self::OUTPUT_RATIO) times the
+    /// bytes of the old one, and at least [`OUTPUT_BYTES`](Self::OUTPUT_BYTES).
+    pub fn output_bytes(mut self, bytes: u64) -> Self {
+        self.output_bytes = Some(bytes);
+        self
+    }
+
+    /// How many bytes may be decoded to see whether chunks hold, those of chunks included that turn out to be none. By
+    /// default [`WORK_RATIO`](Self::WORK_RATIO) times the bytes of the old frame, and at least
+    /// [`WORK_BYTES`](Self::WORK_BYTES).
+    pub fn work_bytes(mut self, bytes: u64) -> Self {
+        self.work_bytes = Some(bytes);
+        self
+    }
+
+    /// When to give up, whatever has been done by then. It is looked at between chunks.
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// As [`recover()`](super::recover()).
+    ///
+    /// # Errors
+    /// As there; [`RecoverError::Output`], [`RecoverError::Work`] and [`RecoverError::Deadline`] when it would take more
+    /// than it may.
+    pub fn recover(&self, input: impl AsRef<Path>, output: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
+        super::recover_path(input.as_ref(), output.as_ref(), self)
+    }
+
+    /// As [`recover_into`](super::recover_into).
+    ///
+    /// # Errors
+    /// As [`recover`](Self::recover).
+    pub async fn recover_into<S, T>(&self, source: S, target: &mut T) -> Result<Recovered, RecoverError>
+    where
+        S: RangeSource + 'static,
+        T: Target,
+    {
+        super::recover_source(source, target, self).await
+    }
+
+    /// As [`seal()`](super::seal()).
+    ///
+    /// # Errors
+    /// As there, and as [`recover`](Self::recover).
+    pub fn seal<S: Store + Send + Sync>(&self, store: &mut S) -> Result<Recovered, RecoverError> {
+        super::seal::seal_store(store, self)
+    }
+
+    /// As [`seal_file`](super::seal_file).
+    ///
+    /// # Errors
+    /// As [`seal`](Self::seal).
+    pub fn seal_file(&self, path: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
+        self.seal(&mut FileStore::open(path.as_ref(), true)?)
+    }
+
+    pub(super) fn resolved_registry(&self) -> Result<Registry, RecoverError> {
+        Ok(match &self.registry {
+            Some(registry) => registry.clone(),
+            None => Registry::linked().map_err(EditError::from)?.clone(),
+        })
+    }
+
+    /// What may be done for an input of so many bytes.
+    pub(super) fn budget(&self, input: u64) -> Budget {
+        Budget::new(self, input)
+    }
+}
