@@ -1,6 +1,7 @@
 //! What a verification has found.
 
 use std::fmt;
+use std::ops::Range;
 
 use oxiblosc_core::frame::{ChecksumState, Fingerprint, FrameError};
 use thiserror::Error;
@@ -20,21 +21,37 @@ pub struct VerifyReport {
     pub checksums: ChecksumState,
     /// What the fingerprint says.
     pub fingerprint: FingerprintCheck,
-    /// Everything that is wrong, chunks first and in order. Empty for a good frame.
+    /// Everything that is wrong, chunks first and in order. Empty for a good frame. Of more than
+    /// [`MOST_FINDINGS`](Self::MOST_FINDINGS) only so many.
     pub findings: Vec<Finding>,
+    /// How many more there are.
+    pub more_findings: u64,
 }
 
 impl VerifyReport {
+    /// The findings that a report has room for: a frame of a few hundred bytes may have millions of chunks.
+    pub const MOST_FINDINGS: usize = 1 << 16;
+
+    /// Takes note of something that is wrong.
+    pub(super) fn find(&mut self, finding: Finding) {
+        if self.findings.len() < Self::MOST_FINDINGS {
+            self.findings.push(finding);
+        } else {
+            self.more_findings += 1;
+        }
+    }
+
     /// Whether nothing is wrong.
     pub fn is_good(&self) -> bool {
         self.findings.is_empty()
     }
 
-    /// The numbers of the chunks with which something is wrong.
+    /// The numbers of the chunks with which something is wrong, as far as they are among the findings.
     pub fn bad_chunks(&self) -> impl Iterator<Item = u64> {
-        self.findings.iter().filter_map(|finding| match finding {
-            Finding::Chunk { chunk, .. } => Some(*chunk),
-            _ => None,
+        self.findings.iter().flat_map(|finding| match finding {
+            Finding::Chunk { chunk, .. } => *chunk..chunk.saturating_add(1),
+            Finding::Alike { chunks, .. } => chunks.clone(),
+            _ => 0..0,
         })
     }
 }
@@ -62,6 +79,14 @@ pub enum Finding {
         chunk: u64,
         /// What is wrong with it.
         source: ReadError,
+    },
+    /// Chunks are the same bytes of the frame as one that is bad, or the same entry of the index.
+    #[error("chunks {}..={}: the same as chunk {of}, which is bad", .chunks.start, .chunks.end.saturating_sub(1))]
+    Alike {
+        /// Their numbers.
+        chunks: Range<u64>,
+        /// The number of the one that has been looked at.
+        of: u64,
     },
     /// A variable-length metalayer does not decode.
     #[error("{source}")]
@@ -109,6 +134,9 @@ impl fmt::Display for VerifyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for finding in &self.findings {
             writeln!(f, "{finding}")?;
+        }
+        if self.more_findings > 0 {
+            writeln!(f, "and {} more findings", self.more_findings)?;
         }
         write!(f, "{} chunks, {} bytes", self.chunks, self.nbytes)?;
         match &self.checksums {

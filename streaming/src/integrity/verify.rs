@@ -1,9 +1,11 @@
 //! Reading a whole frame to see whether it is what it was.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::lock::Mutex;
 use futures::stream::{self, StreamExt};
 use oxiblosc_core::chunk::ChunkHeader;
 use oxiblosc_core::frame::{
@@ -31,41 +33,68 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<Shared<S>>) ->
         checksums: frame.checksums().clone(),
         fingerprint: FingerprintCheck::Absent,
         findings: Vec::new(),
+        more_findings: 0,
     };
     let mut digest = Digest::begin(shared, &mut report).await?;
     let mut audit = FrameAudit::new(frame);
-    let groups = groups(shared).map(|group| decode_group(shared, group));
+    // What was found out about chunks that others share their bytes with: the header of good ones.
+    let mut outcomes: HashMap<u64, Option<ChunkHeader>> = HashMap::new();
+    // Large blocks are decoded one at a time.
+    let alone = Mutex::new(());
+    let groups = groups(shared).map(|group| check_group(shared, &alone, group));
     let mut groups = stream::iter(groups).buffered(GROUPS_AT_ONCE);
     while let Some(group) = groups.next().await {
-        for (chunk, encoded, decoded) in group? {
+        for look in group? {
+            let Looked { chunks, of, encoded, decoded } = look;
+            if of != chunks.start {
+                match outcomes.get(&of).cloned().flatten() {
+                    Some(header) if audit.chunks(chunks.clone(), &header).is_ok() => {
+                        report.nbytes += (chunks.end - chunks.start).saturating_mul(header.nbytes as u64);
+                    }
+                    _ => report.find(Finding::Alike { chunks, of }),
+                }
+                continue;
+            }
+            let first = chunks.start;
             let audited = encoded.and_then(|bytes| {
-                let header = ChunkHeader::parse(&bytes).map_err(|e| shared.decode_error(chunk, e))?;
-                audit.chunk(chunk, &header)?;
-                frame.check_chunk_bytes(chunk, &bytes)?;
-                Ok(bytes)
+                let header = ChunkHeader::parse(&bytes).map_err(|e| shared.decode_error(first, e))?;
+                audit.chunks(chunks.clone(), &header)?;
+                frame.check_chunk_bytes(first, &bytes)?;
+                Ok((bytes, header))
             });
             if let Some(digest) = &mut digest {
-                digest.chunk(chunk, audited.as_ref().ok()).await?;
+                digest.chunk(first, audited.as_ref().ok().map(|(bytes, _)| bytes)).await?;
             }
-            match audited.and(decoded) {
-                Ok(len) => report.nbytes += len as u64,
-                Err(source) => report.findings.push(Finding::Chunk { chunk, source }),
+            let result = audited.and_then(|(_, header)| decoded.map(|_| header));
+            if frame.shares_chunks() {
+                outcomes.insert(first, result.as_ref().ok().cloned());
+            }
+            match result {
+                Ok(header) => {
+                    report.nbytes += (chunks.end - first).saturating_mul(header.nbytes as u64);
+                }
+                Err(source) => {
+                    report.find(Finding::Chunk { chunk: first, source });
+                    if chunks.end - first > 1 {
+                        report.find(Finding::Alike { chunks: first + 1..chunks.end, of: first });
+                    }
+                }
             }
         }
     }
     if report.findings.is_empty()
         && let Err(error) = audit.finish()
     {
-        report.findings.push(Finding::Totals(error));
+        report.find(Finding::Totals(error));
     }
     let names: Vec<String> = frame.trailer().vlmetalayers.names().map(|name| name.into_owned()).collect();
     for name in names {
-        if let Err(source) = shared.vlmetalayer(&name).await {
-            report.findings.push(Finding::Metalayer { name, source });
+        if let Err(source) = shared.check_vlmetalayer(&name).await {
+            report.find(Finding::Metalayer { name, source });
         }
     }
     if report.checksums == ChecksumState::Damaged {
-        report.findings.push(Finding::Metadata);
+        report.find(Finding::Metadata);
     }
     if let Some(digest) = digest {
         let expected = frame.fingerprint();
@@ -74,50 +103,116 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<Shared<S>>) ->
             FingerprintCheck::Matches(expected)
         } else {
             // Without all chunk files there is nothing to compare with, and a finding already.
-            report.findings.extend(found.map(|found| Finding::Fingerprint { expected, found }));
+            if let Some(found) = found {
+                report.find(Finding::Fingerprint { expected, found });
+            }
             FingerprintCheck::Differs
         };
     }
     Ok(report)
 }
 
-/// Ranges of chunks that are fetched together.
-fn groups<S: RangeSource>(shared: &Shared<S>) -> impl Iterator<Item = Range<u64>> {
-    let nchunks = shared.frame.nchunks();
+/// Chunks to be looked at.
+struct Look {
+    /// They are alike: the first one stands for all.
+    chunks: Range<u64>,
+    /// The chunk to be looked at for them: the first one, or one that lies in the same place and has had its turn.
+    of: u64,
+}
+
+/// Chunks that are looked at together.
+fn groups<S: RangeSource>(shared: &Shared<S>) -> impl Iterator<Item = Vec<Look>> {
+    let frame = &shared.frame;
     let mut next = 0;
+    // Which chunk was the first at this place, and of this length, where several share one.
+    let mut seen = HashMap::new();
     std::iter::from_fn(move || {
-        let first = next;
+        let mut group = Vec::new();
         let (mut bytes, mut decoded) = (0, 0usize);
-        while next < nchunks && next - first < GROUP_CHUNKS && bytes < GROUP_BYTES && decoded < GROUP_DECODED {
+        while next < frame.nchunks()
+            && (group.len() as u64) < GROUP_CHUNKS
+            && bytes < GROUP_BYTES
+            && decoded < GROUP_DECODED
+        {
+            let chunks = frame.alike(next);
+            next = chunks.end;
+            let first = chunks.start;
             // An entry that makes no sense is an error when the group is read.
-            bytes += shared.stored_span(next).ok().flatten().map_or(0, |span| span.end - span.start);
-            // Chunks that take next to nothing in the file may decode to gigabytes.
-            decoded = decoded.saturating_add(shared.frame.chunk_len(next).unwrap_or(GROUP_DECODED));
-            next += 1;
+            let span = shared.stored_span(first).ok().flatten();
+            if let Some(span) = span.as_ref().filter(|_| frame.shares_chunks()) {
+                let of = *seen.entry((span.start, frame.chunk_len(first))).or_insert(first);
+                if of != first {
+                    group.push(Look { chunks, of });
+                    continue;
+                }
+            }
+            bytes += span.map_or(0, |span| span.end - span.start);
+            // Chunks that take next to nothing in the file may take long to decode.
+            decoded = decoded.saturating_add(frame.chunk_len(first).unwrap_or(GROUP_DECODED));
+            group.push(Look { chunks, of: first });
         }
-        (first < next).then_some(first..next)
+        (!group.is_empty()).then_some(group)
     })
 }
 
-/// A chunk, its bytes, and how many bytes they decode to.
-type Decoded = (u64, Result<Bytes, ReadError>, Result<usize, ReadError>);
+/// What a look has shown.
+struct Looked {
+    chunks: Range<u64>,
+    of: u64,
+    /// The bytes of the first chunk, and how many bytes they decode to; nothing of one that another has been looked at for.
+    encoded: Result<Bytes, ReadError>,
+    decoded: Result<usize, ReadError>,
+}
 
-async fn decode_group<S: RangeSource>(shared: &Shared<S>, group: Range<u64>) -> Result<Vec<Decoded>, ReadError> {
-    let mut jobs = Vec::new();
-    for (chunk, encoded) in shared.fetch_chunks(group).await? {
-        let (decoding, context) = (&shared.decoding, shared.frame.chunk_context(chunk));
-        let job = encoded.as_ref().ok().map(|bytes| decoding.decode(bytes.clone(), context));
-        jobs.push((chunk, encoded, job));
+async fn check_group<S: RangeSource + 'static>(
+    shared: &Arc<Shared<S>>,
+    alone: &Mutex<()>,
+    group: Vec<Look>,
+) -> Result<Vec<Looked>, ReadError> {
+    let decoding = &shared.decoding;
+    // Blocks of which every worker may have one, with what the filters make of it and the one it refers to.
+    let large = decoding.limits.in_flight_bytes / (6 * (decoding.pool.threads() + 1));
+    let wanted: Vec<u64> = group.iter().filter(|look| look.of == look.chunks.start).map(|look| look.of).collect();
+    let mut fetched = shared.fetch_chunks(wanted.into_iter()).await?.into_iter();
+    let mut looks = Vec::with_capacity(group.len());
+    for Look { chunks, of } in group {
+        let first = chunks.start;
+        if of != first {
+            looks.push((Looked { chunks, of, encoded: Ok(Bytes::new()), decoded: Ok(0) }, None));
+            continue;
+        }
+        let encoded = fetched.next().map_or_else(|| Err(shared.changed(first)), |(_, encoded)| encoded);
+        let mut decoded = Ok(0);
+        let mut job = None;
+        if let Ok(bytes) = &encoded {
+            let check = || decoding.check(bytes.clone(), shared.frame.chunk_context(first));
+            if ChunkHeader::parse(bytes).is_ok_and(|header| block_bytes(&header) > large) {
+                let _turn = alone.lock().await;
+                decoded = shared.decoded(first, check().await);
+            } else {
+                job = Some(check());
+            }
+        }
+        looks.push((Looked { chunks, of, encoded, decoded }, job));
     }
-    let mut decoded = Vec::with_capacity(jobs.len());
-    for (chunk, encoded, job) in jobs {
-        let len = match job {
-            Some(job) => shared.decoded(chunk, job.await).map(|bytes| bytes.len()),
-            None => Ok(0),
-        };
-        decoded.push((chunk, encoded, len));
+    let mut looked = Vec::with_capacity(looks.len());
+    for (mut look, job) in looks {
+        if let Some(job) = job {
+            look.decoded = shared.decoded(look.of, job.await);
+        }
+        looked.push(look);
     }
-    Ok(decoded)
+    Ok(looked)
+}
+
+/// Bytes of a block that must be decoded to check a chunk.
+fn block_bytes(header: &ChunkHeader) -> usize {
+    match header.special() {
+        Some(_) => 0,
+        None if header.is_stored() => 0,
+        None if header.has_vl_blocks() => header.nbytes,
+        None => header.blocksize,
+    }
 }
 
 /// The fingerprint of a frame, computed as its chunks come by.

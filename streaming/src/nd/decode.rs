@@ -27,6 +27,9 @@ pub(super) trait Destination {
     /// The place of a block, where it lands in one piece.
     fn block(&mut self, block: &BlockPlan<'_>) -> Option<&mut [u8]>;
 
+    /// Takes a block that is nothing but this item over and over.
+    fn fill(&mut self, block: &BlockPlan<'_>, item: &[u8]) -> Result<(), NdError>;
+
     /// Takes a block that has no such place.
     fn copy(&mut self, block: &BlockPlan<'_>, decoded: &[u8]) -> Result<(), NdError>;
 }
@@ -75,6 +78,11 @@ impl<'d> PartDecoder<'d> {
         if let Some(SpecialKind::Zero | SpecialKind::Uninit) = header.special() {
             return Ok(());
         }
+        if header.special().is_some()
+            && let Some(item) = self.item_of(part, chunk, decoder, ctx)?
+        {
+            return Ok(part.blocks().try_for_each(|block| destination.fill(&block, &item))?);
+        }
         if keep == Keep::Nothing
             && let Some(place) = destination.chunk(part)
         {
@@ -106,6 +114,30 @@ impl<'d> PartDecoder<'d> {
         let keep = ctx.number.filter(|_| keep != Keep::Nothing);
         let blocks = BlockReader::new(self.decoding, &map, span).keeping(keep);
         self.decode_blocks(part, blocks, decoder, ctx, destination)
+    }
+
+    /// The item of a chunk that repeats one, if it is an item of the array: its blocks, which may be much longer than
+    /// what is wanted of them, need not be there to copy from.
+    fn item_of(
+        &self,
+        part: &ChunkPlan<'_>,
+        chunk: &[u8],
+        decoder: &mut ChunkDecoder,
+        ctx: &ChunkContext<'_>,
+    ) -> Result<Option<Vec<u8>>, ChunkError> {
+        let map = map_of(chunk)?;
+        let header = map.header();
+        let repeated = match header.special() {
+            Some(SpecialKind::Value) => header.cbytes - header.header_len(),
+            _ => usize::from(header.typesize),
+        };
+        let item_size = part.item_size();
+        if repeated != item_size || header.nbytes < item_size {
+            return Ok(None);
+        }
+        let mut item = vec![0; item_size];
+        decoder.decode_bytes_into(chunk, 0..item_size, ctx, &mut item)?;
+        Ok(Some(item))
     }
 
     /// `len` bytes of anything.

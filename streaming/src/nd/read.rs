@@ -77,7 +77,9 @@ impl<S: RangeSource + 'static> NdArray<S> {
     }
 
     pub(super) async fn read_plan(&self, plan: Plan) -> Result<Bytes, ArrayError> {
-        let out = zeroed(plan.buffer_bytes()? as u64)?;
+        let len = plan.buffer_bytes()? as u64;
+        self.shared().admit(len).await?;
+        let out = zeroed(len)?;
         let bytes =
             if plan.is_banded() { self.read_bands(&plan, out).await } else { self.read_chunks(plan, out).await };
         Ok(bytes?.freeze())
@@ -196,6 +198,10 @@ impl Destination for InBuffer<'_> {
         block.in_place().and_then(|place| self.0.get_mut(place))
     }
 
+    fn fill(&mut self, block: &BlockPlan<'_>, item: &[u8]) -> Result<(), NdError> {
+        block.fill_out(item, self.0)
+    }
+
     fn copy(&mut self, block: &BlockPlan<'_>, decoded: &[u8]) -> Result<(), NdError> {
         block.copy_out(decoded, self.0)
     }
@@ -223,6 +229,13 @@ impl Destination for InSequence<'_> {
 
     fn block(&mut self, _: &BlockPlan<'_>) -> Option<&mut [u8]> {
         self.next()
+    }
+
+    fn fill(&mut self, _: &BlockPlan<'_>, item: &[u8]) -> Result<(), NdError> {
+        let (expected, found) = (self.block_bytes, self.rest.len());
+        let place = self.next().ok_or(NdError::Buffer { what: "the block", expected, found })?;
+        place.chunks_mut(item.len().max(1)).for_each(|place| place.copy_from_slice(&item[..place.len()]));
+        Ok(())
     }
 
     fn copy(&mut self, _: &BlockPlan<'_>, decoded: &[u8]) -> Result<(), NdError> {

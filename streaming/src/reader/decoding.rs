@@ -63,11 +63,19 @@ impl Decoding {
         self.pool.spawn(move || {
             let header = ChunkHeader::parse(&chunk)?;
             this.check_limit(&header)?;
-            let mut decoded = this.pool.buffers().take(header.nbytes);
+            let mut decoded = this.buffer(header.nbytes)?;
             this.with_context(ctx, |decoder, ctx| {
                 decoder.decode_into_on(&chunk, ctx, &mut decoded, &this.pool.share())
             })?;
             Ok(decoded.into())
+        })
+    }
+
+    /// Whether a whole chunk decodes, and to how many bytes; they are not kept.
+    pub(crate) fn check(self: &Arc<Self>, chunk: Bytes, ctx: ChunkContext<'static>) -> DecodeJob<usize> {
+        let this = Arc::clone(self);
+        self.pool.spawn(move || {
+            this.with_context(ctx, |decoder, ctx| decoder.check_on(&chunk, ctx, &this.pool.share()))
         })
     }
 
@@ -103,6 +111,9 @@ impl Decoding {
             Encoded::Decoded(decoded) => copy(decoded, dst),
             Encoded::Chunk(chunk) => {
                 let header = ChunkHeader::parse(chunk)?;
+                if header.special().is_some() {
+                    return decoder.decode_bytes_into(chunk, within, ctx, dst);
+                }
                 if keep.is_none() && within == (0..header.nbytes) {
                     return decoder.decode_into_on(chunk, ctx, dst, &self.pool.share());
                 }
@@ -128,6 +139,16 @@ impl Decoding {
         if found > limit { Err(ChunkError::Limit { what: "decoded chunk", limit, found }) } else { Ok(()) }
     }
 
+    /// A buffer for so many decoded bytes, or an error where there is no memory for them.
+    fn buffer(&self, len: usize) -> Result<Buffer, ChunkError> {
+        /// Asking first costs a call of the system.
+        const LARGE: usize = 64 << 20;
+        if len > LARGE && Vec::<u8>::new().try_reserve_exact(len).is_err() {
+            return Err(ChunkError::Memory { what: "decoded chunk", needed: len });
+        }
+        Ok(self.pool.buffers().take(len))
+    }
+
     /// All bytes of a chunk; its blocks are kept if they are to be.
     pub(crate) fn decode_chunk(
         &self,
@@ -138,7 +159,7 @@ impl Decoding {
     ) -> Result<Buffer, ChunkError> {
         let header = ChunkHeader::parse(chunk)?;
         self.check_limit(&header)?;
-        let mut decoded = self.pool.buffers().take(header.nbytes);
+        let mut decoded = self.buffer(header.nbytes)?;
         decoder.decode_into_on(chunk, ctx, &mut decoded, &self.pool.share())?;
         let Some(number) = ctx.number.filter(|_| keep != Keep::Nothing) else { return Ok(decoded) };
         if header.has_vl_blocks() {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -78,6 +79,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             growing,
             open_ended: options.open_ended,
             starts: Mutex::new(None),
+            believed: AtomicBool::new(false),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -134,6 +136,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             growing,
             open_ended: old.open_ended,
             starts: Mutex::new(None),
+            believed: AtomicBool::new(false),
         };
         self.shared = Arc::new(shared);
         Ok(grown)

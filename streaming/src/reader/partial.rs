@@ -67,8 +67,11 @@ impl<S: RangeSource> Shared<S> {
         if range.start > range.end || range.end > nbytes {
             return Err(ReadError::OutOfRange { what: "bytes", start: range.start, end: range.end, len: nbytes });
         }
+        // Only then is it known that the chunks have what the header says.
+        let starts = self.starts().await?;
+        self.admit(range.end - range.start).await?;
         let out = zeroed(range.end - range.start)?;
-        let pieces = self.starts().await?.pieces(range).peekable();
+        let pieces = starts.pieces(range).peekable();
         let groups = Groups { shared: self, pieces, out };
         let mut groups = stream::iter(groups).map(|group| self.read_group(group)).buffered(GROUPS_AT_ONCE);
         let mut whole = BytesMut::new();

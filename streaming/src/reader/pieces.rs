@@ -8,8 +8,49 @@ use std::sync::Arc;
 pub(crate) enum Starts {
     /// All chunks but the last have `chunk_size` bytes.
     Fixed { chunk_size: u64, nbytes: u64 },
-    /// Where each chunk begins, and the end of the last one.
-    Table(Arc<[u64]>),
+    /// Where chunks begin that differ in length.
+    Table(Arc<[Start]>),
+}
+
+/// Where a chunk begins, and all those behind it of the same length; behind the last one, the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Start {
+    pub(crate) byte: u64,
+    pub(crate) chunk: u64,
+}
+
+/// The beginnings of chunks, put together front to back.
+#[derive(Debug)]
+pub(crate) struct StartTable {
+    /// Those so far, with the end.
+    starts: Vec<Start>,
+    /// The length of the chunks that came last.
+    len: u64,
+}
+
+impl StartTable {
+    pub(crate) fn new() -> Self {
+        Self { starts: vec![Start { byte: 0, chunk: 0 }], len: u64::MAX }
+    }
+
+    /// Adds `count` chunks of `len` decoded bytes. The end of all chunks so far.
+    pub(crate) fn push(&mut self, len: u64, count: u64) -> u64 {
+        let Some(&end) = self.starts.last() else { return 0 };
+        let next = Start {
+            byte: end.byte.saturating_add(len.saturating_mul(count)),
+            chunk: end.chunk.saturating_add(count),
+        };
+        if len == self.len {
+            self.starts.pop();
+        }
+        self.starts.push(next);
+        self.len = len;
+        next.byte
+    }
+
+    pub(crate) fn finish(self) -> Arc<[Start]> {
+        self.starts.into()
+    }
 }
 
 /// A part of a chunk.
@@ -32,10 +73,13 @@ impl Starts {
                 Some((chunk, start..nbytes.min(&start.saturating_add(*chunk_size)).to_owned()))
             }
             Self::Table(starts) => {
-                // The first chunk that begins behind `at` follows the one that holds it; chunks may be empty.
-                let chunk = starts.partition_point(|&start| start <= at).checked_sub(1)?;
-                let (start, end) = (starts.get(chunk)?, starts.get(chunk + 1)?);
-                Some((chunk as u64, *start..*end))
+                // The first run that begins behind `at` follows the one that holds it; chunks may be empty.
+                let run = starts.partition_point(|start| start.byte <= at).checked_sub(1)?;
+                let (first, behind) = (starts.get(run)?, starts.get(run + 1)?);
+                let len = (behind.byte - first.byte).checked_div(behind.chunk - first.chunk)?;
+                let nth = (at - first.byte).checked_div(len)?;
+                let start = first.byte + nth * len;
+                Some((first.chunk + nth, start..start + len))
             }
         }
     }
@@ -65,9 +109,11 @@ mod tests {
     fn pieces_of_both_kinds_agree() {
         for (chunk_size, nbytes) in [(10u64, 0u64), (10, 1), (10, 9), (10, 10), (10, 11), (10, 35), (1, 5)] {
             let fixed = Starts::Fixed { chunk_size, nbytes };
-            let mut table: Vec<u64> = (0..nbytes.div_ceil(chunk_size)).map(|i| i * chunk_size).collect();
-            table.push(nbytes);
-            let table = Starts::Table(table.into());
+            let mut table = StartTable::new();
+            for start in (0..nbytes.div_ceil(chunk_size)).map(|i| i * chunk_size) {
+                table.push(chunk_size.min(nbytes - start), 1);
+            }
+            let table = Starts::Table(table.finish());
             for start in 0..=nbytes {
                 for end in start..=nbytes {
                     let found: Vec<Piece> = fixed.clone().pieces(start..end).collect();
@@ -87,9 +133,15 @@ mod tests {
 
     #[test]
     fn chunks_of_varying_and_no_length() {
-        let starts = Starts::Table(vec![0, 3, 3, 3, 10].into());
+        let mut table = StartTable::new();
+        for (len, count, end) in [(3, 1, 3), (0, 1, 3), (0, 1, 3), (7, 1, 10), (2, 1 << 40, (1 << 41) + 10)] {
+            assert_eq!(table.push(len, count), end);
+        }
+        assert_eq!(table.push(1, 1), (1 << 41) + 11);
+        let starts = Starts::Table(table.finish());
         let found: Vec<_> = starts.clone().pieces(2..5).map(|p| (p.chunk, p.within, p.chunk_len)).collect();
         assert_eq!(found, [(0, 2..3, 3), (3, 0..2, 7)]);
-        assert_eq!(starts.chunk_at(10), None);
+        assert_eq!(starts.chunk_at(1 << 41), Some(((1 << 40) - 1, (1 << 41)..(1 << 41) + 2)));
+        assert_eq!(starts.chunk_at((1 << 41) + 11), None);
     }
 }

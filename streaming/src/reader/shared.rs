@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -11,14 +12,14 @@ use oxiblosc_core::frame::{ChunkEntry, Frame, FrameError};
 use super::ChecksumPolicy;
 use super::decoding::Decoding;
 use super::open_end::Growing;
-use super::pieces::Starts;
+use super::pieces::{Start, StartTable, Starts};
 use crate::compute::JobPanicked;
 use crate::error::ReadError;
 use crate::source::RangeSource;
 use crate::sparse::address;
 
 /// How many chunk headers are asked for in one round.
-const HEADERS_AT_ONCE: u64 = 4096;
+const HEADERS_AT_ONCE: usize = 4096;
 /// How much longer than its decoded bytes a chunk file is taken to be at first, beside an eighth.
 const FILE_OVERHEAD: u64 = 4 << 10;
 
@@ -41,7 +42,9 @@ pub(crate) struct Shared<S> {
     /// Whether such a frame is to be opened.
     pub(crate) open_ended: bool,
     /// Where chunks of varying length begin, once that has been asked for.
-    pub(crate) starts: Mutex<Option<Arc<[u64]>>>,
+    pub(crate) starts: Mutex<Option<Arc<[Start]>>>,
+    /// Whether the headers of all chunks agree with the frame, once that has been asked for.
+    pub(crate) believed: AtomicBool,
 }
 
 /// How much a stream reads ahead.
@@ -62,6 +65,16 @@ impl<S: RangeSource + 'static> Shared<S> {
         let result = self.decoding.pool.spawn(decode).await;
         let content = result.map_err(|panic| ReadError::MetalayerPanicked { name: name.to_owned(), panic })??;
         Ok(content.map(Bytes::from))
+    }
+}
+
+impl<S: RangeSource + 'static> Shared<S> {
+    /// Whether a variable-length metalayer can be read.
+    pub(crate) async fn check_vlmetalayer(self: &Arc<Self>, name: &str) -> Result<(), ReadError> {
+        let (shared, wanted) = (Arc::clone(self), name.to_owned());
+        let check = move || shared.decoding.with_decoder(|decoder| shared.frame.check_vlmetalayer(&wanted, decoder));
+        let result = self.decoding.pool.spawn(check).await;
+        Ok(result.map_err(|panic| ReadError::MetalayerPanicked { name: name.to_owned(), panic })??)
     }
 }
 
@@ -142,7 +155,7 @@ impl<S: RangeSource> Shared<S> {
     /// be. What is wrong with one chunk does not hide the others.
     pub(crate) async fn fetch_chunks(
         &self,
-        chunks: Range<u64>,
+        chunks: impl Iterator<Item = u64> + Clone,
     ) -> Result<Vec<(u64, Result<Bytes, ReadError>)>, ReadError> {
         let mut results = HashMap::new();
         let mut asked = Vec::new();
@@ -267,30 +280,83 @@ impl<S: RangeSource> Shared<S> {
         if let Some(starts) = known {
             return Ok(Starts::Table(starts));
         }
-        // Not reserved at once: the number of chunks is bounded by the size of the index, but read on demand anyway.
-        let mut starts = vec![0];
-        let mut end = 0u64;
-        let mut first = 0;
-        while first < self.frame.nchunks() {
-            let batch = first..self.frame.nchunks().min(first + HEADERS_AT_ONCE);
-            let mut ranges = Vec::new();
-            for chunk in batch.clone() {
-                let span = self.stored_span(chunk)?.ok_or(FrameError::SpecialInVariable { chunk })?;
-                ranges.push(span.start..span.end.min(span.start + ChunkHeader::EXTENDED_LEN as u64));
-            }
-            for (chunk, bytes) in batch.clone().zip(self.fetch(ranges).await?) {
-                let header = ChunkHeader::parse(&bytes).map_err(|e| self.decode_error(chunk, e))?;
-                self.frame.check_chunk(chunk, &header)?;
-                end = end.saturating_add(header.nbytes as u64);
-                starts.push(end);
-            }
-            first = batch.end;
-        }
+        let mut table = StartTable::new();
+        self.each_header(|chunks, header| {
+            let end = table.push(header.nbytes as u64, chunks.end - chunks.start);
+            // What is too long already is not looked at to its end.
+            if end > nbytes { Err(FrameError::TotalLen { expected: nbytes, found: end }.into()) } else { Ok(()) }
+        })
+        .await?;
+        let end = table.push(0, 0);
         if end != nbytes {
             return Err(FrameError::TotalLen { expected: nbytes, found: end }.into());
         }
-        let starts: Arc<[u64]> = starts.into();
+        let starts = table.finish();
         *self.starts.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&starts));
         Ok(Starts::Table(starts))
+    }
+
+    /// Shows the header of every chunk to `look`, once for chunks that are alike, when it agrees with the frame. As far as
+    /// the index is made of runs, this takes as long as there are runs.
+    async fn each_header(
+        &self,
+        mut look: impl FnMut(Range<u64>, &ChunkHeader) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
+        // Headers by where they are, where several chunks may be the same bytes.
+        let mut known = HashMap::new();
+        let mut next = 0;
+        while next < self.frame.nchunks() {
+            let (mut batch, mut ranges) = (Vec::new(), Vec::new());
+            while next < self.frame.nchunks() && ranges.len() < HEADERS_AT_ONCE {
+                let chunks = self.frame.alike(next);
+                next = chunks.end;
+                let span = self.stored_span(chunks.start)?;
+                let mut fetched = false;
+                if let Some(span) = span.as_ref().filter(|span| !known.contains_key(&span.start)) {
+                    fetched = true;
+                    ranges.push(span.start..span.end.min(span.start + ChunkHeader::EXTENDED_LEN as u64));
+                    if self.frame.shares_chunks() {
+                        known.insert(span.start, None);
+                    }
+                }
+                batch.push((chunks, span, fetched));
+            }
+            let mut found = self.fetch(ranges).await?.into_iter();
+            for (chunks, span, fetched) in batch {
+                let chunk = chunks.start;
+                let parse = |bytes: &[u8]| ChunkHeader::parse(bytes).map_err(|e| self.decode_error(chunk, e));
+                let header = match &span {
+                    None => parse(&self.special(chunk)?)?,
+                    Some(_) if fetched => parse(&found.next().ok_or_else(|| self.changed(chunk))?)?,
+                    Some(span) => known.get(&span.start).cloned().flatten().ok_or_else(|| self.changed(chunk))?,
+                };
+                self.frame.check_chunk(chunk, &header)?;
+                look(chunks, &header)?;
+                if let (Some(span), true) = (span, self.frame.shares_chunks()) {
+                    known.insert(span.start, Some(header));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a call may return `len` bytes, before there is memory for them: no more than the limit, and, where that is
+    /// out of all proportion to the bytes of the frame, no more than the headers of its chunks confirm.
+    pub(crate) async fn admit(&self, len: u64) -> Result<(), ReadError> {
+        /// Results of this length are not questioned.
+        const SMALL: u64 = 64 << 20;
+        /// Nor are those that have so many times as many bytes as the frame.
+        const USUAL: u64 = 256;
+        let limit = self.decoding.limits.result_bytes;
+        if len > limit {
+            return Err(ReadError::Limit { what: "the range asked for", needed: len, limit });
+        }
+        let stored = self.frame.frame_len().saturating_add(self.frame.header().cbytes);
+        if len <= SMALL || len / USUAL <= stored || self.believed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.each_header(|_, _| Ok(())).await?;
+        self.believed.store(true, Ordering::Relaxed);
+        Ok(())
     }
 }

@@ -1,0 +1,257 @@
+//! What a few hundred bytes may cost: every way into a frame takes memory and processor time in proportion to the bytes of
+//! the frame and to what is asked for, whatever the frame claims to hold.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use futures::StreamExt;
+use oxiblosc_conformance::budget::{self, Budget, Heap};
+use oxiblosc_core::chunk::{EncodeParams, SpecialKind};
+use oxiblosc_core::frame::{FrameParams, FrameWriter};
+use oxiblosc_core::{Limits, Registry};
+use oxiblosc_plugins as _;
+use oxiblosc_streaming::edit::{EditError, EditOptions};
+use oxiblosc_streaming::nd::{ArrayError, NdArray};
+use oxiblosc_streaming::recover::{RecoverError, RecoverOptions, recover, recover_into, seal};
+use oxiblosc_streaming::target::MemoryTarget;
+use oxiblosc_streaming::{Finding, FrameReader, Pool, ReadError, ReadOptions, block_on};
+
+#[global_allocator]
+static HEAP: Heap = budget::heap();
+
+const MIB: usize = 1 << 20;
+/// For an item, a byte, a slice: the block or two that hold it, and what a reader needs to begin with.
+const FEW: Budget = Budget::bytes(24 * MIB).time(Duration::from_secs(5));
+/// For what looks at all of a frame.
+const ALL: Budget = Budget::bytes(64 * MIB).time(Duration::from_secs(30));
+
+/// Frames of a few hundred bytes that stand for gigabytes or millions of chunks.
+fn bombs() -> impl Iterator<Item = (String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/data/findings/bombs");
+    let mut paths: Vec<_> = fs::read_dir(folder).expect("the findings").map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let bombs = paths.into_iter().map(|path| {
+        (path.file_name().expect("a file").to_string_lossy().into_owned(), fs::read(&path).expect("a finding"))
+    });
+    let zeros = [(SpecialKind::Zero, 1, 1 << 20), (SpecialKind::Nan, 8, 2_147_483_600)].into_iter();
+    let zeros = zeros.map(|(kind, typesize, chunk)| (format!("{kind:?}"), specials(kind, typesize, chunk, 1 << 26)));
+    let mut known = HashSet::new();
+    bombs.chain(zeros).filter(move |(_, bytes)| known.insert(bytes.clone()))
+}
+
+/// A frame of `count` chunks that are in the index alone.
+fn specials(kind: SpecialKind, typesize: usize, chunk_size: usize, count: u64) -> Vec<u8> {
+    let registry = Registry::linked().unwrap();
+    let encode = EncodeParams { typesize, ..EncodeParams::default() };
+    let mut writer = FrameWriter::new(&FrameParams::new(encode, chunk_size), registry).unwrap();
+    assert!(writer.push_specials(kind, chunk_size, count).unwrap());
+    let tail = writer.finish().unwrap();
+    [writer.header(), tail].concat()
+}
+
+/// One pool for all: threads and their decoders are made before anything is counted.
+fn pool() -> &'static Pool {
+    static POOL: OnceLock<Pool> = OnceLock::new();
+    POOL.get_or_init(|| Pool::new(2))
+}
+
+fn options() -> ReadOptions {
+    ReadOptions::new().pool(pool())
+}
+
+#[test]
+fn items_bytes_and_slices() {
+    for (name, bytes) in bombs() {
+        let (reader, _) = FEW.run(&HEAP, &format!("open {name}"), || block_on(options().open(bytes.clone())));
+        let Ok(reader) = reader else { continue };
+        let (items, nbytes) = (reader.items_len(), reader.nbytes());
+        for item in [0, items / 2, items.saturating_sub(1)].into_iter().filter(|_| items > 0 && reader.typesize() < MIB) {
+            let (found, _) = FEW.run(&HEAP, &format!("item {item} of {name}"), || block_on(reader.items(item..item + 1)));
+            if let Ok(found) = found {
+                assert_eq!(found.len(), reader.typesize());
+            }
+        }
+        for byte in [0, nbytes / 2, nbytes.saturating_sub(1)].into_iter().filter(|_| nbytes > 0) {
+            let _ = FEW.run(&HEAP, &format!("byte {byte} of {name}"), || block_on(reader.bytes(byte..byte + 1)));
+        }
+        let (array, _) = FEW.run(&HEAP, &format!("the array {name}"), || NdArray::new(reader));
+        let Ok(array) = array else { continue };
+        if array.item_size() < MIB && array.shape().iter().all(|&len| len > 0) {
+            let last: Vec<i64> = array.shape().iter().map(|&len| len as i64 - 1).collect();
+            let (item, _) = FEW.run(&HEAP, &format!("the last item of {name}"), || block_on(array.item(&last)));
+            if let Ok(item) = item {
+                assert_eq!(item.len(), array.item_size());
+            }
+        }
+    }
+}
+
+#[test]
+fn values_of_special_chunks() {
+    let frame = specials(SpecialKind::Nan, 8, 2_147_483_600, 3);
+    let reader = block_on(options().open(frame)).unwrap();
+    let (items, _) = FEW.run(&HEAP, "NaNs", || block_on(reader.items(268_435_449..268_435_451)).unwrap());
+    assert_eq!(items, f64::NAN.to_le_bytes().repeat(2));
+    let (bytes, _) = FEW.run(&HEAP, "part of a NaN", || block_on(reader.bytes(2_147_483_605..2_147_483_609)).unwrap());
+    assert_eq!(bytes, [f64::NAN.to_le_bytes()[5..].to_vec(), vec![0]].concat());
+}
+
+#[test]
+fn verification_and_streams() {
+    for (name, bytes) in bombs() {
+        let Ok(reader) = block_on(options().open(bytes)) else { continue };
+        let (report, _) = ALL.run(&HEAP, &format!("verify {name}"), || block_on(reader.verify()));
+        if let Ok(report) = report
+            && report.is_good()
+        {
+            assert_eq!((report.chunks, report.nbytes), (reader.nchunks(), reader.nbytes()), "{name}");
+        }
+        if reader.chunk_size().is_none_or(|len| len > MIB) {
+            continue;
+        }
+        let _ = ALL.run(&HEAP, &format!("stream {name}"), || {
+            block_on(async {
+                let mut chunks = reader.chunks();
+                for _ in 0..100 {
+                    let Some(Ok(_)) = chunks.next().await else { break };
+                }
+            });
+        });
+    }
+}
+
+#[test]
+fn a_chunk_that_many_share_is_looked_at_once() {
+    // The chunk is that of all entries of the index; a byte of it is wrong.
+    let (_, mut bytes) = bombs().find(|(name, _)| name == "16.bin").unwrap();
+    bytes[97 + 31] |= 0x70;
+    let reader = block_on(options().open(bytes)).unwrap();
+    let (report, _) = ALL.run(&HEAP, "a bad chunk that is shared", || block_on(reader.verify()).unwrap());
+    assert!(!report.is_good() && report.findings.len() < 4, "{report}");
+    assert_eq!(report.bad_chunks().count() as u64, reader.nchunks());
+    assert!(report.findings.iter().any(|finding| matches!(finding, Finding::Alike { of: 0, .. })));
+}
+
+#[test]
+fn appends_and_commits() {
+    for (name, bytes) in bombs() {
+        let (result, _) = ALL.run(&HEAP, &format!("append to {name}"), || -> Result<_, EditError> {
+            let mut editor = EditOptions::new().pool(pool()).edit(bytes)?;
+            let item = vec![7; editor.typesize().min(MIB)];
+            let whole = editor.chunk_size().is_some_and(|len| len <= MIB);
+            if whole {
+                editor.append(&item)?;
+            } else {
+                editor.set_vlmetalayer("note", b"\xc0")?;
+            }
+            let added = if whole { item.len() as u64 } else { 0 };
+            editor.commit()?;
+            Ok((editor.nbytes(), added, editor.into_store()))
+        });
+        let Ok((nbytes, added, bytes)) = result else { continue };
+        assert!(bytes.len() < 8 * MIB, "{name}: {} bytes", bytes.len());
+        let (reader, _) = FEW.run(&HEAP, &format!("open {name} again"), || block_on(options().open(bytes)).unwrap());
+        assert_eq!(reader.nbytes(), nbytes, "{name}");
+        let (end, _) = FEW.run(&HEAP, &format!("the end of {name}"), || block_on(reader.bytes(nbytes - added..nbytes)));
+        assert_eq!(end.unwrap(), vec![7; added as usize], "{name}");
+    }
+}
+
+#[test]
+fn recovery_and_sealing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (old, new) = (directory.path().join("old"), directory.path().join("new"));
+    for (name, bytes) in bombs() {
+        fs::write(&old, &bytes).unwrap();
+        let (recovered, _) = ALL.run(&HEAP, &format!("recover {name}"), || recover(&old, &new));
+        match recovered {
+            Ok(recovered) => {
+                let (reader, _) = ALL.run(&HEAP, &format!("open {name}, recovered"), || {
+                    block_on(options().open(fs::read(&new).unwrap())).unwrap()
+                });
+                assert_eq!(reader.nchunks(), recovered.chunks + recovered.replaced.len(), "{name}");
+                let (report, _) = ALL.run(&HEAP, &format!("verify {name}, recovered"), || block_on(reader.verify()));
+                // Metalayers that claim gigabytes are copied as they are.
+                assert_eq!(report.unwrap().bad_chunks().next(), None, "{name}");
+            }
+            Err(error @ RecoverError::Output { .. }) => assert!(error.to_string().contains("output_bytes"), "{error}"),
+            Err(_) => {}
+        }
+        let mut store = bytes;
+        let _ = ALL.run(&HEAP, &format!("seal {name}"), || seal(&mut store));
+        for cut in [store.len() / 2, store.len().saturating_sub(36)] {
+            fs::write(&old, &store[..cut]).unwrap();
+            let _ = ALL.run(&HEAP, &format!("recover {name} up to {cut}"), || recover(&old, &new));
+        }
+    }
+}
+
+#[test]
+fn a_frame_of_one_value_comes_back_as_it_was() {
+    let frame = specials(SpecialKind::Zero, 4, 1000, 1 << 26);
+    let mut target = MemoryTarget::new();
+    let (recovered, _) = FEW.run(&HEAP, "recover zeros", || block_on(recover_into(frame.clone(), &mut target)).unwrap());
+    assert_eq!((recovered.chunks, recovered.nbytes), (1 << 26, 1000 << 26));
+    assert!(target.into_bytes() == frame);
+}
+
+#[test]
+fn limits_of_recovery_can_be_raised_and_lowered() {
+    let (_, bytes) = bombs().find(|(name, _)| name == "15.bin").unwrap();
+    let recovered = |options: RecoverOptions| block_on(options.recover_into(bytes.clone(), &mut MemoryTarget::new()));
+    // 20,000 times 4032 bytes.
+    assert!(matches!(recovered(RecoverOptions::new()), Err(RecoverError::Output { limit: RecoverOptions::OUTPUT_BYTES })));
+    assert_eq!(recovered(RecoverOptions::new().output_bytes(20_000 * 4032)).unwrap().chunks, 20_000);
+    assert!(recovered(RecoverOptions::new().output_bytes(20_000 * 4032 - 1)).is_err());
+    let past = std::time::Instant::now();
+    assert!(matches!(recovered(RecoverOptions::new().deadline(past)), Err(RecoverError::Deadline)));
+    let data: Vec<u8> = (0..100_000u32).map(|i| (i / 100) as u8).collect();
+    let mut writer = oxiblosc_streaming::blocking::FrameWriter::in_memory(
+        oxiblosc_streaming::WriteOptions::default().chunk_size(10_000),
+    )
+    .unwrap();
+    std::io::Write::write_all(&mut writer, &data).unwrap();
+    writer.finish().unwrap();
+    let frame = writer.into_bytes();
+    let with = |work| block_on(RecoverOptions::new().work_bytes(work).recover_into(frame.clone(), &mut MemoryTarget::new()));
+    assert_eq!(with(100_000).unwrap().chunks, 10);
+    assert!(matches!(with(99_999), Err(RecoverError::Work { limit: 99_999 })));
+}
+
+#[test]
+fn results_have_a_limit() {
+    let mut limits = Limits::default();
+    limits.result_bytes = 1000;
+    let frame = specials(SpecialKind::Zero, 4, 1000, 8);
+    let reader = block_on(options().limits(limits).open(frame.clone())).unwrap();
+    assert_eq!(block_on(reader.bytes(500..1500)).unwrap(), vec![0; 1000]);
+    let too_long = |result| matches!(result, Err(ReadError::Limit { needed: 1004, limit: 1000, .. }));
+    assert!(too_long(block_on(reader.items(0..251))));
+    // Petabytes of zeros are refused before there is memory for any of them.
+    let frame = specials(SpecialKind::Zero, 4, 1 << 30, 1 << 22);
+    let reader = block_on(options().open(frame)).unwrap();
+    let (result, _) = FEW.run(&HEAP, "petabytes", || block_on(reader.bytes(0..reader.nbytes())));
+    assert!(matches!(result, Err(ReadError::Limit { .. })));
+    // Chunks that are not what the header says do not get memory for what it says.
+    let (_, mut bytes) = bombs().find(|(name, _)| name == "16.bin").unwrap();
+    bytes[97 + 4..97 + 8].copy_from_slice(&3999u32.to_le_bytes());
+    bytes[97 + 12..97 + 16].copy_from_slice(&4031u32.to_le_bytes());
+    let reader = block_on(options().open(bytes)).unwrap();
+    let (result, _) = FEW.run(&HEAP, "gigabytes", || block_on(reader.bytes(0..10 << 30)));
+    assert!(matches!(result, Err(ReadError::Frame(_))), "{result:?}");
+}
+
+#[test]
+fn slices_have_a_limit() {
+    let (_, bytes) = bombs().find(|(name, _)| name == "35.bin").unwrap();
+    let mut limits = Limits::default();
+    limits.result_bytes = 1000;
+    let reader: FrameReader<Vec<u8>> = block_on(options().limits(limits).open(bytes)).unwrap();
+    let Ok(array) = NdArray::new(reader) else { return };
+    let all = "...".parse().unwrap();
+    let (result, _) = FEW.run(&HEAP, "all of an array", || block_on(array.read(&all)));
+    assert!(matches!(result, Err(ArrayError::Read(ReadError::Limit { limit: 1000, .. }))), "{:?}", result.err());
+}
