@@ -109,7 +109,8 @@ fn saved(recovered: &Recovered) -> String {
         let _ = write!(text, "; zeros in place of {}", named(&recovered.replaced));
     }
     if !recovered.unchecked.is_empty() {
-        let _ = write!(text, "; copied without a look, as nobody here can decode them: {}", named(&recovered.unchecked));
+        let _ =
+            write!(text, "; copied without a look, as nobody here can decode them: {}", named(&recovered.unchecked));
     }
     if recovered.unused_bytes > 0 {
         let _ = write!(text, "; {} bytes of the file belong to none of them", recovered.unused_bytes);

@@ -68,8 +68,10 @@ fn items_bytes_and_slices() {
         let (reader, _) = FEW.run(&HEAP, &format!("open {name}"), || block_on(options().open(bytes.clone())));
         let Ok(reader) = reader else { continue };
         let (items, nbytes) = (reader.items_len(), reader.nbytes());
-        for item in [0, items / 2, items.saturating_sub(1)].into_iter().filter(|_| items > 0 && reader.typesize() < MIB) {
-            let (found, _) = FEW.run(&HEAP, &format!("item {item} of {name}"), || block_on(reader.items(item..item + 1)));
+        for item in [0, items / 2, items.saturating_sub(1)].into_iter().filter(|_| items > 0 && reader.typesize() < MIB)
+        {
+            let (found, _) =
+                FEW.run(&HEAP, &format!("item {item} of {name}"), || block_on(reader.items(item..item + 1)));
             if let Ok(found) = found {
                 assert_eq!(found.len(), reader.typesize());
             }
@@ -193,7 +195,8 @@ fn recovery_and_sealing() {
 fn a_frame_of_one_value_comes_back_as_it_was() {
     let frame = specials(SpecialKind::Zero, 4, 1000, 1 << 26);
     let mut target = MemoryTarget::new();
-    let (recovered, _) = FEW.run(&HEAP, "recover zeros", || block_on(recover_into(frame.clone(), &mut target)).unwrap());
+    let (recovered, _) =
+        FEW.run(&HEAP, "recover zeros", || block_on(recover_into(frame.clone(), &mut target)).unwrap());
     assert_eq!((recovered.chunks, recovered.nbytes), (1 << 26, 1000 << 26));
     assert!(target.into_bytes() == frame);
 }
@@ -203,7 +206,10 @@ fn limits_of_recovery_can_be_raised_and_lowered() {
     let (_, bytes) = bombs().find(|(name, _)| name == "15.bin").unwrap();
     let recovered = |options: RecoverOptions| block_on(options.recover_into(bytes.clone(), &mut MemoryTarget::new()));
     // 20,000 times 4032 bytes.
-    assert!(matches!(recovered(RecoverOptions::new()), Err(RecoverError::Output { limit: RecoverOptions::OUTPUT_BYTES })));
+    assert!(matches!(
+        recovered(RecoverOptions::new()),
+        Err(RecoverError::Output { limit: RecoverOptions::OUTPUT_BYTES })
+    ));
     assert_eq!(recovered(RecoverOptions::new().output_bytes(20_000 * 4032)).unwrap().chunks, 20_000);
     assert!(recovered(RecoverOptions::new().output_bytes(20_000 * 4032 - 1)).is_err());
     let past = std::time::Instant::now();
@@ -216,7 +222,8 @@ fn limits_of_recovery_can_be_raised_and_lowered() {
     std::io::Write::write_all(&mut writer, &data).unwrap();
     writer.finish().unwrap();
     let frame = writer.into_bytes();
-    let with = |work| block_on(RecoverOptions::new().work_bytes(work).recover_into(frame.clone(), &mut MemoryTarget::new()));
+    let with =
+        |work| block_on(RecoverOptions::new().work_bytes(work).recover_into(frame.clone(), &mut MemoryTarget::new()));
     assert_eq!(with(100_000).unwrap().chunks, 10);
     assert!(matches!(with(99_999), Err(RecoverError::Work { limit: 99_999 })));
 }

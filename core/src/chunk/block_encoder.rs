@@ -63,7 +63,18 @@ impl<'a> Job<'a> {
             ChunkFormat::Blosc1 | ChunkFormat::Early => BitshuffleRule::WholeBlockOrNothing,
         };
         let bitshuffle = ctx.bitshuffle.unwrap_or(rule);
-        Self { params, registry, plan, slots, ctx, bitshuffle, reference: None, dict: None, filtered: false, repeats: false }
+        Self {
+            params,
+            registry,
+            plan,
+            slots,
+            ctx,
+            bitshuffle,
+            reference: None,
+            dict: None,
+            filtered: false,
+            repeats: false,
+        }
     }
 
     /// The most that a block of `len` bytes takes beyond them. (A run takes five bytes, but no stream is empty.)

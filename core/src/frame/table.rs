@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 
+use super::column::Column;
 use super::header::{ChunkSize, FrameHeader, FrameType};
 use super::image::HeaderImage;
-use super::column::Column;
 use super::index::{self, ENTRY_LEN, Index};
 use super::metalayers::MAX_NAME_LEN;
 use super::rules::{Accepted, ChunkRules, Form, Offered};

@@ -205,6 +205,8 @@ impl Run for Repeat<'_> {
     }
 
     fn copy(self, _: &[u8], _: usize, dst: &mut [u8], d: usize) {
-        dst[d..d + self.0].chunks_mut(self.1.len().max(1)).for_each(|place| place.copy_from_slice(&self.1[..place.len()]));
+        dst[d..d + self.0]
+            .chunks_mut(self.1.len().max(1))
+            .for_each(|place| place.copy_from_slice(&self.1[..place.len()]));
     }
 }

@@ -50,7 +50,12 @@ impl<'a, T: Target> Output<'a, T> {
 
     /// Writes `count` chunks of `nbytes` bytes that are in the index alone; `false`, and nothing has been done, when such
     /// chunks have to be stored.
-    pub(crate) async fn push_specials(&mut self, kind: SpecialKind, nbytes: usize, count: u64) -> Result<bool, EditError> {
+    pub(crate) async fn push_specials(
+        &mut self,
+        kind: SpecialKind,
+        nbytes: usize,
+        count: u64,
+    ) -> Result<bool, EditError> {
         self.put_head().await?;
         Ok(self.machine.push_specials(kind, nbytes, count)?)
     }

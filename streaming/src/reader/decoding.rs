@@ -74,9 +74,8 @@ impl Decoding {
     /// Whether a whole chunk decodes, and to how many bytes; they are not kept.
     pub(crate) fn check(self: &Arc<Self>, chunk: Bytes, ctx: ChunkContext<'static>) -> DecodeJob<usize> {
         let this = Arc::clone(self);
-        self.pool.spawn(move || {
-            this.with_context(ctx, |decoder, ctx| decoder.check_on(&chunk, ctx, &this.pool.share()))
-        })
+        self.pool
+            .spawn(move || this.with_context(ctx, |decoder, ctx| decoder.check_on(&chunk, ctx, &this.pool.share())))
     }
 
     /// Decodes the bytes `within` a chunk into `dst`, which has their length, and gives it back.

@@ -36,10 +36,8 @@ impl StartTable {
     /// Adds `count` chunks of `len` decoded bytes. The end of all chunks so far.
     pub(crate) fn push(&mut self, len: u64, count: u64) -> u64 {
         let Some(&end) = self.starts.last() else { return 0 };
-        let next = Start {
-            byte: end.byte.saturating_add(len.saturating_mul(count)),
-            chunk: end.chunk.saturating_add(count),
-        };
+        let next =
+            Start { byte: end.byte.saturating_add(len.saturating_mul(count)), chunk: end.chunk.saturating_add(count) };
         if len == self.len {
             self.starts.pop();
         }

@@ -296,9 +296,7 @@ async fn search<S: RangeSource + ?Sized>(
             // What looks like the header of a chunk may have been looked at in another place.
             budget.decode(header.cbytes as u64)?;
             let chunk = window.get(start..start + header.cbytes as u64).await?;
-            if chunk.len() == header.cbytes
-                && examiner.examine(0, &header, &chunk, budget)? != Verdict::Damaged
-            {
+            if chunk.len() == header.cbytes && examiner.examine(0, &header, &chunk, budget)? != Verdict::Damaged {
                 return Ok(Some(start));
             }
         }

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, ready};
-use oxiblosc_core::frame::{Fingerprint, Frame, FrameParams, FrameWriter, Placement, Sequential};
 use oxiblosc_core::Registry;
+use oxiblosc_core::frame::{Fingerprint, Frame, FrameParams, FrameWriter, Placement, Sequential};
 
 use super::assemble::{settle, state};
 use super::error::RecoverError;

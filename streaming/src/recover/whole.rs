@@ -248,9 +248,8 @@ impl<S: RangeSource + 'static> Whole<'_, S> {
         }
         let Ok(encoded) = self.source.read_range(at..at + header.cbytes as u64).await else { return Ok(None) };
         self.budget.decode(header.nbytes as u64)?;
-        let checked = ChunkDecoder::new(reader.registry())
-            .with_limits(reader.limits())
-            .check(&encoded, &frame.chunk_context(i));
+        let checked =
+            ChunkDecoder::new(reader.registry()).with_limits(reader.limits()).check(&encoded, &frame.chunk_context(i));
         Ok(checked.ok().map(|nbytes| (encoded, nbytes as u64)))
     }
 }

@@ -79,7 +79,12 @@ impl Machine {
 
     /// Adds `count` chunks of one value that are in the index alone; `false`, and nothing has changed, when they have to be
     /// stored.
-    pub(crate) fn push_specials(&mut self, kind: SpecialKind, nbytes: usize, count: u64) -> Result<bool, FrameWriteError> {
+    pub(crate) fn push_specials(
+        &mut self,
+        kind: SpecialKind,
+        nbytes: usize,
+        count: u64,
+    ) -> Result<bool, FrameWriteError> {
         match self {
             Self::Contiguous(writer) => writer.push_specials(kind, nbytes, count),
             Self::Sparse { writer, .. } => writer.push_specials(kind, nbytes, count),
