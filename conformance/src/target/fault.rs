@@ -52,7 +52,7 @@ impl Faults {
     }
 
     /// One call in `pending` is not ready at once, and writes accept up to `most` bytes.
-    pub(super) fn slow(pending: u64, most: usize, seed: u64) -> Self {
+    pub fn slow(pending: u64, most: usize, seed: u64) -> Self {
         let faults = Self::none();
         {
             let mut state = faults.lock();
@@ -62,10 +62,16 @@ impl Faults {
     }
 
     /// These calls fail, counted from 0.
-    pub(super) fn failing(calls: Range<u64>) -> Self {
+    pub fn failing(calls: Range<u64>) -> Self {
         let faults = Self::none();
         faults.lock().fails = calls;
         faults
+    }
+
+    /// From now on nothing goes wrong any more.
+    pub fn heal(&self) {
+        let mut state = self.lock();
+        (state.pending, state.most, state.fails) = (0, usize::MAX, 0..0);
     }
 
     /// Call number `call` fails, and no other.
