@@ -74,9 +74,14 @@ impl Faults {
         (state.pending, state.most, state.fails) = (0, usize::MAX, 0..0);
     }
 
+    /// So many calls fail from number `call` on, and no others.
+    pub fn fail_from(&self, call: u64, calls: u64) {
+        self.lock().fails = call..call.saturating_add(calls);
+    }
+
     /// Call number `call` fails, and no other.
     pub(super) fn fail(&self, call: u64) {
-        self.lock().fails = call..call + 1;
+        self.fail_from(call, 1);
     }
 
     /// No call gets through.

@@ -24,7 +24,9 @@ const MOST_APPENDS: u64 = 24;
 const PATIENCE: usize = 5;
 
 /// Writes a third of the payload as a frame of its own, appends the rest, in one or more commits, and checks all of it.
-pub(crate) fn run(case: &Case, payload: &Payload, faults: &Faults) -> Result<(), String> {
+/// The number of errors on the way.
+pub(crate) fn run(case: &Case, payload: &Payload, faults: &Faults) -> Result<usize, String> {
+    let mut errors = 0;
     let first = payload.len() / 3;
     let directory = TempDir::new().map_err(text)?;
     let path = Place::path_in(&directory);
@@ -41,8 +43,8 @@ pub(crate) fn run(case: &Case, payload: &Payload, faults: &Faults) -> Result<(),
         let frame = Arc::new(Mutex::new(writer.into_target().into_bytes()));
         let open = || Ok(Shared { store: Arc::clone(&frame), faults: faults.clone() });
         let places = || Place::Bytes(frame.lock().unwrap_or_else(PoisonError::into_inner).clone().into());
-        let end = append(case, payload, first, faults, open)?;
-        return finish(case, payload, &places(), end);
+        let end = append(case, payload, first, faults, &mut errors, open)?;
+        return finish(case, payload, &places(), end).map(|()| errors);
     }
     let target: BoxTarget = match case.way {
         Way::AppendDirectory => Box::new(SparseTarget::create(&path).map_err(text)?.io_mode(case.io_mode())),
@@ -55,11 +57,11 @@ pub(crate) fn run(case: &Case, payload: &Payload, faults: &Faults) -> Result<(),
         let store = FileStore::open(&path, durable)?;
         Ok(Shared { store: Arc::new(Mutex::new(store)), faults: faults.clone() })
     };
-    let end = append(case, payload, first, faults, open)?;
+    let end = append(case, payload, first, faults, &mut errors, open)?;
     if case.seed.is_multiple_of(3) {
         edit::compact(&path).map_err(|e| format!("compaction: {e}"))?;
     }
-    finish(case, payload, &Place::file(directory), end)
+    finish(case, payload, &Place::file(directory), end).map(|()| errors)
 }
 
 /// What is there must be one of the frames that were committed, or about to be.
@@ -80,14 +82,14 @@ fn append<S: Store>(
     payload: &Payload,
     first: u64,
     faults: &Faults,
+    errors: &mut usize,
     open: impl Fn() -> io::Result<Shared<S>>,
 ) -> Result<Vec<u64>, String> {
     let mut random = Random::new(case.seed);
-    let mut errors = 0;
     let mut go_on = |error: &EditError| {
-        errors += 1;
+        *errors += 1;
         match error {
-            EditError::Store(_) => Ok(case.fault != Fault::Always || errors < PATIENCE),
+            EditError::Store(_) => Ok(case.fault != Fault::Always || *errors < PATIENCE),
             error => Err(format!("failed for good: {error}")),
         }
     };
@@ -151,9 +153,9 @@ fn text(error: impl std::fmt::Display) -> String {
 }
 
 /// A store that fails when it is told to, and that others can look at.
-struct Shared<S> {
-    store: Arc<Mutex<S>>,
-    faults: Faults,
+pub(crate) struct Shared<S> {
+    pub(crate) store: Arc<Mutex<S>>,
+    pub(crate) faults: Faults,
 }
 
 impl<S> Shared<S> {

@@ -127,17 +127,21 @@ pub(crate) enum Outcome {
     GivenUp { all_taken: bool },
 }
 
-/// Hands over the whole payload as the case says, and closes the sink.
-pub(crate) fn fill(sink: &mut impl Intake, case: &Case, payload: &Payload) -> Result<Outcome, String> {
+/// Hands over the whole payload as the case says, and closes the sink. Counts the errors that it is told of.
+pub(crate) fn fill(
+    sink: &mut impl Intake,
+    case: &Case,
+    payload: &Payload,
+    errors: &mut usize,
+) -> Result<Outcome, String> {
     let mut random = Random::new(case.seed);
-    let mut errors = 0;
     // Whether to go on after an error.
     let mut go_on = |failure: &Failure| {
-        errors += 1;
+        *errors += 1;
         match case.fault {
             _ if !failure.retryable => Err(format!("failed for good: {}", failure.text)),
-            Fault::Always if errors >= PATIENCE => Ok(false),
-            _ if errors >= HOPELESS => Err(format!("failed {errors} times, at last: {}", failure.text)),
+            Fault::Always if *errors >= PATIENCE => Ok(false),
+            _ if *errors >= HOPELESS => Err(format!("failed {errors} times, at last: {}", failure.text)),
             _ => Ok(true),
         }
     };

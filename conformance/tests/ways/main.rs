@@ -35,7 +35,7 @@ mod worker;
 
 use std::time::{Duration, Instant};
 
-use case::{Case, Chunk, Extras, Fault, Mode, Size, Threads, Way};
+use case::{Case, Chunk, Data, Extras, Fault, Mode, Size, Threads, Way};
 use pairs::Pairs;
 use suite::Suite;
 
@@ -72,6 +72,22 @@ const MORE_SIZES: &[Size] = &[
 fn all_pairs() {
     let mut pairs = Pairs::new(SIZES, seed());
     Suite::run("all-pairs", 2, || pairs.next());
+}
+
+/// Pairs are not enough where it matters most: every way in every mode with what nothing makes smaller.
+#[test]
+fn twenty_mib_through_every_way_in_every_mode() {
+    let mut pairs = Pairs::new(&[Size::Mib20], seed().wrapping_add(2));
+    let ways = Way::ALL.iter().flat_map(|&way| Mode::ALL.iter().map(move |&mode| (way, mode)));
+    let cases = ways.zip(std::iter::from_fn(|| pairs.next())).map(|((way, mode), drawn)| Case {
+        way,
+        mode,
+        data: Data::Noise,
+        fault: if drawn.fault == Fault::Always { Fault::None } else { drawn.fault },
+        ..drawn
+    });
+    let mut cases = cases.collect::<Vec<_>>().into_iter();
+    Suite::run("20-mib", 2, || cases.next());
 }
 
 /// In the default mode, with the default options but for the chunk size, which is not the same for all ways.

@@ -38,36 +38,42 @@ fn faults(case: &Case) -> Faults {
     }
 }
 
-/// Writes, reads, compares.
-pub(crate) fn run(case: &Case) -> Result<(), String> {
+/// Writes, reads, compares. The number of errors on the way.
+pub(crate) fn run(case: &Case) -> Result<usize, String> {
     let (payload, faults) = (payload(case), faults(case));
+    let mut errors = 0;
     if case.way.is_append() {
         return append::run(case, &payload, &faults);
     }
-    if let Some((place, summary)) = write(case, &payload, &faults)? {
+    if let Some((place, summary)) = write(case, &payload, &faults, &mut errors)? {
         check(&place, case, &payload, Some(&summary))?;
     }
-    Ok(())
+    Ok(errors)
 }
 
 /// Writes the frame of a case, and what is there afterwards; `None` when it could not be written and, as it must be then,
 /// nothing is there.
-pub(crate) fn write(case: &Case, payload: &Payload, faults: &Faults) -> Result<Option<(Place, Summary)>, String> {
+pub(crate) fn write(
+    case: &Case,
+    payload: &Payload,
+    faults: &Faults,
+    errors: &mut usize,
+) -> Result<Option<(Place, Summary)>, String> {
     let (target, mut place) = place::create(case, faults);
     let outcome = match (case.way.is_array(), case.door) {
         (false, Door::Blocking) => {
             let mut writer = FrameWriter::with_target(target, case.options()).map_err(text)?;
-            fill(&mut writer, case, payload)?
+            fill(&mut writer, case, payload, errors)?
         }
-        (false, _) => fill(&mut case.options().sink(target).map_err(text)?, case, payload)?,
+        (false, _) => fill(&mut case.options().sink(target).map_err(text)?, case, payload, errors)?,
         (true, door) => {
             let options = Shape::of(case).options(case);
             match door {
                 Door::Blocking => {
                     let mut writer: NdWriter<BoxTarget> = NdWriter::with_target(target, options).map_err(text)?;
-                    fill(&mut writer, case, payload)?
+                    fill(&mut writer, case, payload, errors)?
                 }
-                _ => fill(&mut options.sink(target).map_err(text)?, case, payload)?,
+                _ => fill(&mut options.sink(target).map_err(text)?, case, payload, errors)?,
             }
         }
     };

@@ -22,6 +22,8 @@ const MOST_FAILURES: usize = 12;
 pub(crate) struct Suite {
     cases: AtomicU64,
     bytes: AtomicU64,
+    /// Errors that were told and survived.
+    errors: AtomicU64,
     failures: Mutex<Vec<String>>,
 }
 
@@ -43,10 +45,12 @@ impl Suite {
                 });
             }
         });
-        let (cases, bytes) = (suite.cases.into_inner(), suite.bytes.into_inner());
+        let (cases, bytes, errors) =
+            (suite.cases.into_inner(), suite.bytes.into_inner(), suite.errors.into_inner());
         let failures = suite.failures.into_inner().unwrap_or_else(PoisonError::into_inner);
-        println!("{name}: {cases} cases, {} MiB, {} failures, {:?}", bytes >> 20, failures.len(), start.elapsed());
-        figures(name, cases, bytes, failures.len(), start.elapsed());
+        let elapsed = start.elapsed();
+        println!("{name}: {cases} cases, {} MiB, {errors} errors, {} failures, {elapsed:?}", bytes >> 20, failures.len());
+        figures(name, &[cases, bytes, errors, failures.len() as u64, elapsed.as_secs()]);
         assert!(failures.is_empty(), "{} cases of {cases} failed:\n{}", failures.len(), failures.join("\n"));
     }
 
@@ -60,22 +64,27 @@ impl Suite {
         }
         self.cases.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(payload(case).len(), Ordering::Relaxed);
-        if let Err(error) = result {
-            let line = format!("{error}\n  OXIBLOSC_WAYS_CASE='{case}'");
-            eprintln!("{line}");
-            self.failures.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        match result {
+            Ok(errors) => drop(self.errors.fetch_add(errors as u64, Ordering::Relaxed)),
+            Err(error) => self.fail(format!("{error}\n  OXIBLOSC_WAYS_CASE='{case}'")),
         }
+    }
+
+    fn fail(&self, line: String) {
+        eprintln!("{line}");
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 }
 
 /// Adds what a suite has come to, as a line of its own, to the figures that are asked for.
-fn figures(name: &str, cases: u64, bytes: u64, failures: usize, elapsed: Duration) {
+fn figures(name: &str, values: &[u64]) {
     let Some(directory) = std::env::var_os("OXIBLOSC_FIGURES") else { return };
     let path = Path::new(&directory).join("ways.tsv");
-    let head = "suite\tcases\tbytes\tfailures\tseconds";
+    let head = "suite\tcases\tbytes\terrors\tfailures\tseconds";
     let before = fs::read_to_string(&path).unwrap_or_default();
     let kept = before.lines().filter(|line| *line != head && line.split('\t').next() != Some(name));
-    let line = format!("{name}\t{cases}\t{bytes}\t{failures}\t{}", elapsed.as_secs());
+    let values: Vec<String> = values.iter().map(u64::to_string).collect();
+    let line = format!("{name}\t{}", values.join("\t"));
     let mut lines: Vec<String> = kept.map(str::to_owned).chain([line]).collect();
     lines.sort_unstable();
     let text = format!("{head}\n{}\n", lines.join("\n"));
