@@ -42,7 +42,8 @@ def main():
                 traceback.print_exc()
             out = []
             head = {"error": f"{type(error).__name__}: {error}", "blobs": []}
-        ANSWERS.write(json.dumps(head).encode() + b"\n")
+        # Bytes, such as those of a metalayer, go in hexadecimal.
+        ANSWERS.write(json.dumps(head, default=bytes.hex).encode() + b"\n")
         for blob in out:
             ANSWERS.write(blob)
         ANSWERS.flush()

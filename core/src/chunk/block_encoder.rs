@@ -14,6 +14,8 @@ pub(crate) struct BlockEncoder {
     pipeline: Pipeline,
     /// A block with its filters applied.
     filtered: Vec<u8>,
+    /// Where the codec writes when the room that is left in the chunk is shorter than the stream.
+    apart: Vec<u8>,
     /// Where this worker puts a block when several work on one chunk.
     pub(crate) finished: Vec<u8>,
     /// More buffers of that kind, free for whoever needs one. Only the first worker keeps them.
@@ -101,7 +103,7 @@ impl<'a> Job<'a> {
 impl BlockEncoder {
     pub(crate) fn new(codec: Box<dyn Codec>) -> Self {
         let pipeline = Pipeline::default();
-        Self { codec, pipeline, filtered: Vec::new(), finished: Vec::new(), spare: Vec::new() }
+        Self { codec, pipeline, filtered: Vec::new(), apart: Vec::new(), finished: Vec::new(), spare: Vec::new() }
     }
 
     /// Writes the streams of `block`, whose bytes are `src`, to the front of `out`; `None` when they do not fit.
@@ -112,8 +114,8 @@ impl BlockEncoder {
         src: &[u8],
         out: &mut [u8],
     ) -> Result<Option<Encoded>, ChunkError> {
-        let Self { codec, pipeline, filtered, .. } = self;
-        let mut coder = Coder { codec: &mut **codec, job, block };
+        let Self { codec, pipeline, filtered, apart, .. } = self;
+        let mut coder = Coder { codec: &mut **codec, apart, job, block };
         pipeline.set(job.slots, job.registry).map_err(|e| failed(block, e))?;
         if job.filtered || pipeline.is_empty() {
             return coder.encode(src, true, out);
@@ -170,6 +172,7 @@ pub(crate) fn grown(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
 /// Turns one filtered block into streams.
 struct Coder<'a> {
     codec: &'a mut dyn Codec,
+    apart: &'a mut Vec<u8>,
     job: &'a Job<'a>,
     block: usize,
 }
@@ -220,18 +223,33 @@ impl Coder<'_> {
     /// One stream: its length, then what the codec made of it; `None` when that is not shorter. (A block of variable
     /// length has its decoded length in front, and its place in the chunk tells the other.)
     ///
-    /// The codec writes into the chunk itself. When the room left there is too short for its result, it is too short
-    /// for the bytes themselves as well.
+    /// The codec writes into the chunk itself when the room left there is as long as the stream. Codecs give up on less
+    /// than they might need, and so do not give the same with less; what a stream becomes must not depend on who has
+    /// encoded the blocks before it, and where.
     fn code(&mut self, context: &CodecContext<'_>, src: &[u8], out: &mut [u8]) -> Result<Option<usize>, ChunkError> {
         let Some((word, room)) = out.split_first_chunk_mut::<WORD>() else { return Ok(None) };
-        let most = room.len().min(src.len());
-        let coded = self.codec.compress(context, src, &mut room[..most]).map_err(|source| ChunkError::Encode {
+        let Self { codec, apart, .. } = self;
+        let failed = |source| ChunkError::Encode {
             block: self.block,
             stream: context.stream,
             codec: self.job.params.codec,
             source,
-        })?;
-        let Some(len) = coded.filter(|len| (1..src.len()).contains(len) && *len <= most) else { return Ok(None) };
+        };
+        let shorter = |len: &usize| (1..src.len()).contains(len);
+        let len = if let Some(room) = room.get_mut(..src.len()) {
+            codec.compress(context, src, room).map_err(failed)?.filter(shorter)
+        } else {
+            let apart = grown(apart, src.len());
+            let coded = codec.compress(context, src, apart).map_err(failed)?.filter(shorter);
+            coded.filter(|&len| match room.get_mut(..len) {
+                Some(room) => {
+                    room.copy_from_slice(&apart[..len]);
+                    true
+                }
+                None => false,
+            })
+        };
+        let Some(len) = len else { return Ok(None) };
         // Streams are shorter than a chunk, whose length fits 31 bits.
         *word = (if self.job.plan.vl { src.len() } else { len } as u32).to_le_bytes();
         Ok(Some(WORD + len))

@@ -18,6 +18,12 @@ pub(crate) fn lock(file: &File, path: &Path) -> io::Result<()> {
     }
 }
 
+/// Lets others change it again. Closing the file does that only when nobody else has it open, and a process that is being
+/// started has, for a moment, all files that its parent has.
+pub(crate) fn unlock(file: &File) {
+    let _ = file.unlock();
+}
+
 /// Whether `path` still leads to `file`, and not to what has replaced it.
 #[cfg(unix)]
 pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {

@@ -10,7 +10,7 @@ use oxiblosc_core::Registry;
 use oxiblosc_core::frame::{Frame, FrameOpener, OpenStep, chunk_file_name};
 
 use super::EditError;
-use crate::disk::{PositionedFile, is_at, lock, parent_of, sync_directory, temporary_beside};
+use crate::disk::{PositionedFile, is_at, lock, parent_of, sync_directory, temporary_beside, unlock};
 use crate::sparse::directory::{index_path, read_chunk_file, write_chunk_file, write_index};
 
 /// A place where a frame can be changed: random access to the bytes of a contiguous frame, or to the files of a sparse
@@ -198,6 +198,15 @@ impl FileStore {
         match self.directory.as_ref().and_then(|held| held.handle.as_ref()) {
             Some(handle) if !is_at(handle, path)? => Err(replaced(path)),
             _ => Ok(path),
+        }
+    }
+}
+
+impl Drop for FileStore {
+    fn drop(&mut self) {
+        match &self.directory {
+            Some(held) => held.handle.iter().for_each(unlock),
+            None => unlock(self.file.file()),
         }
     }
 }
