@@ -13,6 +13,9 @@
 //!
 //! With `OXIBLOSC_FIGURES=DIRECTORY` the number of comparisons goes to a file there.
 
+#[path = "reliability/figures.rs"]
+mod figures;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -106,14 +109,10 @@ impl Compared {
 
 impl Drop for Compared {
     fn drop(&mut self) {
-        let Some(directory) = std::env::var_os("OXIBLOSC_FIGURES") else { return };
-        if std::thread::panicking() {
-            return;
-        }
-        // One file each: the tests run side by side.
-        let path = Path::new(&directory).join(format!("determinism-{}.tsv", self.name));
         let count = self.count.load(Ordering::Relaxed);
-        fs::write(path, format!("what\tcomparisons\n{}\t{count}\n", self.name)).expect("figures can be written");
+        if !std::thread::panicking() {
+            figures::put("determinism.tsv", &["frames", "comparisons"], &[self.name.to_owned(), count.to_string()]);
+        }
     }
 }
 
@@ -133,7 +132,7 @@ fn options(extras: bool) -> WriteOptions {
 
 #[test]
 fn targets_of_contiguous_frames_hold_the_same() {
-    let compared = Compared::new("targets");
+    let compared = Compared::new("contiguous");
     let directory = tempfile::tempdir().expect("there is room for temporary files");
     for (round, (len, extras)) in
         [(0, false), (1, true), (CHUNK, false), (9 * CHUNK + 77, false), (20 * CHUNK + 5, true)].into_iter().enumerate()
@@ -253,7 +252,7 @@ fn sparse_frames_have_the_same_files() {
 /// Every codec with every filter, at the lowest, the usual and the highest level, with dictionaries and without.
 #[test]
 fn chunks_of_all_codecs_and_filters() {
-    let compared = Compared::new("codecs");
+    let compared = Compared::new("codecs and filters");
     let data = data(5 * CHUNK + 77);
     let registry = Registry::linked().expect("the plugins are linked");
     let codecs: Vec<CodecId> = registry

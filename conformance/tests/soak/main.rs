@@ -19,6 +19,8 @@ mod array;
 mod case;
 #[path = "../ways/check.rs"]
 mod check;
+#[path = "../reliability/figures.rs"]
+mod figures;
 mod history;
 #[path = "../ways/intake.rs"]
 mod intake;

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::fs;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use crate::figures;
 
 /// Counts what has been done, of all threads.
 #[derive(Debug, Default)]
@@ -88,18 +89,11 @@ impl Tally {
 
     /// Puts a line for a run of so many seconds where figures are asked for.
     pub(crate) fn write(&self, seconds: u64) {
-        let Some(directory) = std::env::var_os("OXIBLOSC_FIGURES") else { return };
-        let path = Path::new(&directory).join("soak.tsv");
-        let names: Vec<&str> = ["seconds"].into_iter().chain(self.values().map(|(name, _)| name)).collect();
-        let values = [seconds].into_iter().chain(self.values().map(|(_, value)| value)).map(|value| value.to_string());
-        let head = names.join("\t");
-        let before = fs::read_to_string(&path).unwrap_or_default();
-        let first = seconds.to_string();
-        let kept = before.lines().filter(|line| *line != head && line.split('\t').next() != Some(&first));
-        let mut lines: Vec<String> = kept.map(str::to_owned).collect();
-        lines.push(values.collect::<Vec<_>>().join("\t"));
-        lines.sort_by_key(|line| line.split('\t').next().and_then(|seconds| seconds.parse::<u64>().ok()));
-        fs::write(&path, format!("{head}\n{}\n", lines.join("\n"))).expect("figures can be written");
+        let names = self.values().map(|(name, _)| name);
+        let head: Vec<&str> = ["seconds"].into_iter().chain(names).collect();
+        let values = self.values().map(|(_, value)| value);
+        let row: Vec<String> = [seconds].into_iter().chain(values).map(|value| value.to_string()).collect();
+        figures::put("soak.tsv", &head, &row);
     }
 }
 

@@ -21,6 +21,8 @@ mod case;
 mod check;
 #[path = "../interop/environment.rs"]
 mod environment;
+#[path = "../reliability/figures.rs"]
+mod figures;
 mod intake;
 mod pairs;
 mod payload;

@@ -1,15 +1,14 @@
 //! Many cases, a few at a time.
 
 use std::any::Any;
-use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::case::Case;
+use crate::figures;
 use crate::run::{payload, run};
 
 /// No case takes this long, were it the only one on a slow machine.
@@ -50,7 +49,9 @@ impl Suite {
         let failures = suite.failures.into_inner().unwrap_or_else(PoisonError::into_inner);
         let elapsed = start.elapsed();
         println!("{name}: {cases} cases, {} MiB, {errors} errors, {} failures, {elapsed:?}", bytes >> 20, failures.len());
-        figures(name, &[cases, bytes, errors, failures.len() as u64, elapsed.as_secs()]);
+        let values = [cases, bytes, errors, failures.len() as u64, elapsed.as_secs()].map(|value| value.to_string());
+        let row: Vec<String> = [name.to_owned()].into_iter().chain(values).collect();
+        figures::put("ways.tsv", &["suite", "cases", "bytes", "errors", "failures", "seconds"], &row);
         assert!(failures.is_empty(), "{} cases of {cases} failed:\n{}", failures.len(), failures.join("\n"));
     }
 
@@ -74,21 +75,6 @@ impl Suite {
         eprintln!("{line}");
         self.failures.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
-}
-
-/// Adds what a suite has come to, as a line of its own, to the figures that are asked for.
-fn figures(name: &str, values: &[u64]) {
-    let Some(directory) = std::env::var_os("OXIBLOSC_FIGURES") else { return };
-    let path = Path::new(&directory).join("ways.tsv");
-    let head = "suite\tcases\tbytes\terrors\tfailures\tseconds";
-    let before = fs::read_to_string(&path).unwrap_or_default();
-    let kept = before.lines().filter(|line| *line != head && line.split('\t').next() != Some(name));
-    let values: Vec<String> = values.iter().map(u64::to_string).collect();
-    let line = format!("{name}\t{}", values.join("\t"));
-    let mut lines: Vec<String> = kept.map(str::to_owned).chain([line]).collect();
-    lines.sort_unstable();
-    let text = format!("{head}\n{}\n", lines.join("\n"));
-    fs::write(&path, text).expect("figures can be written");
 }
 
 /// What a panic has said.
