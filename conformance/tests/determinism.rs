@@ -144,18 +144,30 @@ fn targets_of_contiguous_frames_hold_the_same() {
             let name = |target: &str| format!("{target}, {len} bytes, {threads:?} threads");
             let path = |target: &str| directory.path().join(format!("{target}-{round}-{threads:?}"));
             for piece in [4099, 1 << 20] {
-                compared.equal(&name("memory"), &expected, written(MemoryTarget::new(), options(), &data, piece).as_bytes());
+                compared.equal(
+                    &name("memory"),
+                    &expected,
+                    written(MemoryTarget::new(), options(), &data, piece).as_bytes(),
+                );
                 for mode in [IoMode::Offloaded, IoMode::Inline] {
                     let path = path("file");
                     drop(written(FileTarget::create(&path).expect("room").io_mode(mode), options(), &data, piece));
                     compared.equal(&name("file"), &expected, fs::read(path).expect("it is there"));
                     for limit in [0, 100_000, usize::MAX] {
                         let target = SpoolTarget::new(Vec::new()).memory_limit(limit).io_mode(mode);
-                        compared.equal(&name("spooled"), &expected, written(target, options(), &data, piece).into_inner());
+                        compared.equal(
+                            &name("spooled"),
+                            &expected,
+                            written(target, options(), &data, piece).into_inner(),
+                        );
                     }
                 }
                 let target = SeekTarget::new(Cursor::new(Vec::new()));
-                compared.equal(&name("seekable"), &expected, written(target, options(), &data, piece).into_inner().into_inner());
+                compared.equal(
+                    &name("seekable"),
+                    &expected,
+                    written(target, options(), &data, piece).into_inner().into_inner(),
+                );
                 for part in [50_000, ObjectTarget::PART_SIZE] {
                     let store = Arc::new(InMemory::new());
                     drop(written(ObjectTarget::new(Arc::clone(&store), "o").part_size(part), options(), &data, piece));
@@ -186,7 +198,8 @@ fn targets_of_open_ended_frames_hold_the_same() {
             let target = SeekTarget::new(Cursor::new(Vec::new())).open_ended(true);
             let found = written(target, options(), &data, 50_000).into_inner().into_inner();
             compared.equal(&name("seekable, open-ended"), &expected, found);
-            let mut found = written(OpenTarget::new(Cursor::new(Vec::new())), options(), &data, 50_000).into_inner().into_inner();
+            let mut found =
+                written(OpenTarget::new(Cursor::new(Vec::new())), options(), &data, 50_000).into_inner().into_inner();
             recover::seal(&mut found).expect("it is complete");
             compared.equal(&name("sealed"), &expected, found);
         }
@@ -231,7 +244,8 @@ fn sparse_frames_have_the_same_files() {
             let options = || pooled(options(true), threads);
             let path = |kind: &str| directory.path().join(format!("{kind}-{round}-{threads:?}"));
             for mode in [IoMode::Offloaded, IoMode::Inline] {
-                let (created, in_place, place) = (path("created"), path(&format!("{mode:?}")), path(&format!("at {mode:?}")));
+                let (created, in_place, place) =
+                    (path("created"), path(&format!("{mode:?}")), path(&format!("at {mode:?}")));
                 drop(written(SparseTarget::create(&created).expect("room").io_mode(mode), options(), &data, 4099));
                 same("directory", files_of(&created));
                 drop(written(SparseTarget::in_place(&in_place).expect("room").io_mode(mode), options(), &data, 50_000));
@@ -286,7 +300,8 @@ fn chunks_of_all_codecs_and_filters() {
                         continue;
                     }
                     let filters = FilterSlots::from_list(filters).expect("at most six");
-                    let params = EncodeParams { codec, level, typesize: 8, filters, use_dict, ..EncodeParams::default() };
+                    let params =
+                        EncodeParams { codec, level, typesize: 8, filters, use_dict, ..EncodeParams::default() };
                     let options = || WriteOptions::new(params.clone()).chunk_size(CHUNK);
                     let expected = in_memory(options().pool(&Pool::inline()), &data);
                     for threads in [None, Some(1), Some(7)] {
@@ -319,7 +334,8 @@ fn arrays() {
     ] {
         for shape in [[90, 280], [280, 90]] {
             let array = |threads, rows: bool, piece: usize| {
-                let options = if rows { ArrayOptions::rows(&shape[1..], "<f4") } else { ArrayOptions::new(shape, "<f4") };
+                let options =
+                    if rows { ArrayOptions::rows(&shape[1..], "<f4") } else { ArrayOptions::new(shape, "<f4") };
                 let options = options.chunks([40, 64]).blocks([8, 32]);
                 let options = options.frame(pooled(WriteOptions::new(params.clone()), threads));
                 let mut sink = options.in_memory().expect("the options are possible");
@@ -336,7 +352,8 @@ fn arrays() {
             for threads in POOLS {
                 for rows in [false, true] {
                     for piece in [4 * shape[1] as usize, 10_007] {
-                        let what = format!("{params:?}, {shape:?}, {threads:?} threads, rows {rows}, pieces of {piece}");
+                        let what =
+                            format!("{params:?}, {shape:?}, {threads:?} threads, rows {rows}, pieces of {piece}");
                         compared.equal(&what, &expected, array(threads, rows, piece));
                     }
                 }

@@ -10,7 +10,8 @@ pub(crate) fn put(file: &str, head: &[&str], row: &[String]) {
     let directory = Path::new(&directory);
     fs::create_dir_all(directory).expect("figures can be written");
     // Tests run side by side.
-    let lock = OpenOptions::new().create(true).append(true).open(directory.join(".lock")).expect("figures can be written");
+    let lock =
+        OpenOptions::new().create(true).append(true).open(directory.join(".lock")).expect("figures can be written");
     lock.lock().expect("figures can be written");
     let path = directory.join(file);
     let before = fs::read_to_string(&path).unwrap_or_default();

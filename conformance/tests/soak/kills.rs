@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use futures::io::AsyncWriteExt;
 use oxiblosc::streaming::edit::{self, EditOptions};
 use oxiblosc::target::{FileTarget, SparseTarget};
-use oxiblosc::{WriteOptions, blocking, block_on, recover};
+use oxiblosc::{WriteOptions, block_on, blocking, recover};
 use oxiblosc_conformance::data::Random;
 use tempfile::TempDir;
 

@@ -42,9 +42,7 @@ use std::time::{Duration, Instant};
 
 use oxiblosc_conformance::data::Random;
 
-use case::{
-    Case, Chunk, Data, Door, Drops, Encode, Extras, Fault, Item, Mode, Piece, Size, Threads, Way,
-};
+use case::{Case, Chunk, Data, Door, Drops, Encode, Extras, Fault, Item, Mode, Piece, Size, Threads, Way};
 use tally::{Tally, most_memory};
 
 /// Most memory that the process may ever have had. Memory is a target here, of frames of 20 MiB, of which each worker has
@@ -100,7 +98,9 @@ fn sink_and_reader(random: &mut Random, tally: &Tally) {
     let sizes = match random.below(12) {
         0 => &[Size::Mib20][..],
         1..4 => &[Size::Several],
-        _ => &[Size::Empty, Size::One, Size::ChunkLess, Size::Chunk, Size::ChunkMore, Size::GatherLess, Size::GatherMore],
+        _ => {
+            &[Size::Empty, Size::One, Size::ChunkLess, Size::Chunk, Size::ChunkMore, Size::GatherLess, Size::GatherMore]
+        }
     };
     let case = Case {
         way: draw(random, Way::ALL),

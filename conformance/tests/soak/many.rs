@@ -32,7 +32,8 @@ pub(crate) fn run(end: Instant, tally: &Tally) {
         for half in 0..2 {
             let (pool, path) = (&pool, directory.path());
             scope.spawn(move || {
-                let tasks = (0..TASKS).filter(|number| number % 2 == half).map(|number| task(number, pool, path, end, tally));
+                let tasks =
+                    (0..TASKS).filter(|number| number % 2 == half).map(|number| task(number, pool, path, end, tally));
                 block_on(join_all(tasks))
             });
         }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use oxiblosc::blocking;
 use oxiblosc::streaming::edit::{self, EditError, EditOptions, FileStore, FrameEditor, Store};
 use oxiblosc::target::{FileTarget, MemoryTarget, SparseTarget};
-use oxiblosc::blocking;
 use oxiblosc_conformance::data::Random;
 use oxiblosc_conformance::target::Faults;
 use tempfile::TempDir;

@@ -1,11 +1,11 @@
 //! The arrays that some ways write: as many rows as the bytes of a case make up.
 
-use oxiblosc::nd::Selection;
-use oxiblosc::streaming::nd::{ArrayOptions, NdArray};
-use oxiblosc::FrameReader;
-use oxiblosc::source::RangeSource;
-use oxiblosc_conformance::data::Random;
 use futures::TryStreamExt;
+use oxiblosc::FrameReader;
+use oxiblosc::nd::Selection;
+use oxiblosc::source::RangeSource;
+use oxiblosc::streaming::nd::{ArrayOptions, NdArray};
+use oxiblosc_conformance::data::Random;
 
 use crate::case::Case;
 use crate::payload::Payload;

@@ -20,7 +20,8 @@ const MOST_AT_ONCE: u64 = 24 << 20;
 
 /// Compares what is there with the payload and with what the sink has said of it.
 pub(crate) fn check(place: &Place, case: &Case, payload: &Payload, summary: Option<&Summary>) -> Result<(), String> {
-    let reader = block_on(options(case).open(place.source(case.mode)?)).map_err(|e| format!("cannot be opened: {e}"))?;
+    let reader =
+        block_on(options(case).open(place.source(case.mode)?)).map_err(|e| format!("cannot be opened: {e}"))?;
     if let Some(summary) = summary {
         totals(place, &reader, summary)?;
     }
@@ -180,8 +181,9 @@ pub(crate) fn nothing_or_all(place: &Place, case: &Case, payload: &Payload, all_
     let Ok(source) = place.source(case.mode) else { return Ok(()) };
     match block_on(ReadOptions::new().open(source)) {
         Err(_) => Ok(()),
-        Ok(_) if all_taken => check(place, case, payload, None).map_err(|e| format!("after errors, what is there: {e}")),
+        Ok(_) if all_taken => {
+            check(place, case, payload, None).map_err(|e| format!("after errors, what is there: {e}"))
+        }
         Ok(reader) => Err(format!("after errors, a frame of {} bytes is there", reader.nbytes())),
     }
 }
-

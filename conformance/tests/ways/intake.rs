@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::io::AsyncWriteExt;
 use futures::Sink;
+use futures::io::AsyncWriteExt;
 use oxiblosc::streaming::nd::{ArrayError, NdSink};
 use oxiblosc::{FrameSink, Summary, WriteError, block_on, blocking};
 use oxiblosc_conformance::data::Random;

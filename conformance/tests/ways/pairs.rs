@@ -4,9 +4,7 @@ use std::collections::HashSet;
 
 use oxiblosc_conformance::data::Random;
 
-use crate::case::{
-    Case, Chunk, Data, Door, Drops, Encode, Extras, Fault, Item, Mode, Piece, Size, Threads, Way,
-};
+use crate::case::{Case, Chunk, Data, Door, Drops, Encode, Extras, Fault, Item, Mode, Piece, Size, Threads, Way};
 
 const DIMENSIONS: usize = 13;
 /// Cases that are drawn for each one that is taken: the one with the most new pairs is.

@@ -139,7 +139,11 @@ fn any_part_can_be_made_alone() {
         let whole = payload.bytes(0..u64::MAX);
         assert_eq!(whole.len(), 20_011);
         for range in [0..0, 0..1, 1..9, 4090..4110, 6999..7003, 8191..20_011, 13..12_288] {
-            assert_eq!(payload.bytes(range.clone()), whole[range.start as usize..range.end as usize], "{data:?} {range:?}");
+            assert_eq!(
+                payload.bytes(range.clone()),
+                whole[range.start as usize..range.end as usize],
+                "{data:?} {range:?}"
+            );
         }
         assert_eq!(payload.compare(0, &whole), Ok(()));
         let mut other = whole.clone();

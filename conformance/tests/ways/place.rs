@@ -33,9 +33,13 @@ const SMALL_PART: usize = 100_000;
 /// Where a frame is.
 pub(crate) enum Place {
     /// A file or a directory.
-    File { directory: TempDir },
+    File {
+        directory: TempDir,
+    },
     /// A file that must be sealed before it is a frame that everybody reads.
-    OpenEnded { directory: TempDir },
+    OpenEnded {
+        directory: TempDir,
+    },
     Memory(Arc<Mutex<MemoryTarget>>),
     /// What memory held, once the target is done with it.
     Bytes(Bytes),
@@ -196,9 +200,12 @@ impl Place {
             }
             Self::Memory(_) => 0,
             Self::Bytes(bytes) => bytes.len() as u64,
-            Self::Object(store) | Self::Prefix(store) => {
-                store.names().iter().filter_map(|name| store.object(&Path::from(name.as_str()))).map(|b| b.len() as u64).sum()
-            }
+            Self::Object(store) | Self::Prefix(store) => store
+                .names()
+                .iter()
+                .filter_map(|name| store.object(&Path::from(name.as_str())))
+                .map(|b| b.len() as u64)
+                .sum(),
             Self::SparseMemory(place) => place.files().iter().map(|(_, content)| content.len() as u64).sum(),
         }
     }
@@ -207,7 +214,8 @@ impl Place {
     pub(crate) fn leftovers(&self) -> Vec<String> {
         match self {
             Self::File { directory } | Self::OpenEnded { directory } => {
-                let names = fs::read_dir(directory.path()).into_iter().flatten().flatten().map(|entry| entry.file_name());
+                let names =
+                    fs::read_dir(directory.path()).into_iter().flatten().flatten().map(|entry| entry.file_name());
                 names.filter(|name| name != NAME).map(|name| name.to_string_lossy().into_owned()).collect()
             }
             Self::Object(store) | Self::Prefix(store) => store.uploads(),
@@ -273,4 +281,3 @@ macro_rules! delegate {
 
 delegate!(Guarded, |this, cx| ready!(this.faults.poll(cx))?, this.target);
 delegate!(SharedMemory, |this, cx| (), this.0.lock().unwrap_or_else(PoisonError::into_inner));
-

@@ -1,7 +1,7 @@
 //! One case from beginning to end.
 
-use oxiblosc::blocking::{FrameWriter, NdWriter};
 use oxiblosc::Summary;
+use oxiblosc::blocking::{FrameWriter, NdWriter};
 use oxiblosc_conformance::data::Random;
 use oxiblosc_conformance::target::Faults;
 use std::thread;

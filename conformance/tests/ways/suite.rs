@@ -44,11 +44,14 @@ impl Suite {
                 });
             }
         });
-        let (cases, bytes, errors) =
-            (suite.cases.into_inner(), suite.bytes.into_inner(), suite.errors.into_inner());
+        let (cases, bytes, errors) = (suite.cases.into_inner(), suite.bytes.into_inner(), suite.errors.into_inner());
         let failures = suite.failures.into_inner().unwrap_or_else(PoisonError::into_inner);
         let elapsed = start.elapsed();
-        println!("{name}: {cases} cases, {} MiB, {errors} errors, {} failures, {elapsed:?}", bytes >> 20, failures.len());
+        println!(
+            "{name}: {cases} cases, {} MiB, {errors} errors, {} failures, {elapsed:?}",
+            bytes >> 20,
+            failures.len()
+        );
         let values = [cases, bytes, errors, failures.len() as u64, elapsed.as_secs()].map(|value| value.to_string());
         let row: Vec<String> = [name.to_owned()].into_iter().chain(values).collect();
         figures::put("ways.tsv", &["suite", "cases", "bytes", "errors", "failures", "seconds"], &row);
