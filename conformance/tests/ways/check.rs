@@ -155,8 +155,8 @@ fn front_to_back(place: &Place, case: &Case, payload: &Payload) -> Result<(), St
     let source = place.source(case.mode)?;
     let text = |e: oxiblosc::ReadError| format!("from front to back: {e}");
     let frame = block_on(async {
-        let len = source.size().await?;
-        Ok::<_, std::io::Error>(source.read_ranges(vec![0..len]).await?.concat())
+        let all = 0..source.size().await?;
+        Ok::<_, std::io::Error>(source.read_ranges([all].into()).await?.concat())
     });
     let pipe = AllowStdIo::new(std::io::Cursor::new(frame.map_err(|e| e.to_string())?));
     let chunks: Vec<Bytes> = block_on(async {

@@ -238,19 +238,19 @@ macro_rules! delegate {
         impl Target for $wrapper {
             fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
                 let ($this, $cx) = (self, cx);
-                $before;
+                ready!($before)?;
                 $inner.poll_append($cx, part, bytes)
             }
 
             fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
                 let ($this, $cx) = (self, cx);
-                $before;
+                ready!($before)?;
                 $inner.poll_flush($cx)
             }
 
             fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
                 let ($this, $cx) = (self, cx);
-                $before;
+                ready!($before)?;
                 $inner.poll_commit($cx, header)
             }
 
@@ -266,18 +266,22 @@ macro_rules! delegate {
 
             fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
                 let ($this, $cx) = (self, cx);
-                $before;
+                ready!($before)?;
                 $inner.poll_close($cx)
             }
 
             fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
                 let ($this, $cx) = (self, cx);
-                $before;
+                ready!($before)?;
                 $inner.poll_abort($cx)
             }
         }
     };
 }
 
-delegate!(Guarded, |this, cx| ready!(this.faults.poll(cx))?, this.target);
-delegate!(SharedMemory, |this, cx| (), this.0.lock().unwrap_or_else(PoisonError::into_inner));
+delegate!(Guarded, |this, cx| this.faults.poll(cx), this.target);
+delegate!(
+    SharedMemory,
+    |this, cx| Poll::Ready(Ok::<(), io::Error>(())),
+    this.0.lock().unwrap_or_else(PoisonError::into_inner)
+);
