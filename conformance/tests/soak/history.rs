@@ -49,14 +49,15 @@ fn one(seed: u64, end: Instant, tally: &Tally) -> Result<(), String> {
     let mut history = History { chunk, model: model.clone(), random, tally, end };
     match seed % 4 {
         0 | 1 => {
-            write(if seed % 4 == 0 {
+            let in_file = seed.is_multiple_of(4);
+            write(if in_file {
                 Box::new(FileTarget::create(&path).map_err(text)?)
             } else {
                 Box::new(SparseTarget::create(&path).map_err(text)?)
             })?;
             let open = || FileStore::open(&path, false).map(|store| Arc::new(Mutex::new(store)));
             let source = || FileSource::open_inline(&path).map(|source| Box::new(source) as Box<dyn RangeSource>);
-            history.run(open, source, seed % 4 == 0, || edit::compact(&path).map(drop))
+            history.run(open, source, in_file, || edit::compact(&path).map(drop))
         }
         2 => {
             let place = MemoryDirectory::new();
