@@ -34,6 +34,14 @@ pub const fn heap() -> Heap {
     PeakMemAlloc::new(System)
 }
 
+/// Runs `work` and counts the bytes that are allocated at any one time, beyond those allocated before. Whatever else the
+/// program does meanwhile counts too.
+pub fn peak<T>(heap: &Heap, work: impl FnOnce() -> T) -> (T, usize) {
+    heap.reset_peak_memory();
+    let result = work();
+    (result, heap.get_peak_memory())
+}
+
 /// What a piece of work may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {

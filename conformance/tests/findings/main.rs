@@ -1,0 +1,155 @@
+//! Every file that ever showed a defect, through every way into the library, with a limit on memory and time. One named
+//! test per file, way and limits.
+//!
+//! What must hold is in the crate of the fuzz targets, which found most of the files.
+
+mod entry;
+mod finding;
+
+use std::panic::{self, AssertUnwindSafe};
+use std::process::{Command, ExitCode};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use entry::Entry;
+use finding::{Finding, Kind};
+use libtest_mimic::{Arguments, Failed, Trial};
+use oxiblosc as _;
+use oxiblosc_conformance::budget::{self, Budget, Heap};
+use oxiblosc_conformance::data::Random;
+use oxiblosc_fuzz::{Setup, Target, seed};
+
+#[global_allocator]
+static HEAP: Heap = budget::heap();
+
+/// Names the one case that this process is for.
+const CASE: &str = "OXIBLOSC_FINDING";
+/// Set to run every case in a process of its own: for finding out which fail when some take the program with them.
+const APART: &str = "OXIBLOSC_FINDINGS_APART";
+
+/// Processor time for one case.
+const TIME: Duration = Duration::from_secs(10);
+
+/// Inputs made for each fuzz target.
+const ROUNDS: usize = 20;
+
+/// Cases that are not tried yet, each line with the reason above it; `*` stands for anything.
+const OPEN: &str = include_str!("open.txt");
+
+/// What was said by the last panic, also by one that was caught.
+static PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+fn main() -> ExitCode {
+    let mut cases = Vec::new();
+    let setups = [("small limits", Setup::small()), ("default limits", Setup::default_limits())];
+    for finding in Finding::all() {
+        let entries = match finding.kind() {
+            Kind::Contiguous(_) | Kind::Sparse(_) => Entry::FRAME,
+            Kind::Chunk(_) => Entry::CHUNK,
+            Kind::Packed(_) => Entry::PACKED,
+        };
+        for entry in entries {
+            for (limits, setup) in &setups {
+                let name = format!("{}::{}::{limits}", finding.name, entry.name);
+                let bytes = if *limits == "small limits" { setup.bytes(finding.bytes.len()) } else { entry.bytes };
+                cases.push(Case { name, finding: finding.clone(), entry: *entry, setup: setup.clone(), bytes });
+            }
+        }
+    }
+    panic::set_hook(Box::new(|panic| {
+        *PANIC.lock().unwrap_or_else(|e| e.into_inner()) = Some(panic.to_string());
+    }));
+    if let Ok(name) = std::env::var(CASE) {
+        let case = cases.into_iter().find(|case| case.name == name).expect("there is such a case");
+        return match case.run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failed) => {
+                eprintln!("{}", failed.message().unwrap_or_default());
+                ExitCode::FAILURE
+            }
+        };
+    }
+    let open: Vec<&str> = OPEN.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let idle: Vec<_> = open.iter().filter(|line| !cases.iter().any(|case| matches(line, &case.name))).collect();
+    assert!(idle.is_empty(), "there are no such cases: {idle:?}");
+    let apart = std::env::var_os(APART).is_some();
+    let mut trials: Vec<_> = Target::ALL.iter().map(rounds).collect();
+    trials.extend(cases.into_iter().map(|case| {
+        let ignored = open.iter().any(|line| matches(line, &case.name));
+        let name = case.name.clone();
+        Trial::test(name, move || if apart { case.run_apart() } else { case.run() }).with_ignored_flag(ignored)
+    }));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Whether a name is one of those that a line stands for.
+fn matches(line: &str, name: &str) -> bool {
+    let mut parts = line.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
+    let parts: Vec<_> = parts.collect();
+    for part in &parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.is_empty() || parts.last().is_some_and(|last| last.is_empty())
+}
+
+/// A little of what the loop of the fuzz targets does for as long as it is told to.
+fn rounds(target: &'static Target) -> Trial {
+    Trial::test(format!("a few rounds of {}", target.name), move || {
+        let (seeds, mut random) = (seed::of(target), Random::new(1));
+        for round in 0..ROUNDS {
+            let (name, input) = &seeds[random.below(seeds.len())];
+            let input = target.mutate(input, 1 << 16, &mut random);
+            let setup = Setup::small();
+            let what = format!("{}, round {round}, from {name}", target.name);
+            supervised(&what, setup.bytes(input.len()), || target.run(&input, &setup))?;
+        }
+        Ok(())
+    })
+}
+
+/// Runs `work` within its budget; what it panics of, and what panics in it and is caught, is a failure.
+fn supervised(what: &str, bytes: usize, work: impl FnOnce()) -> Result<(), Failed> {
+    let caught = panic::catch_unwind(AssertUnwindSafe(|| {
+        Budget::bytes(bytes).time(TIME).run(&HEAP, what, || {
+            take_panic();
+            let result = panic::catch_unwind(AssertUnwindSafe(work));
+            // The library catches the panics of plugins; there should be none.
+            take_panic().or_else(|| result.is_err().then(|| "a panic without a word".to_owned()))
+        })
+    }));
+    match caught {
+        Ok((None, _)) => Ok(()),
+        Ok((Some(panic), spent)) => Err(format!("{what}: {panic}\nafter {spent}").into()),
+        Err(_) => Err(take_panic().unwrap_or_default().into()),
+    }
+}
+
+struct Case {
+    name: String,
+    finding: Finding,
+    entry: Entry,
+    setup: Setup,
+    bytes: usize,
+}
+
+impl Case {
+    fn run(&self) -> Result<(), Failed> {
+        let kind = self.finding.kind();
+        supervised(&self.name, self.bytes, || (self.entry.run)(&kind, &self.setup))
+    }
+
+    /// In a process of its own, which may end as it likes.
+    fn run_apart(&self) -> Result<(), Failed> {
+        let output = Command::new(std::env::current_exe()?).env(CASE, &self.name).output()?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)).into()),
+        }
+    }
+}
+
+fn take_panic() -> Option<String> {
+    PANIC.lock().unwrap_or_else(|e| e.into_inner()).take()
+}

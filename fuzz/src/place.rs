@@ -1,0 +1,93 @@
+//! Frames in memory, contiguous or sparse, from one input.
+
+use bytes::Bytes;
+use oxiblosc::source::RangeSource;
+use oxiblosc::sparse::MemoryDirectory;
+use oxiblosc::streaming::edit::Store;
+
+/// Where a frame is: it can be read, and copied to be changed.
+pub trait Place: RangeSource + Clone + 'static {
+    /// A copy that can be changed.
+    type Store: Store + Send + Sync;
+
+    /// Makes a copy.
+    fn store(&self) -> Self::Store;
+
+    /// The frame in a copy that was changed.
+    fn of(store: Self::Store) -> Self;
+}
+
+impl Place for Bytes {
+    type Store = Vec<u8>;
+
+    fn store(&self) -> Vec<u8> {
+        self.to_vec()
+    }
+
+    fn of(store: Vec<u8>) -> Self {
+        store.into()
+    }
+}
+
+impl Place for MemoryDirectory {
+    type Store = Self;
+
+    fn store(&self) -> Self {
+        self.snapshot()
+    }
+
+    fn of(store: Self) -> Self {
+        store
+    }
+}
+
+/// The files of a directory, one behind the other: name, a zero byte, length (little-endian, 32 bits), content.
+///
+/// What is no such list gives the files up to where it is none.
+pub fn files(mut input: &[u8]) -> Vec<(String, Bytes)> {
+    let mut files = Vec::new();
+    while let Some((name, content, rest)) = split_file(input) {
+        files.push((name, Bytes::copy_from_slice(content)));
+        input = rest;
+    }
+    files
+}
+
+fn split_file(input: &[u8]) -> Option<(String, &[u8], &[u8])> {
+    let end = input.iter().position(|&byte| byte == 0)?;
+    let name = std::str::from_utf8(&input[..end]).ok()?;
+    let (len, rest) = input[end + 1..].split_first_chunk()?;
+    let (content, rest) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+    Some((name.to_owned(), content, rest))
+}
+
+/// What [`files`] takes apart.
+pub fn bundle<N: AsRef<str>, C: AsRef<[u8]>>(files: impl IntoIterator<Item = (N, C)>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, content) in files {
+        let content = content.as_ref();
+        out.extend_from_slice(name.as_ref().as_bytes());
+        out.push(0);
+        out.extend_from_slice(&(content.len() as u32).to_le_bytes());
+        out.extend_from_slice(content);
+    }
+    out
+}
+
+/// The sparse frame in such files.
+pub fn directory(input: &[u8]) -> MemoryDirectory {
+    MemoryDirectory::from_files(files(input))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_come_back() {
+        let list = [("00000000.chunk", vec![1, 2, 3]), ("chunks.b2frame", vec![])];
+        let back = files(&bundle(list.clone()));
+        assert_eq!(back, list.map(|(name, content)| (name.to_owned(), Bytes::from(content))));
+        assert!(files(b"no list").is_empty());
+    }
+}

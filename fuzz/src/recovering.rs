@@ -1,0 +1,104 @@
+//! What is recovered of a frame is what it held.
+
+use bytes::Bytes;
+use oxiblosc::block_on;
+use oxiblosc::blocking::FrameReader;
+use oxiblosc::frame::Layout;
+use oxiblosc::recover::{Found, Recovered, recover_into, seal};
+use oxiblosc::streaming::edit::Store;
+use oxiblosc::target::MemoryTarget;
+
+use crate::bound::Setup;
+use crate::place::Place;
+use crate::reading::{Content, open};
+
+/// Recovers the frame in `place`. `reader` and `content` are what it is if it opens and is not too long.
+///
+/// # Panics
+/// When an intact frame does not come back as a whole, a sound chunk of a damaged one is lost or changed, or what was
+/// saved does not decode.
+pub(crate) fn check<P: Place>(place: &P, reader: Option<&FrameReader<P>>, content: Option<&Content>, setup: &Setup) {
+    let mut target = MemoryTarget::new();
+    let recovered = block_on(recover_into(place.clone(), &mut target));
+    let intact = content.is_some_and(|content| content.whole.is_some());
+    let recovered = match recovered {
+        Ok(recovered) => recovered,
+        Err(e) => {
+            assert!(!intact, "an intact frame cannot be recovered: {e}");
+            return;
+        }
+    };
+    let frame = Bytes::from(target.into_bytes());
+    let Some(copy) = open(&frame, setup.read()) else {
+        // The limits of a recovery are not those of the reader here.
+        let opens = open(&frame, oxiblosc::ReadOptions::new().pool(&setup.pool));
+        assert!(opens.is_some(), "what was recovered does not open: {recovered:?}");
+        return;
+    };
+    check_saved(&copy, &recovered, setup);
+    // Frames of 2019 are encoded again, in chunks that may be others.
+    if reader.is_none_or(|reader| reader.header().layout == Layout::Current) {
+        let chunks = recovered.chunks + recovered.replaced.len() as u64;
+        assert_eq!(copy.nchunks(), chunks, "saved and lost chunks");
+    }
+    let (Some(reader), Some(content)) = (reader, content) else { return };
+    let Some(found) = Content::of(&copy, setup) else {
+        assert!(!intact, "an intact frame becomes one that is too long");
+        return;
+    };
+    if intact {
+        assert_eq!((recovered.found, &recovered.replaced), (Found::Whole, &Vec::new()), "of an intact frame");
+        assert_eq!(recovered.nbytes, reader.nbytes(), "bytes of an intact frame");
+        assert_eq!(recovered.lost_nbytes.unwrap_or_default(), 0, "lost bytes of an intact frame");
+        assert!(found.whole == content.whole, "an intact frame comes back with other bytes");
+        // Checksums are made anew, unless they were outdated.
+        for name in reader.vlmetalayer_names().into_iter().filter(|name| !name.starts_with("oxiblosc")) {
+            if let Ok(expected) = reader.vlmetalayer(&name) {
+                assert!(copy.vlmetalayer(&name).ok() == Some(expected), "metalayer {name:?} does not come back");
+            }
+        }
+    } else if recovered.found == Found::Whole && recovered.in_order && found.chunks.len() == content.chunks.len() {
+        for (i, (old, new)) in content.chunks.iter().zip(&found.chunks).enumerate() {
+            if old.is_some() {
+                assert!(old == new, "chunk {i} decodes, and comes back with other bytes");
+                assert!(!recovered.replaced.contains(&(i as u64)), "chunk {i} decodes, and is called lost");
+            }
+        }
+    }
+}
+
+/// Every chunk that is not named as lost decodes.
+fn check_saved(copy: &FrameReader<Bytes>, recovered: &Recovered, setup: &Setup) {
+    assert_eq!(copy.nchunks(), recovered.summary.chunks, "chunks of the new frame");
+    assert_eq!(copy.nbytes(), recovered.summary.nbytes, "bytes of the new frame");
+    let Some(found) = Content::of(copy, setup) else { return };
+    for (i, chunk) in found.chunks.iter().enumerate() {
+        assert!(chunk.is_some(), "chunk {i} was recovered, and does not decode: {recovered:?}");
+    }
+}
+
+/// Seals the frame in `place`. What a reader of open-ended frames finds in it is what it holds afterwards.
+///
+/// # Panics
+/// When that is not so, or a seal that is refused has changed the frame.
+pub fn check_seal(place: &Bytes, setup: &Setup) {
+    let reader = open(place, setup.read().open_ended(true));
+    let content = reader.as_ref().and_then(|reader| Content::of(reader, setup));
+    let mut store = place.store();
+    if let Err(e) = seal(&mut store) {
+        assert!(store == place[..], "the seal is refused, and the frame is another one: {e}");
+        return;
+    }
+    // Whatever it is, sealing it once more changes nothing.
+    let once = Bytes::from(store.clone());
+    assert!(seal(&mut store).is_ok() && store == once[..], "a sealed frame is sealed again");
+    assert!(!Store::is_sparse(&store));
+    let (Some(reader), Some(content)) = (reader, content) else { return };
+    let Some(sealed) = open(&once, setup.read()) else {
+        panic!("{} chunks before, and what was sealed does not open", reader.nchunks())
+    };
+    let Some(after) = Content::of(&sealed, setup) else { return };
+    for (i, (old, new)) in content.chunks.iter().zip(&after.chunks).enumerate() {
+        assert!(old.is_none() || old == new, "chunk {i} was sealed and is another one");
+    }
+}
