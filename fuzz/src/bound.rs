@@ -1,5 +1,6 @@
 //! How much an input may cost.
 
+use oxiblosc::recover::RecoverOptions;
 use oxiblosc::streaming::edit::EditOptions;
 use oxiblosc::{Limits, Pool, ReadOptions};
 
@@ -27,6 +28,7 @@ impl Setup {
         limits.trailer_bytes = 1 << 20;
         limits.metalayer_bytes = 1 << 20;
         limits.in_flight_bytes = 16 << 20;
+        limits.result_bytes = 4 << 20;
         Self { limits, pool: Pool::inline(), whole: 1 << 20 }
     }
 
@@ -44,7 +46,7 @@ impl Setup {
         let chunk = limits.chunk_bytes.saturating_mul(6);
         // An entry of the index, decoded and encoded, and what an editor knows of it.
         let index = limits.chunks.saturating_mul(128) as usize;
-        let kept = (self.whole as usize).saturating_mul(12);
+        let kept = (self.whole as usize).saturating_mul(28);
         [limits.in_flight_bytes, chunk, index, metadata.saturating_mul(4), kept, len.saturating_mul(32), 8 << 20]
             .into_iter()
             .fold(0, usize::saturating_add)
@@ -53,6 +55,11 @@ impl Setup {
     /// For readers.
     pub fn read(&self) -> ReadOptions {
         ReadOptions::new().limits(self.limits).pool(&self.pool)
+    }
+
+    /// For recoveries. They may decode as much as a frame that is read as a whole has, many times over.
+    pub fn recover(&self) -> RecoverOptions {
+        RecoverOptions::new().limits(self.limits).work_bytes(64 * self.whole).output_bytes(16 * self.whole)
     }
 
     /// For editors.

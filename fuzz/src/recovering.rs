@@ -4,7 +4,7 @@ use bytes::Bytes;
 use oxiblosc::block_on;
 use oxiblosc::blocking::FrameReader;
 use oxiblosc::frame::Layout;
-use oxiblosc::recover::{Found, Recovered, recover_into, seal};
+use oxiblosc::recover::{Found, Recovered};
 use oxiblosc::streaming::edit::Store;
 use oxiblosc::target::MemoryTarget;
 
@@ -19,7 +19,7 @@ use crate::reading::{Content, open};
 /// saved does not decode.
 pub(crate) fn check<P: Place>(place: &P, reader: Option<&FrameReader<P>>, content: Option<&Content>, setup: &Setup) {
     let mut target = MemoryTarget::new();
-    let recovered = block_on(recover_into(place.clone(), &mut target));
+    let recovered = block_on(setup.recover().recover_into(place.clone(), &mut target));
     let intact = content.is_some_and(|content| content.whole.is_some());
     let recovered = match recovered {
         Ok(recovered) => recovered,
@@ -29,12 +29,7 @@ pub(crate) fn check<P: Place>(place: &P, reader: Option<&FrameReader<P>>, conten
         }
     };
     let frame = Bytes::from(target.into_bytes());
-    let Some(copy) = open(&frame, setup.read()) else {
-        // The limits of a recovery are not those of the reader here.
-        let opens = open(&frame, oxiblosc::ReadOptions::new().pool(&setup.pool));
-        assert!(opens.is_some(), "what was recovered does not open: {recovered:?}");
-        return;
-    };
+    let Some(copy) = open(&frame, setup.read()) else { panic!("what was recovered does not open: {recovered:?}") };
     check_saved(&copy, &recovered, setup);
     // Frames of 2019 are encoded again, in chunks that may be others.
     if reader.is_none_or(|reader| reader.header().layout == Layout::Current) {
@@ -85,13 +80,13 @@ pub fn check_seal(place: &Bytes, setup: &Setup) {
     let reader = open(place, setup.read().open_ended(true));
     let content = reader.as_ref().and_then(|reader| Content::of(reader, setup));
     let mut store = place.store();
-    if let Err(e) = seal(&mut store) {
+    if let Err(e) = setup.recover().seal(&mut store) {
         assert!(store == place[..], "the seal is refused, and the frame is another one: {e}");
         return;
     }
     // Whatever it is, sealing it once more changes nothing.
     let once = Bytes::from(store.clone());
-    assert!(seal(&mut store).is_ok() && store == once[..], "a sealed frame is sealed again");
+    assert!(setup.recover().seal(&mut store).is_ok() && store == once[..], "a sealed frame is sealed again");
     assert!(!Store::is_sparse(&store));
     let (Some(reader), Some(content)) = (reader, content) else { return };
     let Some(sealed) = open(&once, setup.read()) else {
