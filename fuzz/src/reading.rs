@@ -136,12 +136,12 @@ pub fn check_whole<P: Place>(reader: &FrameReader<P>, content: &Content, random:
     };
     same(0..nbytes, reader.bytes(0..nbytes as u64), "bytes");
     let boundary = content.chunks.first().and_then(Option::as_ref).map_or(0, Bytes::len);
-    let mut ranges = vec![boundary.saturating_sub(1)..(boundary + 1).min(nbytes)];
-    ranges.extend((0..6).map(|_| {
+    let across = boundary.saturating_sub(1)..(boundary + 1).min(nbytes);
+    let others = (0..6).map(|_| {
         let start = random.below(nbytes + 1);
         start..start + random.below((nbytes - start).min(1 << 12) + 1)
-    }));
-    for range in ranges {
+    });
+    for range in std::iter::once(across).chain(others) {
         same(range.clone(), reader.bytes(range.start as u64..range.end as u64), "bytes");
         let items = range.start / typesize..range.end / typesize;
         let found = reader.items(items.start as u64..items.end as u64);

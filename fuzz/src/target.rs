@@ -84,9 +84,9 @@ impl Target {
             read_place(&directory(input), setup)
         }),
         target("frame_open", Form::Frame, Seeds::Open, open_ended),
-        target("slices", Form::Frame, Seeds::Arrays, |input, setup| slices(input, setup)),
-        target("verify", Form::Frame, Seeds::Frames, |input, setup| verify(input, setup)),
-        target("recover", Form::Frame, Seeds::Frames, |input, setup| recover(input, setup)),
+        target("slices", Form::Frame, Seeds::Arrays, slices),
+        target("verify", Form::Frame, Seeds::Frames, verify),
+        target("recover", Form::Frame, Seeds::Frames, recover),
         target("recover_sparse", Form::Directory, Seeds::Directories, |input, setup| recover(&directory(input), setup)),
         target("stream", Form::Frame, Seeds::Frames, stream),
         target("edit", Form::ScriptedFrame, Seeds::ScriptedFrames, |input, setup| {

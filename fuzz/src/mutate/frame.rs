@@ -256,7 +256,7 @@ impl Parts {
             let nbytes = get(&out, NBYTES, 8, Order::Big);
             // As many whole chunks as there are entries, and what the last one had before.
             if count > 0 && nbytes.div_ceil(size) != count {
-                let last = if nbytes % size == 0 || random.below(2) == 0 { size } else { nbytes % size };
+                let last = if nbytes.is_multiple_of(size) || random.below(2) == 0 { size } else { nbytes % size };
                 put(&mut out, NBYTES, 8, Order::Big, (count - 1) * size + last);
             }
         }
