@@ -1,3 +1,4 @@
+//! The target `stream`.
 #![cfg_attr(fuzzing, no_main)]
 
 oxiblosc_fuzz::program!("stream");
