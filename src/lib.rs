@@ -216,12 +216,12 @@ pub use oxiblosc_streaming as streaming;
 pub use oxiblosc_core::chunk::{EncodeParams, SplitMode};
 pub use oxiblosc_core::pipeline::FilterSlots;
 pub use oxiblosc_core::{
-    CodecId, Executor, FilterId, Inline, Limits, Registry, chunk, codec, filter, frame, nd, register_codec,
+    Chain, CodecId, Executor, FilterId, Inline, Limits, Registry, chunk, codec, filter, frame, nd, register_codec,
     register_filter, registry,
 };
 pub use oxiblosc_streaming::{
-    ByteStream, ChunkStream, FrameReader, FrameSink, IoMode, Pool, ReadError, ReadOptions, SharedWriter, Summary,
-    WriteError, WriteOptions, block_on, blocking, recover, settle, source, sparse, target,
+    ByteStream, ChunkStream, ErrorKind, FrameReader, FrameSink, IoMode, Pool, ReadError, ReadOptions, SharedWriter,
+    Summary, WriteError, WriteOptions, block_on, blocking, recover, settle, source, sparse, target,
 };
 
 #[cfg(feature = "object_store")]

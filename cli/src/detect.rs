@@ -34,7 +34,7 @@ impl Kind {
 
 /// The bytes are of no kind that can be read.
 #[derive(Debug, Error)]
-#[error("neither a frame (no `b2frame` at offset 2) nor a chunk: {chunk}")]
+#[error("neither a frame (no `b2frame` at offset 2) nor a chunk")]
 pub(crate) struct ForeignError {
     #[source]
     chunk: ChunkError,

@@ -1,9 +1,9 @@
 //! What can go wrong, and the exit status that says so.
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::io;
 
+use oxiblosc::core::Chain;
 use thiserror::Error;
 
 /// Why a command failed.
@@ -62,18 +62,8 @@ impl CliError {
 
 /// The error and what caused it, in one line.
 pub(crate) fn one_line(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let message = error.to_string();
-        // Some errors quote their cause in their own message; it need not be said twice.
-        if !text.contains(&message) {
-            let _ = write!(text, ": {message}");
-        }
-        cause = error.source();
-    }
     // Messages of libraries may have several lines, and file names anything at all.
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    Chain(error).to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]

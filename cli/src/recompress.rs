@@ -150,7 +150,7 @@ impl Recompress<'_> {
             EditError::Store(error) => output::failed(destination)(error),
             // Nothing has been encoded then.
             EditError::Params(_) => CliError::Usage(crate::error::one_line(&error)),
-            EditError::Write(WriteError::Params(error)) => CliError::Usage(error.to_string()),
+            EditError::Write(WriteError::Params(error)) => CliError::Usage(crate::error::one_line(&*error)),
             EditError::Write(error) => write_failed(destination, error),
             error => CliError::data(destination.output_name())(error),
         })?;

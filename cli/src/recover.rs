@@ -8,7 +8,7 @@ use oxiblosc::streaming::block_on;
 use oxiblosc::streaming::source::RangeSource;
 
 use crate::args::{Layout, RecoverArgs, SealArgs, Source};
-use crate::error::CliError;
+use crate::error::{CliError, one_line};
 use crate::input::Watched;
 use crate::{input, output, progress};
 
@@ -116,7 +116,8 @@ fn saved(recovered: &Recovered) -> String {
         let _ = write!(text, "; {} bytes of the file belong to none of them", recovered.unused_bytes);
     }
     if let Some(error) = &recovered.damaged_array {
-        let _ = write!(text, "; it is an array no more, its chunks follow one another as plain bytes: {error}");
+        let _ =
+            write!(text, "; it is an array no more, its chunks follow one another as plain bytes: {}", one_line(error));
     }
     if recovered.lost_vlmetalayers {
         text += "; its variable-length metalayers are lost";

@@ -159,6 +159,6 @@ pub enum CodecError {
         message: String,
     },
     /// Anything else a plugin wants to say.
-    #[error("{0}")]
+    #[error(transparent)]
     Other(#[from] Box<dyn std::error::Error + Send + Sync>),
 }

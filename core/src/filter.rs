@@ -130,6 +130,6 @@ pub enum FilterError {
         reason: String,
     },
     /// Anything else a plugin wants to say.
-    #[error("{0}")]
+    #[error(transparent)]
     Other(#[from] Box<dyn std::error::Error + Send + Sync>),
 }

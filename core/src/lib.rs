@@ -32,6 +32,7 @@
 //! | [`nd`] | n-dimensional arrays on top of a frame |
 #![forbid(unsafe_code)]
 
+mod chain;
 pub mod chunk;
 pub mod codec;
 pub mod executor;
@@ -43,6 +44,7 @@ pub mod nd;
 pub mod pipeline;
 pub mod registry;
 
+pub use chain::Chain;
 pub use executor::{Executor, Inline};
 pub use id::{CodecId, FilterId, IdRange};
 pub use limits::Limits;

@@ -235,7 +235,7 @@ fn run<'s>(
 #[non_exhaustive]
 pub enum PipelineError {
     /// The filter in this slot has no provider.
-    #[error("filter slot {slot}: {source}")]
+    #[error("filter slot {slot} has no provider")]
     Registry {
         /// Slot number, 0..=5.
         slot: usize,
@@ -243,7 +243,7 @@ pub enum PipelineError {
         source: RegistryError,
     },
     /// The filter in this slot failed.
-    #[error("filter slot {slot}, filter {id}: {source}")]
+    #[error("filter {id} in slot {slot} failed")]
     Filter {
         /// Slot number, 0..=5.
         slot: usize,

@@ -363,7 +363,7 @@ fn filters_without_provider_fail_when_needed() {
             panic!("{error:?}")
         };
         assert!(matches!(source, RegistryError::Unknown { id: found, .. } if *found == id));
-        let text = error.to_string();
+        let text = oxiblosc_core::Chain(&error).to_string();
         assert!(text.contains("slot 2") && text.contains(&id.to_string()), "{text}");
         let stored = Raw { flags: raw.flags | STORED, starts: vec![], body: b"abcdefgh".to_vec(), ..raw.clone() };
         assert_eq!(decode(&stored.bytes()).unwrap(), b"abcdefgh");

@@ -10,13 +10,16 @@ use oxiblosc_core::registry::RegistryError;
 use thiserror::Error;
 
 use crate::compute::JobPanicked;
+use crate::context::Replaced;
+use crate::kind::ErrorKind;
 
 /// Why a frame could not be written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The target failed. The sink goes on where it stopped when it is called again ([`WriteError::is_retryable`]).
-    #[error("the target failed: {0}")]
+    /// The target failed. Nothing is lost: the sink goes on where it stopped when it is called again
+    /// ([`WriteError::is_resumable`]), once what the error says is put right.
+    #[error("the target failed")]
     Target(#[from] io::Error),
     /// The target took bytes and answered that it had not, or the other way round, against its contract
     /// ([`target::Target`](crate::target::Target)). Which bytes it has is not known any more: the frame is given up.
@@ -26,7 +29,7 @@ pub enum WriteError {
         what: String,
     },
     /// A chunk could not be encoded.
-    #[error("chunk {chunk} could not be encoded: {source}")]
+    #[error("chunk {chunk} could not be encoded")]
     Encode {
         /// Number of the chunk.
         chunk: u64,
@@ -42,7 +45,7 @@ pub enum WriteError {
         panic: JobPanicked,
     },
     /// Codec, filters or parameters are not possible.
-    #[error("cannot encode with these parameters: {0}")]
+    #[error("chunks cannot be encoded with these parameters")]
     Params(#[source] Arc<ChunkError>),
     /// The frame cannot hold what it was given.
     #[error(transparent)]
@@ -66,10 +69,36 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// Whether calling again may succeed: so when the target failed, after which nothing is lost. All other errors
-    /// stay: the sink returns them again, and the frame cannot be finished.
-    pub fn is_retryable(&self) -> bool {
+    /// Whether the sink can go on: so when the target failed, after which nothing is lost and every call may be made
+    /// again, though it fails again until the cause is gone. All other errors stay: the sink returns them again, and the
+    /// frame cannot be finished.
+    pub fn is_resumable(&self) -> bool {
         matches!(self, Self::Target(_))
+    }
+
+    /// Whether the same call may succeed a little later without anything else being done: so after a connection broke,
+    /// a timeout, an answer such as 429 or 503. Not when the bucket does not exist or the disk is full, although the
+    /// sink [can go on](Self::is_resumable) then, too, once that is put right.
+    pub fn is_retryable(&self) -> bool {
+        self.kind().is_retryable()
+    }
+
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Target(error) => ErrorKind::of_io(error),
+            Self::TargetContract { .. } => ErrorKind::Other,
+            Self::Encode { source, .. } => ErrorKind::of_chunk(source),
+            Self::Params(source) => match ErrorKind::of_chunk(source) {
+                ErrorKind::NoProvider => ErrorKind::NoProvider,
+                _ => ErrorKind::InvalidInput,
+            },
+            Self::Frame(error) => ErrorKind::of_frame_write(error),
+            Self::Panicked { .. } => ErrorKind::Panicked,
+            Self::Registry(_) => ErrorKind::NoProvider,
+            Self::ChunkSize { .. } => ErrorKind::InvalidInput,
+            Self::Closed => ErrorKind::Closed,
+        }
     }
 
     /// The error again, for those that stay.
@@ -99,7 +128,7 @@ impl From<WriteError> for io::Error {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Target(error) => error,
-            other => io::Error::other(other),
+            other => Self::other(other),
         }
     }
 }
@@ -109,13 +138,25 @@ impl From<WriteError> for io::Error {
 #[non_exhaustive]
 pub enum ReadError {
     /// The source failed.
-    #[error("the source failed: {0}")]
-    Source(#[from] io::Error),
+    #[error("the source failed")]
+    Source(#[source] io::Error),
+    /// What the frame is read from was replaced by something else meanwhile: nothing of it is mixed with what was there
+    /// before. [Refresh](crate::FrameReader::refresh) the reader, or open it again.
+    #[error(transparent)]
+    Replaced(Replaced),
+    /// There is not enough memory for what was asked for. Read it in parts, or as a stream.
+    #[error("there is not enough memory for {what}, which takes {bytes} bytes: read it in parts or as a stream")]
+    OutOfMemory {
+        /// What was asked for.
+        what: &'static str,
+        /// Bytes it takes.
+        bytes: u64,
+    },
     /// The frame is damaged, or does not have what was asked for.
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// A chunk could not be decoded.
-    #[error("chunk {chunk}{}: {source}", At(*.offset))]
+    #[error("chunk {chunk}{} could not be decoded", At(*.offset))]
     Decode {
         /// Number of the chunk.
         chunk: u64,
@@ -144,7 +185,7 @@ pub enum ReadError {
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// The file of a chunk of a sparse frame cannot be read, or is not there.
-    #[error("chunk {chunk}: {source}")]
+    #[error("chunk {chunk} could not be read from its file")]
     ChunkFile {
         /// Number of the chunk.
         chunk: u64,
@@ -212,22 +253,51 @@ pub enum ReadError {
     },
 }
 
+impl ReadError {
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Source(source) | Self::ChunkFile { source, .. } => ErrorKind::of_io(source),
+            Self::Replaced(_) => ErrorKind::Replaced,
+            Self::OutOfMemory { .. } => ErrorKind::OutOfMemory,
+            Self::Frame(error) => ErrorKind::of_frame(error),
+            Self::Decode { source, .. } => ErrorKind::of_chunk(source),
+            Self::Panicked { .. } | Self::MetalayerPanicked { .. } => ErrorKind::Panicked,
+            Self::Registry(_) => ErrorKind::NoProvider,
+            Self::Checksums { .. } | Self::OutOfOrder { .. } => ErrorKind::Damaged,
+            Self::BreaksOff { .. } => ErrorKind::Unfinished,
+            Self::OutOfRange { .. } | Self::Sparse => ErrorKind::InvalidInput,
+            Self::Limit { .. } => ErrorKind::Limit,
+        }
+    }
+
+    /// Whether the same call may succeed a little later without anything else being done: so after a connection broke,
+    /// a timeout, an answer such as 429 or 503.
+    pub fn is_retryable(&self) -> bool {
+        self.kind().is_retryable()
+    }
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        match error.downcast() {
+            Ok(replaced) => Self::Replaced(replaced),
+            Err(error) => Self::Source(error),
+        }
+    }
+}
+
 impl From<ReadError> for io::Error {
     /// The source's own error as it is; damage as [`io::ErrorKind::InvalidData`], requests outside the frame as
     /// [`io::ErrorKind::InvalidInput`], with the [`ReadError`] inside.
     fn from(error: ReadError) -> Self {
         let kind = match error {
             ReadError::Source(error) => return error,
+            ReadError::Replaced(replaced) => return replaced.into(),
             ReadError::ChunkFile { ref source, .. } => source.kind(),
-            ReadError::OutOfRange { .. } => io::ErrorKind::InvalidInput,
-            ReadError::Frame(_)
-            | ReadError::Decode { .. }
-            | ReadError::Checksums { .. }
-            | ReadError::BreaksOff { .. }
-            | ReadError::OutOfOrder { .. } => io::ErrorKind::InvalidData,
-            _ => io::ErrorKind::Other,
+            _ => error.kind().to_io(),
         };
-        io::Error::new(kind, error)
+        Self::new(kind, error)
     }
 }
 
@@ -236,8 +306,8 @@ struct At(Option<u64>);
 impl fmt::Display for At {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(offset) => write!(f, ", at offset {offset} of the frame"),
-            None => f.write_str(", in the index alone"),
+            Some(offset) => write!(f, ", at offset {offset} of the frame,"),
+            None => f.write_str(", in the index alone,"),
         }
     }
 }

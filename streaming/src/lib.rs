@@ -26,10 +26,12 @@
 mod background;
 pub mod blocking;
 pub mod compute;
+mod context;
 mod disk;
 pub mod edit;
 mod error;
 mod integrity;
+mod kind;
 pub mod location;
 #[cfg(all(test, shuttle))]
 mod models;
@@ -50,9 +52,11 @@ pub mod transport;
 
 pub use background::{Settle, settle};
 pub use compute::{Pool, block_on};
+pub use context::Replaced;
 pub use disk::IoMode;
 pub use error::{ReadError, WriteError};
 pub use integrity::{Finding, FingerprintCheck, VerifyReport};
+pub use kind::ErrorKind;
 pub use reader::{ByteStream, ChecksumPolicy, ChunkStream, FrameReader, FrameStream, OpenEnd, ReadOptions};
 pub use sink::{FrameSink, Summary, WriteOptions};
 pub use sparse::SharedWriter;

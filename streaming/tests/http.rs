@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use common::{CHUNK, data, frame, options};
+use oxiblosc_core::Chain;
 use oxiblosc_streaming::location::Location;
 use oxiblosc_streaming::{FrameReader, ReadError, block_on};
 
@@ -155,7 +156,7 @@ fn servers_without_manners() {
                 },
             };
             println!("{manners:?}: {error}");
-            assert!(error.to_string().contains(says), "{manners:?}: {error}");
+            assert!(Chain(&error).to_string().contains(says), "{manners:?}: {}", Chain(&error));
         }
     }
 }

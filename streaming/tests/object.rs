@@ -22,6 +22,7 @@ use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartId, MultipartUpload, ObjectMeta, ObjectStore,
     ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
+use oxiblosc_core::Chain;
 use oxiblosc_streaming::object::ObjectPrefix;
 use oxiblosc_streaming::source::{ObjectSource, RangeSource};
 use oxiblosc_streaming::sparse::{ConditionalPutsIgnored, Missing, ShareError, SharedWriter, clear};
@@ -89,7 +90,7 @@ fn contiguous_and_sparse_frames_are_found() {
     block_on(store.delete(&Path::from("a/sparse/00000001.chunk"))).unwrap();
     let sparse = ObjectSource::sparse(Arc::clone(&store) as Arc<dyn ObjectStore>, Path::from("a/sparse"));
     let reader = block_on(FrameReader::open(sparse)).unwrap();
-    let error = block_on(reader.chunk(1)).unwrap_err().to_string();
+    let error = Chain(&block_on(reader.chunk(1)).unwrap_err()).to_string();
     assert!(error.contains("chunk 1") && error.contains("00000001.chunk"), "{error}");
     assert!(block_on(reader.chunk(0)).is_ok());
 }

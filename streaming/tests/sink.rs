@@ -12,6 +12,7 @@ use bytes::Bytes;
 use common::{CHUNK, Flaky, Mood, Random, data, frame, lengths, options, poll_and_drop};
 use futures::io::{AsyncWrite, AsyncWriteExt};
 use futures::{Sink, SinkExt, StreamExt, TryStreamExt, stream};
+use oxiblosc_core::Chain;
 use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_streaming::target::{FileTarget, MemoryTarget, Part, SeekTarget, SpoolTarget, Target};
 use oxiblosc_streaming::{FrameSink, IoMode, Pool, ReadOptions, WriteError, WriteOptions, block_on, blocking};
@@ -247,10 +248,10 @@ fn bytes_lost_by_the_writer_are_noticed() {
     let mut sink = options().seekable(writer).unwrap();
     block_on(async {
         sink.write_all(&data(9 * CHUNK)).await.unwrap();
-        assert!(sink.close().await.unwrap_err().to_string().contains("disk full"));
+        assert!(Chain(&sink.close().await.unwrap_err()).to_string().contains("disk full"));
         for _ in 0..3 {
             let error = sink.close().await.unwrap_err();
-            assert!(error.to_string().contains("lost"), "{error}");
+            assert!(Chain(&error).to_string().contains("lost"), "{error}");
         }
     });
 }
@@ -263,7 +264,7 @@ fn a_file_in_append_mode_is_noticed() {
     let mut writer = blocking::FrameWriter::new(file, options()).unwrap();
     io::Write::write_all(&mut writer, &data(100)).unwrap();
     let error = writer.finish().unwrap_err();
-    assert!(error.to_string().contains("append mode"), "{error}");
+    assert!(Chain(&error).to_string().contains("append mode"), "{error}");
 }
 
 #[test]
@@ -460,7 +461,7 @@ fn the_disk_may_be_full() {
     io::Write::write_all(&mut writer, &data(100)).unwrap();
     for _ in 0..2 {
         let error = writer.finish().unwrap_err();
-        assert!(error.is_retryable(), "{error}");
+        assert!(error.is_resumable(), "{error}");
     }
 }
 
@@ -510,7 +511,7 @@ fn a_rename_that_fails_can_be_tried_again() {
     // Someone puts something there that cannot be replaced.
     fs::create_dir_all(path.join("occupied")).unwrap();
     for _ in 0..2 {
-        assert!(writer.finish().unwrap_err().is_retryable());
+        assert!(writer.finish().unwrap_err().is_resumable());
     }
     fs::remove_dir_all(&path).unwrap();
     writer.finish().unwrap();

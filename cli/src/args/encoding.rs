@@ -7,7 +7,7 @@ use oxiblosc::core::codec::CodecError;
 use oxiblosc::core::filter::FilterError;
 use oxiblosc::core::pipeline::{FilterSlots, PipelineError};
 
-use crate::error::CliError;
+use crate::error::{CliError, one_line};
 use crate::select::{CodecChoice, FilterChoice, resolve_filters};
 use crate::units::parse_bytes;
 
@@ -108,14 +108,14 @@ impl EncodingArgs {
                 if matches!(source, FilterError::Meta { .. } | FilterError::TypeSize { .. }) =>
             {
                 let name = registry.filter(id).map_or("", |entry| entry.info().name);
-                Err(CliError::Usage(format!("--filter {name}: {source}")))
+                Err(CliError::Usage(format!("--filter {name}: {}", one_line(&source))))
             }
             Err(ChunkError::Encode { codec, source, .. })
                 if matches!(source, CodecError::Meta { .. })
                     || !is_array && self.codec.is_some() && matches!(source, CodecError::Geometry { .. }) =>
             {
                 let name = registry.codec(codec).map_or("", |entry| entry.info().name);
-                Err(CliError::Usage(format!("--codec {name}: {source}")))
+                Err(CliError::Usage(format!("--codec {name}: {}", one_line(&source))))
             }
             // Others need an array, or data of some kind.
             _ => Ok(()),

@@ -6,6 +6,7 @@ use oxiblosc::core::id::FilterId;
 use oxiblosc::core::{CodecId, Registry};
 
 use super::{Info, Named};
+use crate::error::one_line;
 
 /// What a chunk consists of.
 pub(super) struct Form {
@@ -78,7 +79,7 @@ fn notes(header: &ChunkHeader, chunk: &[u8]) -> Vec<String> {
                 lazy.number(),
                 lazy.offset()
             ),
-            Err(error) => format!("a lazy chunk, but a damaged one: {error}"),
+            Err(error) => format!("a lazy chunk, but a damaged one: {}", one_line(&error)),
         });
     }
     if header.is_instrumented() {

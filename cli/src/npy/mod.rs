@@ -154,7 +154,7 @@ pub(crate) enum NpyError {
     Truncated { offset: u64, wanted: usize },
     #[error(".npy header of {found} bytes at offset 8; at most {MAX_HEADER_LEN} are read")]
     HeaderLength { found: u32 },
-    #[error(".npy header at offset {offset}: {source}")]
+    #[error(".npy header at offset {offset} makes no sense")]
     Dict { offset: u64, source: DictError },
     #[error(".npy header: {field}: expected {expected}")]
     Field { field: &'static str, expected: &'static str },

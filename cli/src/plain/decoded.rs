@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 
 use futures::io::{AllowStdIo, AsyncReadExt};
+use oxiblosc::core::Chain;
 use oxiblosc::streaming::block_on;
 use oxiblosc::transport::{Decoder, Encoding, decode_as};
 
@@ -22,7 +23,7 @@ impl<R: Read> Read for Decoded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         block_on(self.decoder.read(buffer)).map_err(|error| match error.kind() {
             io::ErrorKind::Interrupted => error,
-            kind => io::Error::new(kind, format!("decoding {}: {error}", self.encoding)),
+            kind => io::Error::new(kind, format!("decoding {}: {}", self.encoding, Chain(&error))),
         })
     }
 }

@@ -199,7 +199,7 @@ impl<K: TargetKind> TargetCheck<K> {
             let before = faults.calls();
             faults.fail(before + call);
             while let Err(error) = block_on(sink.abort()) {
-                if !error.is_retryable() {
+                if !error.is_resumable() {
                     return Err(format!("the abort failed for good: {error}"));
                 }
             }
@@ -310,12 +310,12 @@ pub(super) fn stubborn<T: Target>(
                     Pin::new(&mut sink).start_send(Bytes::copy_from_slice(&rest[..n])).map_err(text)?;
                     rest = &rest[n..];
                 }
-                Some(Err(error)) => failed(&error, error.is_retryable())?,
+                Some(Err(error)) => failed(&error, error.is_resumable())?,
                 None => {}
             },
             _ => {
                 if let Some(Err(error)) = poll_and_drop(polls, sink.flush()) {
-                    failed(&error, error.is_retryable())?;
+                    failed(&error, error.is_resumable())?;
                 }
             }
         }
@@ -326,7 +326,7 @@ pub(super) fn stubborn<T: Target>(
         }
         match poll_and_drop(polls, sink.close()) {
             Some(Ok(_)) => return Ok(failures),
-            Some(Err(error)) => failed(&error, error.is_retryable())?,
+            Some(Err(error)) => failed(&error, error.is_resumable())?,
             None => {}
         }
     }
@@ -335,7 +335,7 @@ pub(super) fn stubborn<T: Target>(
 /// Whether the error is one of the target, or of the sink and one that does not stay.
 fn may_be_repeated(error: &io::Error) -> bool {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<WriteError>());
-    inner.is_none_or(WriteError::is_retryable)
+    inner.is_none_or(WriteError::is_resumable)
 }
 
 /// Polls `future` at most `polls` times and then drops it.

@@ -113,7 +113,10 @@ impl Faults {
         let call = state.calls;
         state.calls += 1;
         if state.fails.contains(&call) {
-            return Poll::Ready(Err(io::Error::other(format!("call {call} was made to fail"))));
+            return Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::ConnectionReset,
+                format!("call {call} was made to fail"),
+            )));
         }
         Poll::Ready(Ok(()))
     }

@@ -38,7 +38,7 @@ pub enum ChunkError {
         found: i64,
     },
     /// A stream of a block is damaged.
-    #[error("block {block}, stream {stream} at offset {offset}: {source}")]
+    #[error("block {block}, stream {stream} at offset {offset} cannot be decoded")]
     Stream {
         /// Number of the block.
         block: usize,
@@ -58,7 +58,7 @@ pub enum ChunkError {
         needed: usize,
     },
     /// The codec failed to compress.
-    #[error("block {block}, stream {stream}: codec {codec}: {source}")]
+    #[error("block {block}, stream {stream} cannot be encoded by codec {codec}")]
     Encode {
         /// Number of the block.
         block: usize,
@@ -70,10 +70,10 @@ pub enum ChunkError {
         source: CodecError,
     },
     /// The codec failed to train a dictionary.
-    #[error("training a dictionary: {0}")]
-    Dictionary(CodecError),
+    #[error("no dictionary could be trained")]
+    Dictionary(#[source] CodecError),
     /// A filter failed, or one that the block needs has no provider.
-    #[error("block {block}: {source}")]
+    #[error("block {block} cannot pass its filters")]
     Pipeline {
         /// Number of the block.
         block: usize,
@@ -214,7 +214,7 @@ pub enum StreamError {
         found: i32,
     },
     /// The codec refused.
-    #[error("codec {codec}: {source}")]
+    #[error("codec {codec} failed")]
     Codec {
         /// The codec.
         codec: CodecId,

@@ -90,8 +90,16 @@ pub enum FrameError {
         /// The largest possible: the length of the frame, or a limit of the reader.
         max: u64,
     },
+    /// The frame is not finished: its header has no frame length, as that of an open-ended frame, or of one whose writer
+    /// has not come to its end.
+    #[error(
+        "the frame is not finished: its header has no length yet (0 at offset 16), because it was written open-ended, or \
+         its writer was interrupted or is still at it (`seal` or `recover` makes a whole frame of what is there; an \
+         open-ended one can be read as it is with the option `open_ended`)"
+    )]
+    Unfinished,
     /// The frame claims to be longer than what there is, or shorter than its own parts.
-    #[error("frame length at offset 16 is {found}, expected {min}..={max}")]
+    #[error("frame length at offset 16 is {}, expected {}", *.found as i64, Between(*.min, *.max))]
     FrameLen {
         /// The length found.
         found: u64,
@@ -231,7 +239,7 @@ pub enum FrameError {
         trailer_len: u64,
     },
     /// A variable-length metalayer could not be decoded.
-    #[error("variable-length metalayer {name:?}: {source}")]
+    #[error("variable-length metalayer {name:?} cannot be decoded")]
     Vlmetalayer {
         /// Its name.
         name: String,
@@ -267,7 +275,7 @@ pub enum FrameError {
         room: u64,
     },
     /// The index chunk is damaged.
-    #[error("index at offset {offset}: {source}")]
+    #[error("the index at offset {offset} cannot be decoded")]
     Index {
         /// Where the index starts.
         offset: u64,
@@ -451,7 +459,7 @@ pub enum FrameError {
         found: u8,
     },
     /// A chunk could not be understood.
-    #[error("chunk {chunk}: {source}")]
+    #[error("chunk {chunk} cannot be read")]
     Chunk {
         /// Number of the chunk.
         chunk: u64,
@@ -509,6 +517,18 @@ impl fmt::Display for Found {
         match self.0 {
             Some(byte) => write!(f, "{byte:#04x}"),
             None => f.write_str("the end"),
+        }
+    }
+}
+
+/// The values that a field may have; the largest number that there is bounds nothing.
+struct Between(u64, u64);
+
+impl fmt::Display for Between {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self(min, max) if *max >= i64::MAX as u64 => write!(f, "at least {min}"),
+            Self(min, max) => write!(f, "{min}..={max}"),
         }
     }
 }

@@ -161,6 +161,9 @@ impl FrameHeader {
     /// have different ones.
     pub fn parse(head: &[u8]) -> Result<Self, FrameError> {
         let header = Self::parse_unfinished(head)?;
+        if header.frame_len == 0 {
+            return Err(FrameError::Unfinished);
+        }
         let min_frame = u64::from(header.header_len);
         if header.frame_len < min_frame || i64::try_from(header.frame_len).is_err() {
             return Err(FrameError::FrameLen { found: header.frame_len, min: min_frame, max: i64::MAX as u64 });

@@ -76,7 +76,7 @@ pub enum FrameWriteError {
     #[error("header, index or trailer are not what the checksums of the frame say: copy what is left of it first")]
     Checksums,
     /// A variable-length metalayer could not be compressed.
-    #[error("variable-length metalayer {name:?}: {source}")]
+    #[error("variable-length metalayer {name:?} cannot be encoded")]
     Vlmetalayer {
         /// The name.
         name: String,
@@ -84,7 +84,7 @@ pub enum FrameWriteError {
         source: ChunkError,
     },
     /// What was pushed is no valid chunk.
-    #[error("chunk {chunk}: {source}")]
+    #[error("chunk {chunk} is no valid chunk")]
     Chunk {
         /// The number it would have had.
         chunk: u64,
@@ -177,8 +177,8 @@ pub enum FrameWriteError {
     #[error("the frame would grow past 2^63 bytes")]
     TooLong,
     /// The index could not be encoded.
-    #[error("index: {0}")]
-    Index(ChunkError),
+    #[error("the index cannot be encoded")]
+    Index(#[source] ChunkError),
     /// Something was to be added to a frame that is finished.
     #[error("the frame is finished, nothing can be added")]
     Finished,
@@ -218,7 +218,7 @@ pub enum FrameWriteError {
         nbytes: u64,
     },
     /// The frame could not be opened any more after the changes. It is as it was.
-    #[error("nothing was committed, because the frame could not be opened any more: {0}")]
+    #[error("nothing was committed, because the frame could not be opened any more")]
     Unreadable(#[source] FrameError),
     /// The frame would not hold what it was to hold after the changes. It is as it was.
     #[error("nothing was committed, because {what} would not be what they were changed to")]

@@ -1,6 +1,27 @@
 //! Why an array cannot be laid out, described or selected from.
 
+use std::fmt;
+
 use thiserror::Error;
+
+/// How much too large something is.
+struct TooLarge(Option<u64>, u64);
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Limits of 63 bits are those of machines and formats, and tell nobody anything.
+        match self {
+            Self(Some(found), limit) if *limit < MACHINE && *found < MACHINE => {
+                write!(f, "{found}, the limit is {limit}")
+            }
+            Self(_, limit) if *limit < MACHINE => write!(f, "the limit is {limit}"),
+            _ => f.write_str("it does not fit the 63 bits of a length"),
+        }
+    }
+}
+
+/// The longest that 63 bits count.
+const MACHINE: u64 = i64::MAX as u64;
 
 /// Why an array cannot be laid out, described or selected from.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -67,7 +88,7 @@ pub enum NdError {
         found: i64,
     },
     /// Something is larger than the format can hold, or than can be counted in 64 bits.
-    #[error("{what} is too large: {}, the limit is {limit}", .found.map_or("more than 64 bits hold".into(), |n| n.to_string()))]
+    #[error("{what} is too large: {}", TooLarge(*.found, *.limit))]
     TooLarge {
         /// What is too large.
         what: &'static str,

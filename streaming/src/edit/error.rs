@@ -9,13 +9,14 @@ use oxiblosc_core::registry::RegistryError;
 use thiserror::Error;
 
 use crate::error::{ReadError, WriteError};
+use crate::kind::ErrorKind;
 
 /// Why a frame could not be changed or copied.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EditError {
     /// The place where the frame is failed. Calling again may succeed; nothing is lost.
-    #[error("the frame could not be accessed: {0}")]
+    #[error("the frame could not be accessed")]
     Store(#[from] io::Error),
     /// The frame is damaged.
     #[error(transparent)]
@@ -24,7 +25,7 @@ pub enum EditError {
     #[error(transparent)]
     Change(#[from] FrameWriteError),
     /// A chunk could not be decoded.
-    #[error("chunk {chunk}: {source}")]
+    #[error("chunk {chunk} could not be decoded")]
     Decode {
         /// Number of the chunk.
         chunk: u64,
@@ -32,7 +33,7 @@ pub enum EditError {
         source: ChunkError,
     },
     /// A chunk could not be encoded.
-    #[error("chunk {chunk} could not be encoded: {source}")]
+    #[error("chunk {chunk} could not be encoded")]
     Encode {
         /// Number of the chunk.
         chunk: u64,
@@ -40,7 +41,7 @@ pub enum EditError {
         source: ChunkError,
     },
     /// Codec, filters or parameters are not possible.
-    #[error("cannot encode with these parameters: {0}")]
+    #[error("chunks cannot be encoded with these parameters")]
     Params(#[source] ChunkError),
     /// No registry was given and the linked one is not usable.
     #[error(transparent)]
@@ -52,7 +53,7 @@ pub enum EditError {
     #[error("the frame is an array, which has no end to append to: change it as an array")]
     IsArray,
     /// The frame was an array, and would not be one any more.
-    #[error("the frame is an array and would contradict its shape: {0}")]
+    #[error("the frame is an array and would contradict its shape")]
     NoArray(#[source] NdError),
     /// The frame to be copied could not be read.
     #[error(transparent)]
@@ -60,4 +61,25 @@ pub enum EditError {
     /// The copy could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+}
+
+impl EditError {
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Store(error) => ErrorKind::of_io(error),
+            Self::Frame(error) => ErrorKind::of_frame(error),
+            Self::Change(error) => ErrorKind::of_frame_write(error),
+            Self::Decode { source, .. } | Self::Encode { source, .. } => ErrorKind::of_chunk(source),
+            Self::Registry(_) => ErrorKind::NoProvider,
+            Self::Read(error) => error.kind(),
+            Self::Write(error) => error.kind(),
+            _ => ErrorKind::InvalidInput,
+        }
+    }
+
+    /// Whether the same call may succeed a little later without anything else being done.
+    pub fn is_retryable(&self) -> bool {
+        self.kind().is_retryable()
+    }
 }

@@ -1,10 +1,11 @@
 //! What a verification has found.
 
+use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
+use oxiblosc_core::Chain;
 use oxiblosc_core::frame::{ChecksumState, Fingerprint, FrameError};
-use thiserror::Error;
 
 use crate::error::ReadError;
 
@@ -69,11 +70,10 @@ pub enum FingerprintCheck {
 }
 
 /// Something that is wrong with a frame.
-#[derive(Debug, Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Finding {
     /// A chunk cannot be read, differs from its checksum, is not what the frame says, or does not decode.
-    #[error("{source}")]
     Chunk {
         /// Number of the chunk.
         chunk: u64,
@@ -81,7 +81,6 @@ pub enum Finding {
         source: ReadError,
     },
     /// Chunks are the same bytes of the frame as one that is bad, or the same entry of the index.
-    #[error("chunks {}..={}: the same as chunk {of}, which is bad", .chunks.start, .chunks.end.saturating_sub(1))]
     Alike {
         /// Their numbers.
         chunks: Range<u64>,
@@ -89,7 +88,6 @@ pub enum Finding {
         of: u64,
     },
     /// A variable-length metalayer does not decode.
-    #[error("{source}")]
     Metalayer {
         /// Its name.
         name: String,
@@ -97,20 +95,11 @@ pub enum Finding {
         source: ReadError,
     },
     /// The chunks do not add up to what the header says.
-    #[error(transparent)]
     Totals(FrameError),
     /// Header, index, trailer or the checksums themselves have changed since the checksums were made, and nothing says
     /// that somebody has edited the frame.
-    #[error(
-        "header, index or trailer are not what the checksums say: they are damaged, or were changed in place by \
-         software that does not keep checksums"
-    )]
     Metadata,
     /// The frame does not have the fingerprint that is in its trailer.
-    #[error(
-        "the fingerprint of the frame is {found}, expected {expected}: the frame is damaged, or its header was changed \
-         in place by software that does not know of fingerprints"
-    )]
     Fingerprint {
         /// The one in the trailer.
         expected: Fingerprint,
@@ -118,7 +107,6 @@ pub enum Finding {
         found: Fingerprint,
     },
     /// What stands at the very end of the frame is no fingerprint.
-    #[error("the last 18 bytes of the frame are no fingerprint: marker {marker:#04x}, kind {kind}, digest {digest}")]
     NoFingerprint {
         /// The first of the bytes, which is 0xd8.
         marker: u8,
@@ -129,11 +117,55 @@ pub enum Finding {
     },
 }
 
+impl Finding {
+    /// The error that it is, if it is one.
+    fn error(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Chunk { source, .. } | Self::Metalayer { source, .. } => Some(source),
+            Self::Totals(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// What the error says by itself; what caused it is the [source](Error::source).
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chunk { source, .. } | Self::Metalayer { source, .. } => source.fmt(f),
+            Self::Totals(error) => error.fmt(f),
+            Self::Alike { chunks, of, .. } => {
+                let last = chunks.end.saturating_sub(1);
+                write!(f, "chunks {}..={last}: the same as chunk {of}, which is bad", chunks.start)
+            }
+            Self::Metadata => f.write_str(
+                "header, index or trailer are not what the checksums say: they are damaged, or were changed in place \
+                 by software that does not keep checksums",
+            ),
+            Self::Fingerprint { expected, found } => write!(
+                f,
+                "the fingerprint of the frame is {found}, expected {expected}: the frame is damaged, or its header was \
+                 changed in place by software that does not know of fingerprints"
+            ),
+            Self::NoFingerprint { marker, kind, digest } => write!(
+                f,
+                "the last 18 bytes of the frame are no fingerprint: marker {marker:#04x}, kind {kind}, digest {digest}"
+            ),
+        }
+    }
+}
+
+impl Error for Finding {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error().and_then(Error::source)
+    }
+}
+
 /// A line for each finding, and one on the whole.
 impl fmt::Display for VerifyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for finding in &self.findings {
-            writeln!(f, "{finding}")?;
+            writeln!(f, "{}", Chain(finding))?;
         }
         if self.more_findings > 0 {
             writeln!(f, "and {} more findings", self.more_findings)?;

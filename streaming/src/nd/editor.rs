@@ -9,6 +9,7 @@ use oxiblosc_core::frame::FrameError;
 use oxiblosc_core::nd::{ArrayMeta, Moved, NdError, Plan, Resize, Selection, Tiling};
 
 use super::{ArrayError, NdBuffer};
+use crate::ReadError;
 use crate::edit::{EditError, FileStore, FrameEditor, Store};
 
 /// Changes an array in a file, a directory or memory: items, shape, or both.
@@ -86,9 +87,8 @@ impl<S: Store> NdEditor<S> {
         let plan = Plan::new(&self.tiling, selection)?;
         let bytes = plan.buffer_bytes()?;
         let mut out = Vec::new();
-        let too_large =
-            NdError::TooLarge { what: "the selection", limit: isize::MAX as u64, found: Some(bytes as u64) };
-        out.try_reserve_exact(bytes).map_err(|_| too_large)?;
+        let none = |_| ReadError::OutOfMemory { what: "the selection", bytes: bytes as u64 };
+        out.try_reserve_exact(bytes).map_err(none)?;
         out.resize(bytes, 0);
         for part in plan.chunks() {
             part.copy_out(&self.chunk(part.number())?, &mut out)?;

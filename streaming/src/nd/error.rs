@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::edit::EditError;
 use crate::error::{ReadError, WriteError};
+use crate::kind::ErrorKind;
 
 /// Why an array could not be read or written.
 #[derive(Debug, Error)]
@@ -62,6 +63,28 @@ pub enum ArrayError {
         /// Bytes of the last one.
         found: u64,
     },
+}
+
+impl ArrayError {
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Read(error) => error.kind(),
+            Self::Write(error) => error.kind(),
+            Self::Edit(error) => error.kind(),
+            Self::Nd(error) => ErrorKind::of_array(error),
+            Self::NotAnArray
+            | Self::ItemSize { .. }
+            | Self::Dtype { .. }
+            | Self::Length { .. }
+            | Self::PartialRow { .. } => ErrorKind::InvalidInput,
+        }
+    }
+
+    /// Whether the same call may succeed a little later without anything else being done.
+    pub fn is_retryable(&self) -> bool {
+        self.kind().is_retryable()
+    }
 }
 
 impl From<ArrayError> for io::Error {

@@ -13,6 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
 use crate::background::Running;
+use crate::context::about;
 
 /// Requests wait for the network: a few threads serve many of them.
 const THREADS: usize = 2;
@@ -22,7 +23,10 @@ const THREADS: usize = 2;
 fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let start = || Builder::new_multi_thread().worker_threads(THREADS).thread_name("oxiblosc-io").enable_all().build();
-    RUNTIME.get_or_init(start).as_ref().map_err(|e| io::Error::new(e.kind(), format!("no runtime for requests: {e}")))
+    RUNTIME
+        .get_or_init(start)
+        .as_ref()
+        .map_err(|e| about("no runtime for requests", io::Error::new(e.kind(), e.to_string())))
 }
 
 /// Runs `work` on the runtime of this crate; the result can be awaited on any executor. Dropping the task ends the

@@ -3,8 +3,11 @@
 use std::fmt;
 use std::io;
 
+use object_store::client::{HttpError, HttpErrorKind};
 use object_store::multipart::MultipartStore;
 use object_store::{Error, ObjectStore};
+
+use crate::kind::ErrorKind;
 
 /// An object store that takes the parts of an upload in any order: those of S3, GCS and Azure, and the one in memory.
 ///
@@ -19,36 +22,27 @@ impl<T: ObjectStore + MultipartStore> UploadStore for T {}
 /// Inside of the [`io::Error`]s that come from object stores.
 #[derive(Debug)]
 pub struct StoreError {
+    kind: ErrorKind,
+    status: Option<u16>,
     text: String,
     error: Error,
 }
 
 impl StoreError {
     fn new(error: Error) -> Self {
-        let mut whole = error.to_string();
-        let mut cause = std::error::Error::source(&error);
-        while let Some(error) = cause {
-            whole.push_str(&error.to_string());
-            cause = error.source();
-        }
-        let code = tagged(&whole, "Code").unwrap_or_default();
-        let answer = match tagged(&whole, "Message") {
-            Some(message) => format!("{code}: {message}"),
-            None => code.to_owned(),
-        };
-        let text = match &error {
-            Error::NotFound { .. } if code == "NoSuchBucket" => "there is no such bucket".to_owned(),
-            Error::NotFound { path, .. } => format!("there is no object {path}"),
-            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } if answer.is_empty() => {
-                "the store denies access".to_owned()
-            }
-            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-                format!("the store denies access: {answer}")
-            }
-            error if answer.is_empty() => error.to_string(),
-            _ => format!("the store answers {answer}"),
-        };
-        Self { text, error }
+        let answer = Answer::of(&error);
+        let kind = answer.kind(&error);
+        Self { kind, status: answer.status, text: answer.text(&error, kind), error }
+    }
+
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The HTTP status of the answer, if there was one and it tells.
+    pub fn status(&self) -> Option<u16> {
+        self.status
     }
 
     /// The error as the store has it.
@@ -57,11 +51,122 @@ impl StoreError {
     }
 }
 
+/// What can be found in the error of a store.
+#[derive(Default)]
+struct Answer {
+    /// All that it and its causes say.
+    whole: String,
+    status: Option<u16>,
+    /// What went wrong before there was an answer.
+    http: Option<HttpErrorKind>,
+    /// What the system says, innermost.
+    system: Option<(io::ErrorKind, String)>,
+}
+
+impl Answer {
+    fn of(error: &Error) -> Self {
+        let mut answer = Self { whole: error.to_string(), ..Self::default() };
+        let mut cause = std::error::Error::source(error);
+        while let Some(error) = cause {
+            answer.whole.push_str(&error.to_string());
+            answer.http = error.downcast_ref().map(HttpError::kind).or(answer.http);
+            if let Some(error) = error.downcast_ref::<io::Error>() {
+                answer.system = Some((error.kind(), error.to_string()));
+            }
+            cause = error.source();
+        }
+        // The error with the status in it is private to its crate; this is what it says.
+        let status = answer.whole.split_once("status code: ").and_then(|(_, rest)| rest.get(..3)?.parse().ok());
+        answer.status = status;
+        answer
+    }
+
+    fn code(&self) -> &str {
+        tagged(&self.whole, "Code").unwrap_or_default()
+    }
+
+    fn no_bucket(&self) -> bool {
+        matches!(self.code(), "NoSuchBucket" | "ContainerNotFound") || self.whole.contains("bucket does not exist")
+    }
+
+    fn kind(&self, error: &Error) -> ErrorKind {
+        match error {
+            Error::NotFound { .. } if self.no_bucket() => ErrorKind::NoSuchBucket,
+            Error::NotFound { .. } => ErrorKind::NotFound,
+            Error::AlreadyExists { .. } => ErrorKind::AlreadyExists,
+            Error::Precondition { .. } => ErrorKind::Precondition,
+            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => ErrorKind::PermissionDenied,
+            Error::NotSupported { .. } | Error::NotImplemented { .. } => ErrorKind::Unsupported,
+            Error::InvalidPath { .. } => ErrorKind::InvalidInput,
+            Error::JoinError { .. } => ErrorKind::Cancelled,
+            _ => self.kind_of_failure(),
+        }
+    }
+
+    /// The kind of what has no error of its own in the crate.
+    fn kind_of_failure(&self) -> ErrorKind {
+        // S3 sends some of these with a status of 200 or 400.
+        match self.code() {
+            "RequestTimeout" => return ErrorKind::TimedOut,
+            "SlowDown" | "InternalError" | "ServiceUnavailable" | "ThrottlingException" | "OperationAborted" => {
+                return ErrorKind::Transient;
+            }
+            "ExpiredToken" | "AccessDenied" | "InvalidToken" => return ErrorKind::PermissionDenied,
+            _ => {}
+        }
+        match (self.status, self.http, &self.system) {
+            (Some(408 | 504), ..) => ErrorKind::TimedOut,
+            // 501 and 505 are about what the server can do at all.
+            (Some(501 | 505), ..) => ErrorKind::Unsupported,
+            (Some(425 | 429 | 500..=599), ..) => ErrorKind::Transient,
+            (Some(_), ..) => ErrorKind::Other,
+            (_, Some(HttpErrorKind::Timeout), _) => ErrorKind::TimedOut,
+            (_, Some(HttpErrorKind::Connect | HttpErrorKind::Request | HttpErrorKind::Interrupted), _) => {
+                ErrorKind::Transient
+            }
+            (_, _, Some((kind, _))) => ErrorKind::of_io(&io::Error::from(*kind)),
+            _ => ErrorKind::Other,
+        }
+    }
+
+    fn text(&self, error: &Error, kind: ErrorKind) -> String {
+        let code = self.code();
+        let answer = match tagged(&self.whole, "Message") {
+            Some(message) => format!("{code}: {message}"),
+            None if !code.is_empty() => code.to_owned(),
+            None => self.status.map(|status| format!("HTTP status {status}")).unwrap_or_default(),
+        };
+        let system = self.system.as_ref().map(|(_, text)| format!(": {text}")).unwrap_or_default();
+        match error {
+            Error::NotFound { .. } if kind == ErrorKind::NoSuchBucket => "there is no such bucket".to_owned(),
+            Error::NotFound { path, .. } => format!("there is no object {path}"),
+            Error::AlreadyExists { path, .. } => format!("there is an object {path} already"),
+            Error::Precondition { path, .. } => format!("somebody else has changed the object {path}"),
+            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } if answer.is_empty() => {
+                "the store denies access".to_owned()
+            }
+            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
+                format!("the store denies access: {answer}")
+            }
+            _ if !answer.is_empty() => format!("the store answers {answer}"),
+            _ => match self.http {
+                Some(HttpErrorKind::Connect) => format!("the store cannot be reached{system}"),
+                Some(HttpErrorKind::Timeout) => "the store did not answer in time".to_owned(),
+                Some(HttpErrorKind::Request | HttpErrorKind::Interrupted) => {
+                    format!("the connection to the store broke{system}")
+                }
+                // Whatever follows the first tag is an answer, quoted.
+                _ => error.to_string().split('<').next().unwrap_or_default().trim_end().to_owned(),
+            },
+        }
+    }
+}
+
 /// What the answer of a store has in an element of XML.
 fn tagged<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     let (content, _) = rest.split_once(&format!("</{name}>"))?;
-    Some(content.trim()).filter(|content| !content.is_empty())
+    Some(content.trim()).filter(|content| !content.is_empty() && !content.contains('<'))
 }
 
 impl fmt::Display for StoreError {
@@ -75,15 +180,8 @@ impl std::error::Error for StoreError {}
 
 /// The error of a store as one of I/O, with a [`StoreError`] inside.
 pub(crate) fn io_error(error: Error) -> io::Error {
-    let kind = match &error {
-        Error::NotFound { .. } => io::ErrorKind::NotFound,
-        Error::AlreadyExists { .. } => io::ErrorKind::AlreadyExists,
-        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => io::ErrorKind::PermissionDenied,
-        Error::NotSupported { .. } | Error::NotImplemented { .. } => io::ErrorKind::Unsupported,
-        Error::InvalidPath { .. } => io::ErrorKind::InvalidInput,
-        _ => io::ErrorKind::Other,
-    };
-    io::Error::new(kind, StoreError::new(error))
+    let error = StoreError::new(error);
+    io::Error::new(error.kind.to_io(), error)
 }
 
 #[cfg(test)]
@@ -116,7 +214,7 @@ mod tests {
             ),
             (
                 Error::Generic { store: "S3", source: xml("SlowDown") },
-                io::ErrorKind::Other,
+                io::ErrorKind::ResourceBusy,
                 "the store answers SlowDown: Why not.",
             ),
             (

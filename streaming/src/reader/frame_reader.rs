@@ -352,7 +352,7 @@ async fn open_frame<S: RangeSource + ?Sized>(
     loop {
         let step = match opener.step() {
             // Without totals there is nothing that an opener could go by.
-            Err(FrameError::FrameLen { found: 0, .. }) if options.open_ended && !source.is_sparse() => {
+            Err(FrameError::Unfinished) if options.open_ended && !source.is_sparse() => {
                 return open_growing(source, available, options, registry).await;
             }
             step => step?,
@@ -393,7 +393,7 @@ async fn open_growing<S: RangeSource + ?Sized>(
     let head = source.read_range(start..start + header_len).await?;
     let Some(state) = OpenEnded::begin(&head, limits)? else {
         // Unfinished, and by a writer that promises nothing about what is there.
-        return Err(FrameError::FrameLen { found: 0, min: header_len, max: available }.into());
+        return Err(FrameError::Unfinished.into());
     };
     let (growing, frame) = Growing::follow(source, start, state, registry, limits.trailer_bytes).await?;
     Ok(Opened { frame, head: Bytes::new(), growing: Some(growing) })

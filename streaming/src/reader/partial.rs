@@ -312,9 +312,9 @@ impl<S: RangeSource, I: Iterator<Item = Piece>> Iterator for Groups<'_, S, I> {
 
 /// A buffer of `len` zeros, or an error where the system has no such memory.
 pub(crate) fn zeroed(len: u64) -> Result<BytesMut, ReadError> {
-    let limit = || ReadError::Limit { what: "the range asked for", needed: len, limit: isize::MAX as u64 };
-    let len = usize::try_from(len).map_err(|_| limit())?;
+    let none = || ReadError::OutOfMemory { what: "the range asked for", bytes: len };
+    let len = usize::try_from(len).map_err(|_| none())?;
     // `zeroed` gets pages that the system has already cleared, but aborts the process where there are none: ask first.
-    Vec::<u8>::new().try_reserve_exact(len).map_err(|_| limit())?;
+    Vec::<u8>::new().try_reserve_exact(len).map_err(|_| none())?;
     Ok(BytesMut::zeroed(len))
 }

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::edit::EditError;
 use crate::error::ReadError;
+use crate::kind::ErrorKind;
 
 /// Why nothing could be recovered.
 #[derive(Debug, Error)]
@@ -16,13 +17,13 @@ pub enum RecoverError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The header of the frame is damaged or cut, and without it there is nothing: no chunk can be told from noise.
-    #[error("nothing can be recovered without the header: {0}")]
+    #[error("nothing can be recovered without the header")]
     Head(#[source] FrameError),
     /// There is neither an index nor a chunk in the directory.
     #[error("there is no file of a sparse frame in the directory")]
     NoFiles,
     /// The index of a sparse frame is damaged. Recovering the directory without this file gives what is in the chunks.
-    #[error("the index of the sparse frame is damaged: {0}")]
+    #[error("the index of the sparse frame is damaged")]
     Index(#[source] Box<ReadError>),
     /// Frames this old can only be recovered when they open.
     #[error("a damaged frame in the {layout:?} layout cannot be recovered")]
@@ -60,6 +61,26 @@ pub enum RecoverError {
     /// The recovered frame could not be written.
     #[error(transparent)]
     Edit(#[from] EditError),
+}
+
+impl RecoverError {
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Io(error) => ErrorKind::of_io(error),
+            Self::Head(error) => ErrorKind::of_frame(error),
+            Self::Index(error) => error.kind(),
+            Self::Edit(error) => error.kind(),
+            Self::NoFiles => ErrorKind::NotFound,
+            Self::Output { .. } | Self::Work { .. } | Self::Deadline => ErrorKind::Limit,
+            _ => ErrorKind::Damaged,
+        }
+    }
+
+    /// Whether the same call may succeed a little later without anything else being done.
+    pub fn is_retryable(&self) -> bool {
+        self.kind().is_retryable()
+    }
 }
 
 impl From<FrameWriteError> for RecoverError {

@@ -30,7 +30,7 @@ use crate::target::{Part, Refusal, Target, poll_offer};
 ///   the last one.
 /// - **Close** writes the short last chunk, index and trailer, and makes the target final. It is explicit: a sink that
 ///   is dropped before leaves its target unfinished.
-/// - **Errors.** After one that [is retryable](WriteError::is_retryable) every call may be made again and goes on
+/// - **Errors.** After one that [is resumable](WriteError::is_resumable) every call may be made again and goes on
 ///   where the failed one stopped. All others stay.
 /// - **Cancellation.** All state is here, none in the futures: any of them may be dropped at any time, no byte is lost
 ///   or repeated.

@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 
 use super::{Coalesced, RangeSource, check};
 use crate::compute::Buffers;
+use crate::context::about;
 use crate::disk::{IoMode, PositionedFile};
 use crate::sparse::directory::{index_path, read_chunk_file};
 
@@ -54,7 +55,7 @@ impl FileSource {
         let (index, is_sparse) = index_path(path);
         let file = File::open(&index).map_err(|e| match is_sparse {
             // Whoever asked for a directory would wonder which file is meant.
-            true => io::Error::new(e.kind(), format!("{}: {e}", index.display())),
+            true => about(index.display(), e),
             false => e,
         })?;
         let directory = is_sparse.then(|| path.into());

@@ -16,6 +16,7 @@ use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, Obj
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_name};
 
 use super::{Coalesced, HEAD, RangeSource, check};
+use crate::context::{Replaced, about, again};
 use crate::object::{io_error, spawn};
 
 /// Requests of one round under way at a time.
@@ -27,16 +28,16 @@ const LONGEST: u64 = 8 << 20;
 /// What a request costs, in bytes: some ten milliseconds at some hundred megabytes a second.
 const REQUEST_COST: u64 = 1 << 20;
 
-/// The error of a store, which says what happened when it is a condition that failed.
+/// The error of a store. The only condition that is ever set is that the object is still the one that was opened.
 fn to_io_error(error: object_store::Error) -> io::Error {
     match error {
-        object_store::Error::Precondition { .. } => replaced(error),
+        object_store::Error::Precondition { path, .. } => replaced(&path),
         error => io_error(error),
     }
 }
 
-fn replaced(why: impl fmt::Display) -> io::Error {
-    io::Error::other(format!("the object was replaced while it was read: {why}"))
+fn replaced(path: impl fmt::Display) -> io::Error {
+    Replaced::new(format_args!("the object {path}")).into()
 }
 
 /// An object with a contiguous frame, or the prefix of a sparse one.
@@ -151,7 +152,7 @@ async fn get(store: &dyn ObjectStore, path: &Path, range: Range<u64>, etag: Opti
     let result: GetResult = store.get_opts(path, options).await.map_err(to_io_error)?;
     // Not every server heeds the condition, but all say of which version the bytes are.
     if etag.is_some() && result.meta.e_tag != etag {
-        return Err(replaced(format_args!("{path} has another ETag")));
+        return Err(replaced(path));
     }
     let bytes = result.bytes().await.map_err(to_io_error)?;
     if bytes.len() as u64 != wanted {
@@ -229,7 +230,10 @@ impl RangeSource for ObjectSource {
             let gets: Vec<_> = ranges.into_iter().map(get).collect();
             match spawn(stream::iter(gets).buffered(AT_ONCE).collect::<Vec<_>>()).await {
                 Ok(found) => found,
-                Err(e) => (0..asked).map(|_| Err(io::Error::new(e.kind(), e.to_string()))).collect(),
+                Err(e) => {
+                    let e = Arc::new(e);
+                    (0..asked).map(|_| Err(again(&e))).collect()
+                }
             }
         })
     }
@@ -241,7 +245,7 @@ async fn chunk_file(store: &dyn ObjectStore, prefix: &Path, id: u32, range: Rang
         return Ok(Bytes::new());
     }
     let name = chunk_file_name(id);
-    let named = |e: io::Error| io::Error::new(e.kind(), format!("chunk object {name}: {e}"));
+    let named = |e| about(format_args!("chunk object {name}"), e);
     let path = prefix.clone().join(name.as_str());
     let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
     match store.get_opts(&path, options).await {

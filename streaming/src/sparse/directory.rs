@@ -10,6 +10,7 @@ use bytes::Bytes;
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 
 use super::claim::CLAIM_FILE;
+use crate::context::about;
 use crate::disk::temporary_beside;
 pub(crate) use crate::disk::{parent_of, sync_directory};
 
@@ -34,7 +35,7 @@ pub(crate) fn read_chunk_file(directory: &Path, id: u32, range: &Range<u64>) -> 
         file.take(capacity as u64).read_to_end(&mut bytes)?;
         Ok(bytes.into())
     };
-    read().map_err(|e: io::Error| io::Error::new(e.kind(), format!("chunk file {name}: {e}")))
+    read().map_err(|e| about(format_args!("chunk file {name}"), e))
 }
 
 /// Where the provisional header is while a frame is written, for those who recover it. Not part of the format.
@@ -73,7 +74,7 @@ pub(crate) fn write_file(directory: &Path, name: FileName, bytes: &[u8], durable
         file.write_all(bytes)?;
         if durable { file.sync_all() } else { Ok(()) }
     };
-    write().map_err(|e: io::Error| io::Error::new(e.kind(), format!("chunk file {name}: {e}")))
+    write().map_err(|e| about(format_args!("chunk file {name}"), e))
 }
 
 /// Gives the directory its index file, or replaces the one it has, in one step.

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::place::ConditionalPutsIgnored;
 use crate::error::WriteError;
+use crate::kind::ErrorKind;
 use crate::nd::ArrayError;
 
 /// Why a shared frame could not be filled or committed.
@@ -44,7 +45,7 @@ pub enum ShareError {
         nchunks: u64,
     },
     /// A chunk that somebody has written is not whole, or no chunk at all.
-    #[error("the file of chunk {chunk} is damaged: {source}")]
+    #[error("the file of chunk {chunk} is damaged")]
     Damaged {
         /// Number of the chunk.
         chunk: u64,
@@ -53,8 +54,8 @@ pub enum ShareError {
     },
     /// The frame has been committed, by somebody else or through this writer: what was written is not part of it, and
     /// nothing more can be.
-    #[error("somebody else has committed this frame: {0}")]
-    Committed(io::Error),
+    #[error("somebody else has committed this frame")]
+    Committed(#[source] io::Error),
     /// A commit is under way. Whether the chunk is part of it is not known; it has not been lost for want of trying, and
     /// the same call may be made again when the commit has succeeded or failed.
     #[error("somebody is committing this frame, and has not finished yet")]
@@ -103,7 +104,7 @@ pub enum ShareError {
     #[error(transparent)]
     ConditionalPutsIgnored(#[from] ConditionalPutsIgnored),
     /// The place failed. The same call may be made again.
-    #[error("the place of the frame failed: {0}")]
+    #[error("the place of the frame failed")]
     Place(#[from] io::Error),
     /// A chunk or the index could not be encoded, or the options are not possible.
     #[error(transparent)]
@@ -123,6 +124,31 @@ impl fmt::Display for List<'_> {
         let numbers: Vec<_> = self.0.iter().map(u64::to_string).collect();
         f.write_str(&numbers.join(", "))?;
         if self.1 > self.0.len() as u64 { f.write_str(", ...") } else { Ok(()) }
+    }
+}
+
+impl ShareError {
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Committed(_) | Self::Taken => ErrorKind::AlreadyExists,
+            Self::Committing => ErrorKind::Transient,
+            Self::NoPlan | Self::PlanGone => ErrorKind::NotFound,
+            Self::ConditionalPutsIgnored(_) => ErrorKind::Unsupported,
+            Self::Place(error) => ErrorKind::of_io(error),
+            Self::Write(error) => error.kind(),
+            Self::Array(error) => error.kind(),
+            Self::Nd(error) => ErrorKind::of_array(error),
+            Self::Missing { .. } => ErrorKind::Unfinished,
+            Self::Damaged { .. } | Self::BadPlan { .. } => ErrorKind::Damaged,
+            Self::WrittenTooOften { .. } | Self::TooManyChunks { .. } => ErrorKind::Limit,
+            Self::NoSuchChunk { .. } | Self::Length { .. } | Self::PlanDiffers { .. } => ErrorKind::InvalidInput,
+        }
+    }
+
+    /// Whether the same call may succeed a little later without anything else being done.
+    pub fn is_retryable(&self) -> bool {
+        self.kind().is_retryable()
     }
 }
 

@@ -168,7 +168,7 @@ impl Flaky {
         state.calls += 1;
         if state.mood.fails_at.contains(&call) {
             on_failure(state);
-            return Poll::Ready(Err(io::Error::other(format!("call {call}"))));
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionReset, format!("call {call}"))));
         }
         Poll::Ready(work(state))
     }

@@ -101,7 +101,7 @@ fn refused(server: &Server) {
                 assert!(errors < 3, "{request}");
             }
             while let Err(error) = sink.close().await {
-                assert!(error.is_retryable(), "{request}: {error}");
+                assert!(error.is_resumable(), "{request}: {error}");
                 errors += 1;
                 assert!(errors < 3, "{request}: {error}");
             }

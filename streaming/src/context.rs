@@ -1,0 +1,73 @@
+//! What errors of I/O carry beside what the system says.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+/// The object, or whatever else a frame is read from, was replaced by another one while it was read.
+///
+/// Inside of an [`io::Error`] from a [source](crate::source::RangeSource); readers give it as
+/// [`ReadError::Replaced`](crate::ReadError::Replaced).
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{place} was replaced while it was read: refresh the reader, or open it again")]
+#[non_exhaustive]
+pub struct Replaced {
+    /// What was replaced.
+    pub place: String,
+}
+
+impl Replaced {
+    /// For a source that finds that what it reads has been replaced.
+    pub fn new(place: impl fmt::Display) -> Self {
+        Self { place: place.to_string() }
+    }
+}
+
+impl From<Replaced> for io::Error {
+    fn from(replaced: Replaced) -> Self {
+        Self::new(io::ErrorKind::StaleNetworkFileHandle, replaced)
+    }
+}
+
+/// An error of I/O, and which file or object it is about.
+#[derive(Debug, Error)]
+#[error("{what}")]
+struct About {
+    what: String,
+    source: io::Error,
+}
+
+/// The error with what it is about; of the same kind, and with the error as its cause.
+pub(crate) fn about(what: impl fmt::Display, source: io::Error) -> io::Error {
+    io::Error::new(source.kind(), About { what: what.to_string(), source })
+}
+
+/// An error that several callers are given.
+#[derive(Debug)]
+struct Shared(Arc<io::Error>);
+
+impl fmt::Display for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Error for Shared {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// The error once more: of the same kind, with the same text and causes.
+pub(crate) fn again(error: &Arc<io::Error>) -> io::Error {
+    if let Some(code) = error.raw_os_error() {
+        return io::Error::from_raw_os_error(code);
+    }
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Replaced>()) {
+        Some(replaced) => replaced.clone().into(),
+        None => io::Error::new(error.kind(), Shared(Arc::clone(error))),
+    }
+}
