@@ -24,6 +24,10 @@
 #![deny(unsafe_code)]
 
 mod background;
+// The models are built without the plugins. Other unit tests, which are not run then, name them.
+#[cfg(all(test, shuttle))]
+extern crate oxiblosc_core as oxiblosc_plugins;
+
 pub mod blocking;
 pub mod compute;
 mod context;

@@ -1,7 +1,7 @@
-//! The commit of a frame that several writers fill: whoever comes first wins, the others are told, and what the index
-//! names stays as it was when it was named.
+//! The commit of a frame that several writers fill: whoever comes first wins, what has been acknowledged is part of it, and
+//! who comes too late is told and changes nothing.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::queue::{CHUNK, params, registry, turns};
 use crate::compute::{Pool, block_on};
 use crate::reader::ReadOptions;
 use crate::sink::WriteOptions;
-use crate::sparse::{IndexVersion, MemoryDirectory, Missing, ShareError, SharedWriter, SparsePlace};
+use crate::sparse::{FileVersion, MemoryDirectory, Missing, ShareError, SharedWriter, SparsePlace};
 
 /// A place in memory that gives others a turn before and after everything it does.
 #[derive(Debug, Clone, Default)]
@@ -46,29 +46,31 @@ impl SparsePlace for Place {
         self.step(move |directory| directory.put_chunk(id, bytes))
     }
 
+    fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
+        self.step(move |directory| directory.create_chunk(id, bytes))
+    }
+
     fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
         self.step(move |directory| directory.chunk_head(id, len))
     }
 
-    fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeSet<u32>>> {
+    fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {
         self.step(move |directory| directory.chunks())
     }
 
-    fn index(&self) -> BoxFuture<'static, io::Result<Option<IndexVersion>>> {
+    fn index(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
         self.step(move |directory| SparsePlace::index(&directory))
     }
 
-    fn put_index(&self, index: Bytes, replaces: Option<IndexVersion>) -> BoxFuture<'static, io::Result<()>> {
+    fn put_index(&self, index: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
         let lost = Arc::clone(&self.lost);
         let step = self.step(move |directory| directory.put_index(index, replaces));
         Box::pin(async move {
             step.await?;
-            let left = lost.load(Ordering::SeqCst);
-            if left > 0 {
-                lost.store(left - 1, Ordering::SeqCst);
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "the answer was lost"));
+            match lost.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) {
+                Ok(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the answer was lost")),
+                Err(_) => Ok(()),
             }
-            Ok(())
         })
     }
 
@@ -76,20 +78,48 @@ impl SparsePlace for Place {
         self.step(move |directory| directory.remove_chunk(id))
     }
 
-    fn discard(&self, ids: Vec<u32>) {
-        self.directory.discard(ids);
+    fn plan(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        self.step(move |directory| directory.plan())
+    }
+
+    fn put_plan(&self, plan: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        self.step(move |directory| directory.put_plan(plan, replaces))
+    }
+
+    fn remove_plan(&self, version: FileVersion) -> BoxFuture<'static, io::Result<()>> {
+        self.step(move |directory| directory.remove_plan(version))
     }
 }
 
 const CHUNKS: u64 = 2;
 
-fn writer(place: &Place) -> SharedWriter<Place> {
+fn create(place: &Place) -> Result<SharedWriter<Place>, ShareError> {
     let options = WriteOptions::new(params()).chunk_size(CHUNK).pool(&Pool::inline()).registry(&registry());
-    SharedWriter::new(place.clone(), CHUNKS * CHUNK as u64, options).unwrap()
+    block_on(SharedWriter::create(place.clone(), CHUNKS * CHUNK as u64, options))
+}
+
+fn open(place: &Place) -> Result<SharedWriter<Place>, ShareError> {
+    block_on(SharedWriter::open_on(place.clone(), &Pool::inline(), &registry()))
 }
 
 fn write(writer: &SharedWriter<Place>, chunk: u64, first: u8) -> Result<(), ShareError> {
     block_on(writer.write(chunk, turns(first)))
+}
+
+/// Commits, once more when an answer was lost or another commit has not ended; whether the frame is there by this commit.
+fn commit(writer: &SharedWriter<Place>) -> Result<bool, ShareError> {
+    loop {
+        match block_on(writer.commit(Missing::Fail)) {
+            Ok(summary) => {
+                assert_eq!((summary.chunks, summary.nbytes), (CHUNKS, CHUNKS * CHUNK as u64));
+                return Ok(true);
+            }
+            Err(ShareError::Committed(_)) => return Ok(false),
+            Err(ShareError::Committing) => thread::yield_now(),
+            Err(ShareError::Place(error)) => assert_eq!(error.kind(), io::ErrorKind::TimedOut),
+            Err(other) => return Err(other),
+        }
+    }
 }
 
 /// The first byte of each chunk, after all have been read and compared.
@@ -104,23 +134,29 @@ fn read(place: &Place) -> Vec<u8> {
     chunks.collect()
 }
 
-/// Two writers write their chunks and commit: one commit succeeds, and the frame holds what both wrote.
+/// Two writers create a frame, write a chunk each and commit: a commit succeeds, and the frame holds what both wrote.
 #[test]
-fn one_commit_wins() {
+fn a_commit_takes_what_all_have_written() {
     explore("commit, two writers", || {
         let place = Place::default();
         let run = |place: Place, chunk: u64| {
-            let writer = writer(&place);
-            write(&writer, chunk, 10 + chunk as u8).unwrap();
-            match block_on(writer.commit(Missing::Fail)) {
-                Ok(summary) => {
-                    assert_eq!((summary.chunks, summary.nbytes), (CHUNKS, CHUNKS * CHUNK as u64));
+            let writer = match create(&place) {
+                Ok(writer) => writer,
+                Err(other) => panic!("{other}"),
+            };
+            // Until the write has returned no commit can be complete, but one may have begun.
+            match write(&writer, chunk, 10 + chunk as u8) {
+                Ok(()) | Err(ShareError::Committing | ShareError::Committed(_)) => {}
+                Err(other) => panic!("{other}"),
+            }
+            match commit(&writer) {
+                Ok(done) => {
                     // What was reported as done can be read at once.
                     assert_eq!(read(&place), [10, 11]);
-                    true
+                    done
                 }
-                // The other one has not written yet, and will commit, or has committed.
-                Err(ShareError::Missing { count: 1, .. } | ShareError::Committed(_)) => false,
+                // The other one has not written yet, and will commit.
+                Err(ShareError::Missing { count: 1, .. }) => false,
                 Err(other) => panic!("{other}"),
             }
         };
@@ -130,36 +166,62 @@ fn one_commit_wins() {
         });
         let mine = run(place.clone(), 0);
         let others = other.join().unwrap();
-        assert!(mine != others, "commits that succeeded: {mine}, {others}");
+        assert!(mine || others, "no commit succeeded");
         assert_eq!(read(&place), [10, 11]);
     });
 }
 
+/// A writer writes a chunk anew while another commits: it is part of the frame if the write was acknowledged, and once the
+/// commit has returned nothing changes any more.
+#[test]
+fn a_straggler_changes_nothing() {
+    explore("commit, a straggler", || {
+        let place = Place::default();
+        let writer = create(&place).unwrap();
+        (0..CHUNKS).for_each(|chunk| write(&writer, chunk, 20 + chunk as u8).unwrap());
+        let straggler = open(&place).unwrap();
+        let straggler = thread::spawn(move || match write(&straggler, 0, 99) {
+            Ok(()) => Some(99),
+            Err(ShareError::Committed(_)) => Some(20),
+            // Nothing was promised either way.
+            Err(ShareError::Committing) => None,
+            Err(other) => panic!("{other}"),
+        });
+        assert!(commit(&writer).unwrap());
+        let committed = read(&place);
+        let promised = straggler.join().unwrap();
+        assert_eq!(read(&place), committed, "changed after the commit");
+        assert!([[20, 21], [99, 21]].contains(&[committed[0], committed[1]]));
+        assert!(
+            promised.is_none_or(|first| first == committed[0]),
+            "{promised:?} was promised, {committed:?} is there"
+        );
+    });
+}
+
 /// A commit whose answer is lost is asked for again, while another one is on its way: one frame comes of it, and whoever
-/// is told that it was somebody else's may believe it.
+/// is told that there is one may believe it.
 #[test]
 fn a_lost_answer_is_no_second_commit() {
     explore("commit, an answer lost", || {
         let place = Place::default();
         place.lost.store(1, Ordering::SeqCst);
-        let first = writer(&place);
-        (0..CHUNKS).for_each(|chunk| write(&first, chunk, 20 + chunk as u8).unwrap());
-        let run = |writer: SharedWriter<Place>| {
-            loop {
-                match block_on(writer.commit(Missing::Fail)) {
-                    Ok(_) => return true,
-                    Err(ShareError::Committed(_)) => return false,
-                    Err(ShareError::Place(error)) => assert_eq!(error.kind(), io::ErrorKind::TimedOut),
-                    Err(other) => panic!("{other}"),
-                }
+        let first = create(&place).unwrap();
+        (0..CHUNKS).for_each(|chunk| write(&first, chunk, 30 + chunk as u8).unwrap());
+        let second = open(&place).unwrap();
+        let other = thread::spawn({
+            let place = place.clone();
+            move || {
+                let done = commit(&second).unwrap();
+                assert_eq!(read(&place), [30, 31]);
+                done
             }
-        };
-        let second = writer(&place);
-        let other = thread::spawn(move || run(second));
-        let mine = run(first);
+        });
+        let mine = commit(&first).unwrap();
         let others = other.join().unwrap();
-        // The indices are the same bytes, so that after a lost answer both may rightly say that theirs is there.
-        assert!(mine || others);
-        assert_eq!(read(&place), [20, 21]);
+        assert!(mine || others, "a commit succeeded, and nobody knows");
+        assert_eq!(read(&place), [30, 31]);
+        // The files of the writers are gone, or will be with the next clearing.
+        assert!(place.directory.files().len() >= CHUNKS as usize + 1);
     });
 }
