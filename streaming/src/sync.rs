@@ -6,13 +6,13 @@
 #[cfg(not(all(test, shuttle)))]
 pub(crate) use {
     rayon_core as workers,
-    std::sync::{Mutex, OnceLock, atomic},
+    std::sync::{Mutex, MutexGuard, OnceLock, atomic},
     std::thread,
 };
 
 #[cfg(all(test, shuttle))]
 pub(crate) use {
     crate::models::{once::OnceLock, workers},
-    shuttle::sync::{Mutex, atomic},
+    shuttle::sync::{Mutex, MutexGuard, atomic},
     shuttle::thread,
 };

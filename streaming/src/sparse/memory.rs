@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::future::ready;
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -15,6 +15,7 @@ use super::claim::CLAIM_FILE;
 use super::place::{FileVersion, SparsePlace, written_by_another};
 use crate::edit::Store;
 use crate::source::{RangeSource, check};
+use crate::sync::{Mutex, MutexGuard};
 
 /// A sparse frame in memory: what a directory of that frame would hold, by the same names.
 ///
