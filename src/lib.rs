@@ -76,7 +76,10 @@
 //! ```
 //!
 //! Closing is explicit and can be tried again after a failure; a sink that is dropped instead leaves no frame behind.
-//! Futures may be dropped at any time: nothing is lost or repeated.
+//! The futures of a sink may be dropped at any time: what it has taken is neither lost nor repeated, and
+//! [`write_bytes`](FrameSink::write_bytes) leaves what it has not taken with its caller. (`send`, `feed` and `forward` of
+//! the `futures` crate own their item until there is room for it, and lose it when they are dropped before.) A sink works
+//! while it is polled; one that is [driven](FrameSink::into_driven) goes on while its producer waits for more.
 //!
 //! # Stream out of a frame
 //!
@@ -220,8 +223,9 @@ pub use oxiblosc_core::{
     register_filter, registry,
 };
 pub use oxiblosc_streaming::{
-    ByteStream, ChunkStream, ErrorKind, FrameReader, FrameSink, IoMode, Pool, ReadError, ReadOptions, SharedWriter,
-    Summary, WriteError, WriteOptions, block_on, blocking, recover, settle, source, sparse, target,
+    ByteStream, ChunkStream, Drive, Driven, Driver, ErrorKind, FrameReader, FrameSink, IoMode, Pool, ReadError,
+    ReadOptions, SharedWriter, Summary, WriteError, WriteOptions, block_on, blocking, recover, settle, source, sparse,
+    target,
 };
 
 #[cfg(feature = "object_store")]

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | write a frame | [`WriteOptions`], [`FrameSink`] |
 //! | say where it goes | [`target`] |
+//! | have it move on while its producer waits | [`Driven`], [`Driver`] |
 //! | read a frame | [`ReadOptions`], [`FrameReader`] |
 //! | have several writers fill one frame or array | [`sparse`], [`SharedWriter`] |
 //! | read one from a pipe | [`FrameStream`] |
@@ -62,5 +63,5 @@ pub use error::{ReadError, WriteError};
 pub use integrity::{Finding, FingerprintCheck, VerifyReport};
 pub use kind::ErrorKind;
 pub use reader::{ByteStream, ChecksumPolicy, ChunkStream, FrameReader, FrameStream, OpenEnd, ReadOptions};
-pub use sink::{FrameSink, Summary, WriteOptions};
+pub use sink::{Drive, Driven, Driver, FrameSink, Summary, WriteOptions};
 pub use sparse::SharedWriter;

@@ -81,6 +81,25 @@ fn spooled_frames_are_whole_with_every_default() {
     assert_decodes(frame, &data, "with every default");
 }
 
+/// Without threads everything is done in the polls, which give the thread back after some work: at whatever point, the rest
+/// is done in the next one.
+#[test]
+fn the_short_last_chunk_arrives_wherever_a_poll_ends() {
+    for chunk_size in [100_000, 128 << 10, 250_000, 512 << 10, 600_000] {
+        for chunks in 0..5 {
+            for rest in [0, 1, 50_000, chunk_size - 1] {
+                let data = noise(chunks * chunk_size + rest);
+                let what = format!("{chunks} chunks of {chunk_size} and {rest} bytes");
+                for pool in [Pool::inline(), Pool::new(1)] {
+                    let target = MemoryTarget::new().inline();
+                    let (target, _) = write(&data, stored(chunk_size).pool(&pool), target);
+                    assert_decodes(target.into_bytes(), &data, &what);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn nothing_is_held_after_a_flush_and_as_much_may_be_in_flight_as_before() {
     const CHUNKS: usize = 6;

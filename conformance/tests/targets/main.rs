@@ -1,5 +1,6 @@
 //! Every target passes the public suite.
 
+mod driven;
 mod faulty;
 mod store;
 
@@ -108,12 +109,17 @@ impl Target for Visible {
 
 #[test]
 fn memory() {
-    check("memory", Some(0), |faults| {
-        let target = Arc::new(Mutex::new(MemoryTarget::new()));
-        let seen = Arc::clone(&target);
-        let place = move || Some(Bytes::copy_from_slice(seen.lock().unwrap().as_bytes()));
-        (Visible { target, faults }, Box::new(place))
-    });
+    // What fails here are the calls of the target itself. Their number is known when it is always ready, and of one that
+    // is not, nothing fails.
+    for mode in [IoMode::Inline, IoMode::Offloaded] {
+        check("memory", (mode == IoMode::Inline).then_some(0), |faults| {
+            let faults = if mode == IoMode::Inline { faults } else { Faults::none() };
+            let target = Arc::new(Mutex::new(MemoryTarget::new().io_mode(mode)));
+            let seen = Arc::clone(&target);
+            let place = move || Some(Bytes::copy_from_slice(seen.lock().unwrap().as_bytes()));
+            (Visible { target, faults }, Box::new(place))
+        });
+    }
 }
 
 #[test]

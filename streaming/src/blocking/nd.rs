@@ -208,7 +208,7 @@ impl NdWriter<MemoryTarget> {
     /// # Errors
     /// As [`ArrayOptions::sink`].
     pub fn in_memory(options: ArrayOptions) -> Result<Self, ArrayError> {
-        Self::with_target(MemoryTarget::new(), options)
+        Self::with_target(MemoryTarget::new().inline(), options)
     }
 
     /// The bytes; a frame if it is finished.

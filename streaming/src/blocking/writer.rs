@@ -91,7 +91,7 @@ impl FrameWriter<MemoryTarget> {
     /// # Errors
     /// As [`WriteOptions::sink`].
     pub fn in_memory(options: WriteOptions) -> Result<Self, WriteError> {
-        Self::with_target(MemoryTarget::new(), options)
+        Self::with_target(MemoryTarget::new().inline(), options)
     }
 
     /// The bytes; a frame if it is finished.

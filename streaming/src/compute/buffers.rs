@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError, Weak};
 
 use bytes::Bytes;
 
+use crate::disk::IoMode;
 use crate::sync::Mutex;
 
 /// Where buffers come from and return to; clones share them. When the last clone is gone, so are the kept buffers.
@@ -71,6 +72,17 @@ impl Shelf {
         }
         // Whoever waits for the lock need not wait until the system has them.
         drop(free);
+        let len = gone.iter().map(Vec::len).sum();
+        let_go(gone, len);
+    }
+}
+
+/// Has the system take `len` bytes of memory back, which takes milliseconds when they are many, and this may be an
+/// executor's thread.
+pub(crate) fn let_go(gone: impl Send + 'static, len: usize) {
+    const LARGE: usize = 4 << 20;
+    if len > LARGE && IoMode::default() == IoMode::Offloaded {
+        blocking::unblock(move || drop(gone)).detach();
     }
 }
 

@@ -8,13 +8,19 @@ use std::task::{Context, Poll};
 use crate::background::Running;
 
 /// On which thread file operations are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IoMode {
     /// On a thread that may block (one of the `blocking` crate), so that an executor's thread never waits for a disk.
-    #[default]
+    /// The default, but for WebAssembly, which has no such threads.
     Offloaded,
     /// On the thread that polls: no hop between threads, for blocking programs and for files known to be in memory.
     Inline,
+}
+
+impl Default for IoMode {
+    fn default() -> Self {
+        if cfg!(target_family = "wasm") { Self::Inline } else { Self::Offloaded }
+    }
 }
 
 impl IoMode {

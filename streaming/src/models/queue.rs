@@ -14,7 +14,7 @@ use super::explore;
 use crate::compute::{Pool, block_on};
 use crate::error::WriteError;
 use crate::sink::encoding::{Encoded, InFlight, Workshop};
-use crate::sink::rechunk::ChunkInput;
+use crate::sink::input::ChunkInput;
 
 pub(super) const CHUNK: usize = 64;
 

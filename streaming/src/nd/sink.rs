@@ -13,7 +13,7 @@ use oxiblosc_core::nd::{ArrayMeta, Tiling};
 
 use super::ArrayError;
 use super::tiler::{Tiler, row_bytes};
-use crate::sink::{Feed, FrameSink, Summary, WriteOptions};
+use crate::sink::{Drive, Driven, Driver, Feed, FrameSink, Sealed, Summary, WriteOptions, driven};
 use crate::target::Target;
 
 /// Takes the items of an array in C order, as rows or in buffers of any size, and writes it to a target.
@@ -66,7 +66,7 @@ pub struct ArraySummary {
 impl<T> NdSink<T> {
     pub(super) fn new(
         target: T,
-        options: WriteOptions,
+        mut options: WriteOptions,
         meta: ArrayMeta,
         tiling: &Tiling,
         growing: bool,
@@ -74,7 +74,8 @@ impl<T> NdSink<T> {
     where
         T: Target,
     {
-        let tiler = Tiler::new(tiling, options.bytes_in_flight)?;
+        let pool = options.pool.get_or_insert_default();
+        let tiler = Tiler::new(tiling, options.bytes_in_flight, pool.buffers())?;
         Ok(Self {
             sink: FrameSink::with_feed(target, options, |_| Feed::Array(tiler))?,
             meta,
@@ -151,12 +152,27 @@ impl<T> NdSink<T> {
 impl<T: Target> NdSink<T> {
     /// Takes bytes of any number of items. Slabs that lie within them are not copied.
     ///
+    /// When the future is dropped before it is ready, `items` are dropped with it: use
+    /// [`write_bytes`](Self::write_bytes) where that may happen.
+    ///
     /// # Errors
     /// See [`FrameSink`]; [`ArrayError::Length`] when the array does not have as many items.
-    pub async fn push(&mut self, items: Bytes) -> Result<(), ArrayError> {
-        self.check_room(items.len())?;
-        poll_fn(|cx| self.sink.poll_room(cx)).await?;
-        Ok(self.sink.take(items)?)
+    pub async fn push(&mut self, mut items: Bytes) -> Result<(), ArrayError> {
+        self.write_bytes(&mut items).await
+    }
+
+    /// Takes all of `items`, bytes of any number of them, which are empty afterwards; see [`FrameSink::write_bytes`].
+    /// When the future is dropped, nothing of them has been taken or all.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push); nothing has been taken then.
+    pub async fn write_bytes(&mut self, items: &mut Bytes) -> Result<(), ArrayError> {
+        poll_fn(|cx| self.poll_write_bytes(cx, items)).await
+    }
+
+    /// Splits the sink into a side for its producer and what drives it; see [`FrameSink::into_driven`].
+    pub fn into_driven(self) -> (Driven<Self>, Driver<Self>) {
+        driven(self)
     }
 
     /// Passes every whole slab to the target, and has the target flush it.
@@ -172,9 +188,7 @@ impl<T: Target> NdSink<T> {
     /// # Errors
     /// As [`close`](Self::close).
     pub async fn finish(&mut self) -> Result<ArraySummary, ArrayError> {
-        self.settle()?;
-        let frame = self.sink.finish().await?;
-        Ok(self.summary(frame))
+        poll_fn(|cx| self.poll_finish_frame(cx)).await
     }
 
     /// Makes the array final and closes what lies underneath the target.
@@ -183,9 +197,7 @@ impl<T: Target> NdSink<T> {
     /// See [`FrameSink`]. [`ArrayError::Length`] and [`ArrayError::PartialRow`] when items are missing, which may then
     /// still be handed over.
     pub async fn close(&mut self) -> Result<ArraySummary, ArrayError> {
-        self.settle()?;
-        let frame = self.sink.close().await?;
-        Ok(self.summary(frame))
+        poll_fn(|cx| Drive::poll_close_frame(self, cx)).await
     }
 
     /// Gives the array up; see [`FrameSink::abort`].
@@ -226,8 +238,42 @@ impl<T: Target> Sink<Bytes> for NdSink<T> {
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), ArrayError>> {
+        Drive::poll_close_frame(&mut *self, cx).map_ok(drop)
+    }
+}
+
+impl<T: Target> Sealed for NdSink<T> {}
+
+impl<T: Target> Drive for NdSink<T> {
+    type Summary = ArraySummary;
+
+    fn poll_drive(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ArrayError>> {
+        self.sink.poll_drive_chunks(cx).map_err(ArrayError::from)
+    }
+
+    fn poll_write_bytes(&mut self, cx: &mut Context<'_>, items: &mut Bytes) -> Poll<Result<(), ArrayError>> {
+        self.check_room(items.len())?;
+        self.sink.poll_write_bytes(cx, items).map_err(ArrayError::from)
+    }
+
+    fn poll_finish_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<ArraySummary, ArrayError>> {
         self.settle()?;
-        self.sink.poll_close_frame(cx).map_ok(drop).map_err(ArrayError::from)
+        let frame = ready!(self.sink.poll_finish(cx))?;
+        Poll::Ready(Ok(self.summary(frame)))
+    }
+
+    fn poll_close_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<ArraySummary, ArrayError>> {
+        self.settle()?;
+        let frame = ready!(self.sink.poll_close_frame(cx))?;
+        Poll::Ready(Ok(self.summary(frame)))
+    }
+
+    fn poll_abort_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ArrayError>> {
+        self.sink.poll_abort(cx).map_err(ArrayError::from)
+    }
+
+    fn is_settled(&self) -> bool {
+        self.sink.is_final_or_aborted()
     }
 }
 
@@ -253,8 +299,7 @@ impl<T: Target> AsyncWrite for NdSink<T> {
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.settle().map_err(io::Error::from)?;
-        self.sink.poll_close_frame(cx).map_ok(drop).map_err(io::Error::from)
+        Drive::poll_close_frame(&mut *self, cx).map_ok(drop).map_err(io::Error::from)
     }
 }
 

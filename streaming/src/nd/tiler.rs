@@ -1,7 +1,7 @@
 //! Rows of an array in, chunks out.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use oxiblosc_core::nd::{NdError, Plan, Selection, Tiling, Window};
@@ -33,41 +33,48 @@ struct Cutting {
     next: u64,
 }
 
-#[derive(Default)]
 struct Shared {
     slabs: AtomicUsize,
-    /// Buffers for slabs and chunks, to be used again.
-    slab_buffers: Mutex<Vec<Vec<u8>>>,
+    /// Buffers for slabs and for chunks, to be used again.
+    slab_buffers: Buffers,
     chunk_buffers: Mutex<Vec<Vec<u8>>>,
 }
 
 /// Some rows; counts itself, and gives its buffer back in the end.
 struct Slab {
-    rows: ChunkInput,
+    /// As they came, until the first worker needs them in one piece.
+    rows: Mutex<Option<ChunkInput>>,
+    joined: OnceLock<ChunkInput>,
     shared: Arc<Shared>,
+}
+
+impl Slab {
+    fn rows(&self) -> &[u8] {
+        let rows = self.joined.get_or_init(|| {
+            let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let mut rows = rows.unwrap_or(ChunkInput::Gathered(Vec::new()));
+            rows.prepare(&self.shared.slab_buffers);
+            rows
+        });
+        rows.as_slice()
+    }
 }
 
 impl Drop for Slab {
     fn drop(&mut self) {
         self.shared.slabs.fetch_sub(1, Ordering::Relaxed);
-        if let ChunkInput::Gathered(buffer) = &mut self.rows {
-            put(&self.shared.slab_buffers, std::mem::take(buffer));
+        if let Some(rows) = self.joined.take() {
+            rows.recycle(&self.shared.slab_buffers);
         }
     }
-}
-
-fn put(buffers: &Mutex<Vec<Vec<u8>>>, buffer: Vec<u8>) {
-    buffers.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
-}
-
-fn get(buffers: &Mutex<Vec<Vec<u8>>>) -> Option<Vec<u8>> {
-    buffers.lock().unwrap_or_else(PoisonError::into_inner).pop()
 }
 
 impl Tiler {
     /// For arrays laid out as `tiling`, however many rows they get. Slabs that wait for workers may have `max_bytes`
     /// together; one is always allowed.
-    pub(crate) fn new(tiling: &Tiling, max_bytes: usize) -> Result<Self, NdError> {
+    ///
+    /// `buffers` are those that [`ChunkInput::recycle`] is told.
+    pub(crate) fn new(tiling: &Tiling, max_bytes: usize, buffers: &Buffers) -> Result<Self, NdError> {
         let mut shape = tiling.shape().to_vec();
         if let (Some(rows), Some(&chunk)) = (shape.first_mut(), tiling.geometry().chunk_shape.first()) {
             *rows = chunk.into();
@@ -77,13 +84,14 @@ impl Tiler {
         let all = Plan::new(&slab, &Selection::all())?;
         let slab_bytes = all.buffer_bytes()?;
         let in_order = slab.chunk_count() == 1 && all.chunk(0).is_some_and(|chunk| chunk.in_place().is_some());
+        let slab_buffers = Buffers::new(2);
         Ok(Self {
             // Empty rows make no slabs; the sink takes no bytes then.
-            rows: Rechunker::new(slab_bytes.max(1), &Buffers::new(2)),
+            rows: Rechunker::new(slab_bytes.max(1), if in_order { buffers } else { &slab_buffers }),
             row_bytes,
             in_order,
             current: None,
-            shared: Arc::new(Shared::default()),
+            shared: Arc::new(Shared { slabs: AtomicUsize::new(0), slab_buffers, chunk_buffers: Mutex::default() }),
             max_slabs: (max_bytes / slab_bytes.max(1)).max(1),
             slab: Arc::new(slab),
         })
@@ -114,9 +122,6 @@ impl Tiler {
             if self.shared.slabs.load(Ordering::Relaxed) >= self.max_slabs {
                 return None;
             }
-            while let Some(buffer) = get(&self.shared.slab_buffers) {
-                self.rows.recycle(ChunkInput::Gathered(buffer));
-            }
             let rows = self.rows.next_chunk()?;
             self.cut(rows);
         }
@@ -131,20 +136,11 @@ impl Tiler {
             let rows = self.rows.last_chunk()?;
             if self.in_order {
                 // Chunks at the edge are stored at full size.
-                let mut padded = rows.as_slice().to_vec();
-                padded.resize(self.slab.chunk_bytes(), 0);
-                return Some(ChunkInput::Gathered(padded));
+                return Some(rows.padded(self.slab.chunk_bytes()));
             }
             self.cut(rows);
         }
         self.next_of_slab()
-    }
-
-    pub(crate) fn recycle(&mut self, input: ChunkInput) {
-        match input {
-            ChunkInput::Tile(tile) => put(&self.shared.chunk_buffers, tile.chunk),
-            other => self.rows.recycle(other),
-        }
     }
 
     /// Makes a slab the current one.
@@ -154,7 +150,8 @@ impl Tiler {
             *len = (rows.len() / self.row_bytes.max(1)) as u64;
         }
         self.shared.slabs.fetch_add(1, Ordering::Relaxed);
-        let slab = Slab { rows, shared: Arc::clone(&self.shared) };
+        let slab =
+            Slab { rows: Mutex::new(Some(rows)), joined: OnceLock::new(), shared: Arc::clone(&self.shared) };
         self.current = Some(Cutting { slab: Arc::new(slab), window: Arc::new(window), next: 0 });
     }
 
@@ -165,7 +162,8 @@ impl Tiler {
             window: Arc::clone(&cutting.window),
             tiling: Arc::clone(&self.slab),
             number: cutting.next,
-            chunk: get(&self.shared.chunk_buffers).unwrap_or_default(),
+            chunk: Vec::new(),
+            shared: Arc::clone(&self.shared),
         };
         cutting.next += 1;
         if cutting.next == self.slab.chunk_count() {
@@ -200,6 +198,7 @@ pub(crate) struct Tile {
     /// Number of the chunk in the slab.
     number: u64,
     chunk: Vec<u8>,
+    shared: Arc<Shared>,
 }
 
 impl Tile {
@@ -215,8 +214,20 @@ impl Tile {
     /// Cuts the chunk.
     pub(crate) fn prepare(&mut self) {
         let Some(slab) = self.slab.take() else { return };
+        let used = self.buffers().pop();
+        self.chunk = used.unwrap_or_default();
         self.chunk.resize(self.tiling.chunk_bytes(), 0);
-        let cut = self.tiling.window_to_chunk(&self.window, slab.rows.as_slice(), self.number, &mut self.chunk);
+        let cut = self.tiling.window_to_chunk(&self.window, slab.rows(), self.number, &mut self.chunk);
         cut.expect("the slab has whole rows, and the chunk is one of its own");
+    }
+
+    /// Gives the buffer back once the chunk is encoded.
+    pub(crate) fn recycle(mut self) {
+        let chunk = std::mem::take(&mut self.chunk);
+        self.buffers().push(chunk);
+    }
+
+    fn buffers(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.shared.chunk_buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

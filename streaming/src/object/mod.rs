@@ -7,7 +7,6 @@
 //! | something to read | [`ObjectSource`](crate::source::ObjectSource) |
 //! | a sparse frame or array that several processes fill | [`ObjectPrefix`] with [`SharedWriter`](crate::SharedWriter) |
 
-mod gather;
 mod prefix;
 mod runtime;
 mod store;

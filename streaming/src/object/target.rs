@@ -7,14 +7,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use object_store::PutPayload;
 use object_store::path::Path;
 
-use super::gather::Gather;
 use super::upload::{AbortFailed, Upload};
 use super::{Task, UploadStore, detach, io_error, spawn};
-use crate::target::{Part, Target};
+use crate::target::{Gather, Part, Target};
 
 /// After so many parts, parts become twice as large. A frame need not say how long it is going to be, and S3 takes no
 /// more than 10,000 parts: of 8 MiB each they would hold 80 GiB, growing like this they hold 8 TiB, more than S3 lets
@@ -154,7 +153,8 @@ impl ObjectTarget {
             let sent = self.upload.poll_parts(cx)?;
             let (parts, bytes) = self.upload.in_flight();
             if parts == 0 || parts < self.parts_in_flight && bytes + self.next.len() <= self.bytes_in_flight {
-                self.upload.push(self.next_part, self.next.finish());
+                let part = mem::take(ready!(self.next.poll_bytes(cx)));
+                self.upload.push(self.next_part, Bytes::from(part).into());
                 self.next_part += 1;
                 // Has it begin now; that it is under way is no reason to wait.
                 let _ = self.upload.poll_parts(cx)?;
@@ -164,17 +164,25 @@ impl ObjectTarget {
         }
     }
 
+    /// The first part, with the final header.
+    fn poll_first(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<PutPayload> {
+        let mut rest = Bytes::from(mem::take(ready!(self.first.poll_bytes(cx))));
+        rest.advance(header.len().min(rest.len()));
+        Poll::Ready([header.clone(), rest].into_iter().collect())
+    }
+
     fn poll_commit_steps(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
         loop {
             self.commit = match &mut self.commit {
                 Commit::Begin if self.next_part == 1 && self.next.is_empty() => {
-                    Commit::Put { payload: self.first.finish_with_head(header), task: None }
+                    Commit::Put { payload: ready!(self.poll_first(cx, header)), task: None }
                 }
                 Commit::Begin => {
                     if !self.next.is_empty() {
                         ready!(self.poll_send(cx))?;
                     }
-                    self.upload.push(0, self.first.finish_with_head(header));
+                    let first = ready!(self.poll_first(cx, header));
+                    self.upload.push(0, first);
                     Commit::Parts
                 }
                 Commit::Put { payload, task } => {
@@ -244,7 +252,7 @@ impl Target for ObjectTarget {
         // The header must lie in the first part, however long it is.
         let first_size = if part == Part::Header { usize::MAX } else { self.part_size };
         if self.next_part == 1 && self.next.is_empty() && self.first.len() < first_size {
-            self.first.take(bytes, first_size);
+            ready!(self.first.poll_take(cx, bytes, first_size));
         } else {
             let size = self.size_of(self.next_part);
             if self.next.len() >= size {
@@ -254,7 +262,7 @@ impl Target for ObjectTarget {
                 let _ = self.upload.poll_parts(cx)?;
             }
             let size = self.size_of(self.next_part);
-            self.next.take(bytes, size);
+            ready!(self.next.poll_take(cx, bytes, size));
         }
         self.len += (before - bytes.len()) as u64;
         Poll::Ready(Ok(()))

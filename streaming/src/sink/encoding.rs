@@ -11,10 +11,15 @@ use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::{ChunkContext, ChunkEncoder, ChunkError, EncodeParams};
 use oxiblosc_core::nd::Geometry;
 
-use super::rechunk::ChunkInput;
+use super::input::ChunkInput;
 use crate::compute::{Job, Pool};
 use crate::error::WriteError;
 use crate::sync::Mutex;
+
+/// A chunk that has been encoded.
+pub(crate) struct Encoded {
+    pub(crate) chunk: Bytes,
+}
 
 /// Encodes chunks on a pool, each by one of the encoders kept here.
 pub(crate) struct Workshop {
@@ -28,12 +33,6 @@ struct Shared {
     geometry: Option<Arc<Geometry>>,
     /// Encoders not in use. One whose plugin panicked is not among them any more.
     encoders: Mutex<Vec<ChunkEncoder>>,
-}
-
-/// A chunk, and the buffer it was made from.
-pub(crate) struct Encoded {
-    pub(crate) chunk: Bytes,
-    pub(crate) input: ChunkInput,
 }
 
 impl Workshop {
@@ -53,7 +52,7 @@ impl Workshop {
     pub(crate) fn encode(&self, number: u64, mut input: ChunkInput) -> Job<Result<Encoded, ChunkError>> {
         let (shared, pool) = (Arc::clone(&self.shared), self.pool.clone());
         self.pool.spawn(move || {
-            input.prepare();
+            input.prepare(pool.buffers());
             let mut encoder = shared.take()?;
             let mut ctx = ChunkContext::numbered(number);
             ctx.item_size = Some(shared.params.typesize);
@@ -64,7 +63,8 @@ impl Workshop {
             let len = encoder.encode_to(src, &ctx, &mut chunk, &pool.share())?;
             chunk.truncate(len);
             shared.put_back(encoder);
-            Ok(Encoded { chunk: chunk.into(), input })
+            input.recycle(pool.buffers());
+            Ok(Encoded { chunk: chunk.into() })
         })
     }
 }

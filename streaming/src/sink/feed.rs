@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 
-use super::rechunk::{ChunkInput, Rechunker};
+use super::input::ChunkInput;
+use super::rechunk::Rechunker;
 use crate::nd::Tiler;
 
 /// How chunks come out of what the caller hands over.
@@ -35,8 +36,6 @@ forward! {
     fn next_chunk(&mut self) -> Option<ChunkInput>;
     /// What is left when there is no whole chunk any more.
     fn last_chunk(&mut self) -> Option<ChunkInput>;
-    /// Gives back the buffer of a chunk that is done with.
-    fn recycle(&mut self, input: ChunkInput);
 }
 
 impl Feed {

@@ -2,20 +2,23 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::future::poll_fn;
-use std::sync::Arc;
+use std::future::{Future, poll_fn};
+use std::mem;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use oxiblosc_core::Registry;
+use oxiblosc_core::frame::FrameWriteError;
 use oxiblosc_core::nd::ArrayMeta;
 
 use super::encoding::{InFlight, Workshop};
 use super::feed::Feed;
 use super::machine::Machine;
 use super::rechunk::Rechunker;
-use super::{Summary, WriteOptions};
-use crate::compute::Pool;
+use super::{Driven, Driver, Summary, WriteOptions, driven};
+use crate::compute::{Job, Pool, Turn};
 use crate::error::WriteError;
 use crate::target::{Part, Refusal, Target, poll_offer};
 
@@ -32,8 +35,17 @@ use crate::target::{Part, Refusal, Target, poll_offer};
 ///   is dropped before leaves its target unfinished.
 /// - **Errors.** After one that [is resumable](WriteError::is_resumable) every call may be made again and goes on
 ///   where the failed one stopped. All others stay.
-/// - **Cancellation.** All state is here, none in the futures: any of them may be dropped at any time, no byte is lost
-///   or repeated.
+/// - **Cancellation.** All state is here, none in the futures of the methods: any of them may be dropped at any time and
+///   called again, and what has been taken in ([`nbytes`](FrameSink::nbytes)) is neither lost nor repeated. What has *not*
+///   been taken in is where the caller keeps it. [`write_bytes`](FrameSink::write_bytes) leaves it in the caller's hands,
+///   and so do `AsyncWriteExt::write` and `Sink::poll_ready` with `start_send`: they take all they are going to take in the
+///   poll that is ready. Not so the adapters of the `futures` crate: `feed`, `send`, `send_all` and `forward` own their
+///   item until there is room for it, and when they are dropped before, it is dropped with them; of a dropped
+///   `write_all` it is `nbytes` that tells how far it has come.
+/// - **Work is done when the sink is polled**, and otherwise only what the pool and the target have begun. For chunks to
+///   leave while their producer waits for something else, have the sink driven: [`into_driven`](FrameSink::into_driven).
+/// - **No poll takes long.** What does is left to the pool and to threads that may block; of the rest, at most about half a
+///   megabyte is copied at a time, after which the thread is given back.
 ///
 /// ```
 /// use futures::{AsyncWriteExt, executor::block_on};
@@ -53,15 +65,32 @@ use crate::target::{Part, Refusal, Target, poll_offer};
 pub struct FrameSink<T> {
     target: T,
     workshop: Workshop,
-    writer: Machine,
+    pool: Pool,
+    /// Shared with the jobs below; locked by nobody else for longer than a call.
+    machine: Arc<Mutex<Machine>>,
     feed: Feed,
     in_flight: InFlight,
+    /// A chunk that is being digested; the next one waits for it.
+    placing: Option<Placing>,
+    /// The index is being made.
+    finishing: Option<Job<Result<Tail, FrameWriteError>>>,
     outgoing: Outgoing,
     limits: FlightLimits,
     next_chunk: u64,
     taken: u64,
     phase: Phase,
     failed: Option<WriteError>,
+    turn: Turn,
+}
+
+/// What ends a frame: what is left to emit, and the final header.
+type Tail = (Option<Vec<u8>>, Bytes);
+
+/// A chunk on its way into the frame.
+struct Placing {
+    number: u64,
+    len: usize,
+    job: Job<Result<Option<(Part, Bytes)>, FrameWriteError>>,
 }
 
 #[derive(Debug, Clone)]
@@ -97,6 +126,8 @@ struct Outgoing {
     bytes: usize,
     /// How many of them are chunks.
     chunks: usize,
+    /// The target has accepted bytes since it was last flushed by a driver.
+    unflushed: bool,
 }
 
 // Nothing here is ever pinned: targets take `&mut self`.
@@ -130,31 +161,35 @@ impl<T> FrameSink<T> {
         let chunks = options.chunks_in_flight.unwrap_or_else(|| pool.in_work(chunk_size)).max(1);
         let limits = FlightLimits { chunks, bytes: options.bytes_in_flight, chunk_size };
 
-        let mut writer = Machine::new(&params, &registry, &target)?;
+        let mut machine = Machine::new(&params, &registry, &target)?;
         for (name, content) in &options.vlmetalayers {
-            writer.set_vlmetalayer(name, content)?;
+            machine.set_vlmetalayer(name, content)?;
         }
         let mut outgoing = Outgoing::default();
-        if let Some((part, bytes)) = writer.head() {
+        if let Some((part, bytes)) = machine.head() {
             outgoing.push(part, bytes);
         }
         let array = params.metalayers.get(ArrayMeta::NAME).and_then(|content| ArrayMeta::parse(content).ok());
         let geometry = array.map(|meta| Arc::new(meta.geometry));
         let feed = feed(&pool);
-        let workshop = Workshop::new(options.params, registry, geometry, pool)
+        let workshop = Workshop::new(options.params, registry, geometry, pool.clone())
             .map_err(|source| WriteError::Params(source.into()))?;
         Ok(Self {
             target,
             workshop,
-            writer,
+            pool,
+            machine: Arc::new(Mutex::new(machine)),
             feed,
             in_flight: InFlight::default(),
+            placing: None,
+            finishing: None,
             outgoing,
             limits,
             next_chunk: 0,
             taken: 0,
             phase: Phase::Open,
             failed: None,
+            turn: Turn::default(),
         })
     }
 
@@ -180,12 +215,21 @@ impl<T> FrameSink<T> {
 
     /// Bytes held here: not yet a whole chunk, in flight, or on their way to the target.
     pub fn held_bytes(&self) -> usize {
-        self.feed.buffered() + FlightLimits::cost(self.in_flight.bytes()) + self.outgoing.bytes
+        self.feed.buffered() + FlightLimits::cost(self.in_flight.bytes()) + self.encoded_bytes()
+    }
+
+    /// Bytes of chunks that are encoded and not accepted by the target.
+    fn encoded_bytes(&self) -> usize {
+        self.outgoing.bytes + self.placing.as_ref().map_or(0, |placing| placing.len)
+    }
+
+    fn machine(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What has been written, once the frame is final.
     pub fn summary(&self) -> Option<Summary> {
-        matches!(self.phase, Phase::Finished | Phase::Closed).then(|| self.writer.summary())
+        matches!(self.phase, Phase::Finished | Phase::Closed).then(|| self.machine().summary())
     }
 
     fn check_usable(&self) -> Result<(), WriteError> {
@@ -208,8 +252,8 @@ impl<T> FrameSink<T> {
 
     fn has_room(&self) -> bool {
         let limits = &self.limits;
-        let chunks = self.in_flight.chunks() + self.outgoing.chunks;
-        let bytes = FlightLimits::cost(self.in_flight.bytes()) + self.outgoing.bytes;
+        let chunks = self.in_flight.chunks() + self.outgoing.chunks + usize::from(self.placing.is_some());
+        let bytes = FlightLimits::cost(self.in_flight.bytes()) + self.encoded_bytes();
         // One chunk is always allowed, or nothing would ever move; the header alone is no reason to wait.
         chunks == 0 || chunks < limits.chunks && bytes + FlightLimits::cost(limits.chunk_size) <= limits.bytes
     }
@@ -217,13 +261,15 @@ impl<T> FrameSink<T> {
     /// Hands chunks to the pool while there is room for them; whether there was one.
     fn dispatch(&mut self) -> bool {
         let mut moved = false;
-        while self.has_room() {
+        while self.has_room() && !self.turn.is_over() {
             let mut input = self.feed.next_chunk();
             if input.is_none() && matches!(self.phase, Phase::LastChunks) {
                 input = self.feed.last_chunk();
             }
             let Some(input) = input else { break };
             let len = input.len();
+            // Without threads the chunk is encoded here and now.
+            self.turn.spend(if self.pool.threads() == 0 { 4 * len } else { Turn::HANDLING });
             let job = self.workshop.encode(self.next_chunk, input);
             self.in_flight.push(self.next_chunk, len, job);
             self.next_chunk += 1;
@@ -235,22 +281,95 @@ impl<T> FrameSink<T> {
     /// Takes encoded chunks from the pool, in order; whether there was one.
     fn collect(&mut self, cx: &mut Context<'_>) -> Result<bool, WriteError> {
         let mut moved = false;
-        while let Poll::Ready(Some(result)) = self.in_flight.poll_next(cx) {
-            let (number, encoded) = result.map_err(|e| self.fail(e))?;
-            self.feed.recycle(encoded.input);
-            debug_assert_eq!(number, self.writer.nchunks());
-            match self.writer.push(encoded.chunk) {
-                Ok(Some((part, bytes))) => self.outgoing.push(part, bytes),
-                Ok(None) => {}
-                Err(e) => return Err(self.fail(e.into())),
+        loop {
+            if let Some(placing) = &mut self.placing {
+                let Poll::Ready(placed) = Pin::new(&mut placing.job).poll(cx) else { return Ok(moved) };
+                let chunk = placing.number;
+                self.placing = None;
+                let placed = placed.map_err(|panic| self.fail(WriteError::Panicked { chunk, panic }))?;
+                self.send_out(placed)?;
+            } else {
+                let Poll::Ready(Some(result)) = self.in_flight.poll_next(cx) else { return Ok(moved) };
+                let (number, encoded) = result.map_err(|e| self.fail(e))?;
+                self.place(number, encoded.chunk)?;
             }
             moved = true;
         }
-        Ok(moved)
+    }
+
+    /// Puts an encoded chunk into the frame: at once, or on the pool when it has to be digested.
+    fn place(&mut self, number: u64, chunk: Bytes) -> Result<(), WriteError> {
+        let (len, mut machine) = (chunk.len(), self.machine());
+        debug_assert_eq!(number, machine.nchunks());
+        if machine.is_quick(len) {
+            let placed = machine.push(chunk);
+            drop(machine);
+            return self.send_out(placed);
+        }
+        drop(machine);
+        let machine = Arc::clone(&self.machine);
+        let job = self.pool.spawn(move || machine.lock().unwrap_or_else(PoisonError::into_inner).push(chunk));
+        self.placing = Some(Placing { number, len, job });
+        Ok(())
+    }
+
+    fn send_out(&mut self, placed: Result<Option<(Part, Bytes)>, FrameWriteError>) -> Result<(), WriteError> {
+        if let Some((part, bytes)) = placed.map_err(|e| self.fail(e.into()))? {
+            self.outgoing.push(part, bytes);
+        }
+        Ok(())
+    }
+
+    /// Ends the frame.
+    fn poll_tail(&mut self, cx: &mut Context<'_>) -> Poll<Result<Tail, WriteError>> {
+        let finish = |machine: &Mutex<Machine>| machine.lock().unwrap_or_else(PoisonError::into_inner).finish();
+        if self.finishing.is_none() && self.machine().is_quickly_finished() {
+            return Poll::Ready(finish(&self.machine).map_err(|e| self.fail(e.into())));
+        }
+        let (pool, machine) = (&self.pool, &self.machine);
+        let job = self.finishing.get_or_insert_with(|| {
+            let machine = Arc::clone(machine);
+            pool.spawn(move || finish(&machine))
+        });
+        let finished = ready!(Pin::new(job).poll(cx));
+        self.finishing = None;
+        let chunk = self.next_chunk;
+        let finished = finished.map_err(|panic| self.fail(WriteError::Panicked { chunk, panic }))?;
+        Poll::Ready(finished.map_err(|e| self.fail(e.into())))
     }
 }
 
 impl<T: Target> FrameSink<T> {
+    /// Takes all of `bytes`, as soon as there is less than a chunk here that is not in flight; they are empty afterwards.
+    /// Chunks that lie within them are not copied.
+    ///
+    /// Until then they stay in the caller's hands: when the future is dropped, nothing of them has been taken or all.
+    ///
+    /// ```
+    /// # use futures::executor::block_on;
+    /// # use oxiblosc_streaming::WriteOptions;
+    /// # use oxiblosc_plugins as _;
+    /// # block_on(async {
+    /// let mut sink = WriteOptions::default().in_memory()?;
+    /// let mut bytes = bytes::Bytes::from(vec![7; 100_000]);
+    /// sink.write_bytes(&mut bytes).await?;
+    /// assert!(bytes.is_empty() && sink.nbytes() == 100_000);
+    /// # Ok::<(), oxiblosc_streaming::WriteError>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// See [`FrameSink`]; nothing has been taken then.
+    pub async fn write_bytes(&mut self, bytes: &mut Bytes) -> Result<(), WriteError> {
+        poll_fn(|cx| self.poll_write_bytes(cx, bytes)).await
+    }
+
+    /// Splits the sink into a side for its producer and a future that moves what it holds, and has the target flush it,
+    /// while the producer does something else.
+    pub fn into_driven(self) -> (Driven<Self>, Driver<Self>) {
+        driven(self)
+    }
+
     /// Passes everything taken in so far to the target, but for the bytes of a chunk that is not whole yet, and has
     /// the target flush it.
     ///
@@ -290,7 +409,7 @@ impl<T: Target> FrameSink<T> {
     /// When there is none of that name or the length differs, and when the sink is closed. None of these stays.
     pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), WriteError> {
         self.check_open()?;
-        Ok(self.writer.set_metalayer(name, content)?)
+        Ok(self.machine().set_metalayer(name, content)?)
     }
 
     /// Sets or replaces a variable-length metalayer of the trailer, any time before the sink is closed.
@@ -299,18 +418,24 @@ impl<T: Target> FrameSink<T> {
     /// When the name has more than 31 bytes or there are 16 others, and when the sink is closed. None of these stays.
     pub fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), WriteError> {
         self.check_open()?;
-        Ok(self.writer.set_vlmetalayer(name, content)?)
+        Ok(self.machine().set_vlmetalayer(name, content)?)
     }
 
-    /// Moves everything as far as it goes now. Afterwards nothing more is done until `cx` is woken.
-    fn advance(&mut self, cx: &mut Context<'_>) -> Result<(), WriteError> {
+    /// Moves everything as far as it goes now. Afterwards nothing more is done until `cx` is woken; which it has been when
+    /// this is not ready, since the turn is over and there may be more to move.
+    fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         self.check_usable()?;
         loop {
-            let mut moved = self.outgoing.write(&mut self.target, cx).map_err(|refusal| self.fail(refusal.into()))?;
+            let written = self.outgoing.write(&mut self.target, cx, &mut self.turn);
+            let mut moved = written.map_err(|refusal| self.fail(refusal.into()))?;
             moved |= self.collect(cx)?;
             moved |= self.dispatch();
+            if self.turn.is_over() {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             if !moved {
-                return Ok(());
+                return Poll::Ready(Ok(()));
             }
         }
     }
@@ -318,8 +443,34 @@ impl<T: Target> FrameSink<T> {
     /// Ready when there is less than a chunk here that is not in flight.
     pub(crate) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         self.check_open()?;
-        self.advance(cx)?;
+        ready!(self.turn.poll_proceed(cx));
+        // There may be room all the same when not everything has been moved.
+        let _ = self.poll_advance(cx)?;
         if self.feed.wants_more() { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    pub(crate) fn poll_write_bytes(&mut self, cx: &mut Context<'_>, bytes: &mut Bytes) -> Poll<Result<(), WriteError>> {
+        ready!(self.poll_room(cx))?;
+        Poll::Ready(self.take(mem::take(bytes)))
+    }
+
+    /// Moves what there is while the producer does not; ready when all whole chunks are with the target and flushed.
+    pub(crate) fn poll_drive_chunks(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+        if !matches!(self.phase, Phase::Open) {
+            // Whoever ends the frame does the rest.
+            return Poll::Ready(Ok(()));
+        }
+        ready!(self.poll_drained(cx))?;
+        if self.outgoing.unflushed {
+            ready!(self.target.poll_flush(cx))?;
+            self.outgoing.unflushed = false;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Whether the frame is final or has been given up.
+    pub(crate) fn is_final_or_aborted(&self) -> bool {
+        matches!(self.phase, Phase::Finished | Phase::Closed | Phase::Aborted)
     }
 
     /// Takes all of `bytes`, and hands on what makes whole chunks as far as there is room.
@@ -331,18 +482,24 @@ impl<T: Target> FrameSink<T> {
         Ok(())
     }
 
-    /// Copies from the front of `bytes` what fits into the current chunk; the number of bytes.
+    /// Copies from the front of `bytes` what fits into the current chunk, but not more than is copied in no time; the
+    /// number of bytes.
     pub(crate) fn take_copy(&mut self, bytes: &[u8]) -> usize {
-        let taken = self.feed.fill(bytes);
+        let taken = self.feed.fill(&bytes[..bytes.len().min(Turn::PIECE)]);
         self.taken += taken as u64;
+        self.turn.spend(taken);
         self.dispatch();
         taken
     }
 
     /// Ready when all whole chunks have been accepted by the target.
     fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
-        self.advance(cx)?;
-        if self.feed.wants_more() && self.in_flight.is_empty() && self.outgoing.queue.is_empty() {
+        ready!(self.turn.poll_proceed(cx));
+        ready!(self.poll_advance(cx))?;
+        // At the end not a byte may stay behind, the short last chunk least of all.
+        let cut = self.feed.wants_more() && (!matches!(self.phase, Phase::LastChunks) || self.feed.buffered() == 0);
+        let encoded = self.in_flight.is_empty() && self.placing.is_none();
+        if cut && encoded && self.outgoing.queue.is_empty() {
             Poll::Ready(Ok(()))
         } else {
             Poll::Pending
@@ -366,7 +523,7 @@ impl<T: Target> FrameSink<T> {
                 }
                 Phase::LastChunks => {
                     ready!(self.poll_drained(cx))?;
-                    let (tail, header) = self.writer.finish().map_err(|e| self.fail(e.into()))?;
+                    let (tail, header) = ready!(self.poll_tail(cx))?;
                     self.outgoing.push(Part::Tail, tail.unwrap_or_default());
                     Phase::Tail { header }
                 }
@@ -395,10 +552,11 @@ impl<T: Target> FrameSink<T> {
         Poll::Ready(Ok(summary))
     }
 
-    fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+    pub(crate) fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         if !matches!(self.phase, Phase::Finished | Phase::Closed) {
             // Chunks that no worker has begun with are taken back.
             self.in_flight = InFlight::default();
+            self.placing = None;
             self.outgoing = Outgoing::default();
             self.phase = Phase::Aborted;
             ready!(self.target.poll_abort(cx))?;
@@ -424,12 +582,21 @@ impl Outgoing {
         }
     }
 
-    /// Offers bytes to `target` until it accepts no more; whether it accepted any.
-    fn write(&mut self, target: &mut impl Target, cx: &mut Context<'_>) -> Result<bool, Refusal> {
+    /// Offers bytes to `target` until it accepts no more or the turn is over; whether it accepted any.
+    fn write(
+        &mut self,
+        target: &mut impl Target,
+        cx: &mut Context<'_>,
+        turn: &mut Turn,
+    ) -> Result<bool, Refusal> {
         let mut moved = false;
-        while let Some((part, bytes)) = self.queue.front_mut() {
+        while let Some((part, bytes)) = self.queue.front_mut().filter(|_| !turn.is_over()) {
             let Poll::Ready(taken) = poll_offer(target, cx, *part, bytes) else { break };
-            self.bytes -= taken?;
+            let taken = taken?;
+            self.bytes -= taken;
+            self.unflushed = true;
+            // Most targets copy what they take.
+            turn.spend(taken.max(Turn::HANDLING));
             moved = true;
             if bytes.is_empty() {
                 self.chunks -= usize::from(part.is_chunk());

@@ -1,18 +1,23 @@
 //! Writing frames.
 
+mod driven;
 pub(crate) mod encoding;
 mod feed;
 mod frame_sink;
+pub(crate) mod input;
 mod machine;
 mod options;
-pub(crate) mod rechunk;
+mod rechunk;
 mod summary;
 mod traits;
 
 pub(crate) use encoding::Workshop;
 pub(crate) use feed::Feed;
-pub(crate) use rechunk::{ChunkInput, Rechunker};
+pub(crate) use input::ChunkInput;
+pub(crate) use rechunk::Rechunker;
 
+pub use driven::{Drive, Driven, Driver};
+pub(crate) use driven::{driven, sealed::Sealed};
 pub use frame_sink::FrameSink;
 pub(crate) use machine::Machine;
 pub use options::WriteOptions;

@@ -2,63 +2,32 @@
 
 use std::collections::VecDeque;
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 
+use super::input::{ChunkInput, Parts};
 use crate::compute::Buffers;
-use crate::nd::Tile;
 
-/// Decoded bytes of one chunk.
-pub(crate) enum ChunkInput {
-    /// Gathered here.
-    Gathered(Vec<u8>),
-    /// A part of what the caller handed over.
-    Shared(Bytes),
-    /// A box of an array.
-    Tile(Tile),
-}
-
-impl ChunkInput {
-    pub(crate) fn as_slice(&self) -> &[u8] {
-        match self {
-            Self::Gathered(bytes) => bytes,
-            Self::Shared(bytes) => bytes,
-            Self::Tile(tile) => tile.as_slice(),
-        }
-    }
-
-    /// Length in bytes, also before [`prepare`](Self::prepare).
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Tile(tile) => tile.len(),
-            other => other.as_slice().len(),
-        }
-    }
-
-    /// Does what is left to do, on the worker that encodes the chunk.
-    pub(crate) fn prepare(&mut self) {
-        if let Self::Tile(tile) = self {
-            tile.prepare();
-        }
-    }
-}
+/// Pieces below this are copied: that lets go of the memory they are parts of, which would otherwise be as large as the
+/// caller likes, and there may be very many of them. Larger ones are left to the worker that encodes the chunk.
+const SMALL: usize = 64 << 10;
 
 /// Cuts what the caller hands over into chunks.
 ///
-/// A chunk that lies within one [`Bytes`] of the caller shares it; other chunks are gathered in a buffer, and those
-/// buffers come back through [`Rechunker::recycle`]. Copying small pieces also lets go of the memory they are parts
-/// of, which would otherwise be as large as the caller likes.
+/// A chunk that lies within one [`Bytes`] of the caller shares it; other chunks are put together by the worker that
+/// encodes them, from large pieces that are shared and small ones that have been copied.
 pub(crate) struct Rechunker {
     chunk_size: usize,
     /// The chunk being gathered; shorter than a chunk, or exactly a whole one that waits to be taken.
-    gathered: Vec<u8>,
+    gathered: Parts,
     /// What was handed over after it. Empty whenever [`Rechunker::wants_more`].
     waiting: VecDeque<Bytes>,
     buffers: Buffers,
 }
 
 impl Rechunker {
+    /// `buffers` are those that [`ChunkInput::recycle`] is told.
     pub(crate) fn new(chunk_size: usize, buffers: &Buffers) -> Self {
-        Self { chunk_size, gathered: Vec::new(), waiting: VecDeque::new(), buffers: buffers.clone() }
+        Self { chunk_size, gathered: Parts::default(), waiting: VecDeque::new(), buffers: buffers.clone() }
     }
 
     /// Whether all that has been handed over is less than one chunk.
@@ -84,27 +53,29 @@ impl Rechunker {
             return 0;
         }
         let taken = bytes.len().min(self.chunk_size - self.gathered.len());
-        self.gather(&bytes[..taken]);
+        self.gathered.copy(&bytes[..taken], self.chunk_size, &self.buffers);
         taken
     }
 
     /// A whole chunk, if there is one.
     pub(crate) fn next_chunk(&mut self) -> Option<ChunkInput> {
         while self.gathered.len() < self.chunk_size {
-            let front = self.waiting.front_mut()?;
-            let chunk = if self.gathered.is_empty() && front.len() >= self.chunk_size {
-                Some(ChunkInput::Shared(front.split_to(self.chunk_size)))
-            } else {
-                let taken = front.len().min(self.chunk_size - self.gathered.len());
-                let piece = front.split_to(taken);
-                self.gather(&piece);
-                None
-            };
-            if self.waiting.front().is_some_and(|front| !front.has_remaining()) {
-                self.waiting.pop_front();
+            let mut front = self.waiting.pop_front()?;
+            let room = self.chunk_size - self.gathered.len();
+            if front.len() > room {
+                let large = front.len() >= SMALL;
+                let rest = front.split_off(room);
+                // As long as the chunk is there somebody else has the memory, and it is not for this thread to free it.
+                let little_left = large && rest.len() < SMALL;
+                self.waiting.push_front(if little_left { Bytes::copy_from_slice(&rest) } else { rest });
             }
-            if chunk.is_some() {
-                return chunk;
+            if front.len() == self.chunk_size {
+                return Some(ChunkInput::Shared(front));
+            }
+            if front.len() < SMALL {
+                self.gathered.copy(&front, self.chunk_size, &self.buffers);
+            } else {
+                self.gathered.share(front);
             }
         }
         Some(self.take_gathered())
@@ -112,33 +83,11 @@ impl Rechunker {
 
     /// Whatever is left when there is no whole chunk any more: the short last chunk.
     pub(crate) fn last_chunk(&mut self) -> Option<ChunkInput> {
-        (self.waiting.is_empty() && !self.gathered.is_empty()).then(|| self.take_gathered())
-    }
-
-    /// Gives back the buffer of a chunk that is done with.
-    pub(crate) fn recycle(&mut self, input: ChunkInput) {
-        if let ChunkInput::Gathered(buffer) = input {
-            self.buffers.put(buffer);
-        }
+        (self.waiting.is_empty() && self.gathered.len() > 0).then(|| self.take_gathered())
     }
 
     fn take_gathered(&mut self) -> ChunkInput {
-        ChunkInput::Gathered(std::mem::take(&mut self.gathered))
-    }
-
-    fn gather(&mut self, bytes: &[u8]) {
-        if self.gathered.capacity() == 0 {
-            // Only now: the buffer of the chunk before may have come back since it was taken, and is still in the cache.
-            self.gathered = self.buffers.pop(self.chunk_size).unwrap_or_default();
-            self.gathered.clear();
-        }
-        let needed = self.gathered.len() + bytes.len();
-        if needed > self.gathered.capacity() {
-            // Doubling, so that little data takes little memory, but never past the chunk size.
-            let capacity = needed.max(2 * self.gathered.capacity()).min(self.chunk_size).max(needed);
-            self.gathered.reserve_exact(capacity - self.gathered.len());
-        }
-        self.gathered.extend_from_slice(bytes);
+        std::mem::take(&mut self.gathered).into_input()
     }
 }
 
@@ -146,39 +95,51 @@ impl Rechunker {
 mod tests {
     use super::*;
 
-    fn drain(rechunker: &mut Rechunker, out: &mut Vec<Vec<u8>>) {
-        while let Some(chunk) = rechunker.next_chunk() {
-            out.push(chunk.as_slice().to_vec());
-            rechunker.recycle(chunk);
-        }
+    /// What a worker would do.
+    fn encoded(mut chunk: ChunkInput, buffers: &Buffers) -> Vec<u8> {
+        let len = chunk.len();
+        chunk.prepare(buffers);
+        let bytes = chunk.as_slice().to_vec();
+        assert_eq!(bytes.len(), len);
+        chunk.recycle(buffers);
+        bytes
     }
 
     #[test]
     fn any_pieces_give_the_same_chunks() {
-        for total in [0usize, 1, 9, 10, 11, 19, 20, 21, 100] {
-            let data: Vec<u8> = (0..total).map(|i| i as u8).collect();
-            let expected: Vec<Vec<u8>> = data.chunks(10).map(<[u8]>::to_vec).collect();
-            for piece in [1, 2, 3, 9, 10, 11, 25, 100] {
-                for copied in [false, true] {
-                    let mut rechunker = Rechunker::new(10, &Buffers::new(2));
-                    let mut found = Vec::new();
-                    for mut bytes in data.chunks(piece) {
-                        if !copied {
-                            rechunker.push(Bytes::copy_from_slice(bytes));
-                            bytes = &[];
-                        }
-                        loop {
-                            drain(&mut rechunker, &mut found);
-                            assert!(rechunker.wants_more());
-                            if bytes.is_empty() {
-                                break;
+        for (total, chunk_size, pieces) in [
+            (100, 10, &[1, 2, 3, 9, 10, 11, 25, 100][..]),
+            (5 * SMALL + 7, 2 * SMALL + 5, &[1000, SMALL - 1, SMALL, SMALL + 1, 2 * SMALL + 4, 5 * SMALL + 7][..]),
+        ] {
+            for total in [0, 1, chunk_size - 1, chunk_size, chunk_size + 1, 2 * chunk_size - 1, 2 * chunk_size, total] {
+                let data: Vec<u8> = (0..total).map(|i| (i / 3) as u8).collect();
+                let expected: Vec<Vec<u8>> = data.chunks(chunk_size).map(<[u8]>::to_vec).collect();
+                for &piece in pieces {
+                    // Copied, shared, and by turns.
+                    for copied in [0b00, 0b11, 0b01, 0b10] {
+                        let buffers = Buffers::new(2);
+                        let mut rechunker = Rechunker::new(chunk_size, &buffers);
+                        let mut found = Vec::new();
+                        for (i, mut bytes) in data.chunks(piece).enumerate() {
+                            if copied >> (i % 2) & 1 == 0 {
+                                rechunker.push(Bytes::copy_from_slice(bytes));
+                                bytes = &[];
                             }
-                            bytes = &bytes[rechunker.fill(bytes)..];
+                            loop {
+                                while let Some(chunk) = rechunker.next_chunk() {
+                                    found.push(encoded(chunk, &buffers));
+                                }
+                                assert!(rechunker.wants_more());
+                                if bytes.is_empty() {
+                                    break;
+                                }
+                                bytes = &bytes[rechunker.fill(bytes)..];
+                            }
                         }
+                        found.extend(rechunker.last_chunk().map(|chunk| encoded(chunk, &buffers)));
+                        assert_eq!(rechunker.buffered(), 0);
+                        assert!(found == expected, "{total} bytes in pieces of {piece}, copied: {copied:b}");
                     }
-                    found.extend(rechunker.last_chunk().map(|chunk| chunk.as_slice().to_vec()));
-                    assert_eq!(rechunker.buffered(), 0);
-                    assert_eq!(found, expected, "{total} bytes in pieces of {piece}");
                 }
             }
         }
@@ -199,19 +160,19 @@ mod tests {
 
     #[test]
     fn buffers_come_back_and_little_data_takes_little_memory() {
-        let mut rechunker = Rechunker::new(1000, &Buffers::new(1));
+        let buffers = Buffers::new(1);
+        let mut rechunker = Rechunker::new(1000, &buffers);
         assert_eq!(rechunker.fill(&[1; 10]), 10);
-        assert!(rechunker.gathered.capacity() < 100);
         assert_eq!(rechunker.fill(&[1; 2000]), 990);
         let Some(ChunkInput::Gathered(first)) = rechunker.next_chunk() else { panic!("not gathered") };
         assert_eq!(first.capacity(), 1000);
         let address = first.as_ptr();
-        rechunker.recycle(ChunkInput::Gathered(first));
+        ChunkInput::Gathered(first).recycle(&buffers);
         rechunker.fill(&[1; 1000]);
-        assert_eq!(rechunker.gathered.as_ptr(), address);
-        let second = rechunker.next_chunk();
+        let Some(ChunkInput::Gathered(second)) = rechunker.next_chunk() else { panic!("not gathered") };
+        assert_eq!(second.as_ptr(), address);
         rechunker.fill(&[1; 1000]);
-        assert!(second.is_some());
-        assert_ne!(rechunker.gathered.as_ptr(), address, "in use");
+        let Some(ChunkInput::Gathered(third)) = rechunker.next_chunk() else { panic!("not gathered") };
+        assert_ne!(third.as_ptr(), address, "in use");
     }
 }

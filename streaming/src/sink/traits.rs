@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::Sink;
 use futures::io::AsyncWrite;
 
-use super::FrameSink;
+use super::{Drive, FrameSink, Sealed, Summary};
 use crate::error::WriteError;
 use crate::target::Target;
 
@@ -52,5 +52,35 @@ impl<T: Target> AsyncWrite for FrameSink<T> {
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_close_frame(cx).map_ok(drop).map_err(io::Error::from)
+    }
+}
+
+impl<T: Target> Sealed for FrameSink<T> {}
+
+impl<T: Target> Drive for FrameSink<T> {
+    type Summary = Summary;
+
+    fn poll_drive(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+        self.poll_drive_chunks(cx)
+    }
+
+    fn poll_write_bytes(&mut self, cx: &mut Context<'_>, bytes: &mut Bytes) -> Poll<Result<(), WriteError>> {
+        self.poll_write_bytes(cx, bytes)
+    }
+
+    fn poll_finish_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<Summary, WriteError>> {
+        self.poll_finish(cx)
+    }
+
+    fn poll_close_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<Summary, WriteError>> {
+        self.poll_close_frame(cx)
+    }
+
+    fn poll_abort_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+        self.poll_abort(cx)
+    }
+
+    fn is_settled(&self) -> bool {
+        self.is_final_or_aborted()
     }
 }

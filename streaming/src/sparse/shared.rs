@@ -298,7 +298,6 @@ impl<P: SparsePlace> SharedWriter<P> {
         let encoded = encoded.map_err(|source| WriteError::Encode { chunk: i, source: source.into() })?;
         let (plan, registry) = (Arc::clone(&self.plan), self.registry.clone());
         let checked = self.pool.spawn(move || {
-            drop(encoded.input);
             let write = SparseWriter::new(&plan.params, &registry)?.push(&encoded.chunk)?;
             let chunk = write.and_then(|write| write.replacement).map_or(encoded.chunk, Bytes::from);
             Ok::<_, ShareError>(chunk)

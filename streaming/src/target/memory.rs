@@ -1,16 +1,20 @@
 //! A frame in memory.
 
 use std::io;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 
+use super::gather::Gather;
 use super::{Part, Target};
+use crate::disk::IoMode;
 
 /// Keeps the frame in a `Vec<u8>`.
+///
+/// Large chunks are copied into it on a thread that may block: making room for them takes milliseconds.
 #[derive(Debug, Default, Clone)]
 pub struct MemoryTarget {
-    bytes: Vec<u8>,
+    bytes: Gather,
 }
 
 impl MemoryTarget {
@@ -19,31 +23,44 @@ impl MemoryTarget {
         Self::default()
     }
 
-    /// The bytes so far; a frame once the sink is closed.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
+    /// Copies on the thread that polls instead of one that may block.
+    #[must_use]
+    pub fn inline(self) -> Self {
+        self.io_mode(IoMode::Inline)
     }
 
-    /// The bytes; a frame once the sink is closed.
+    /// On which thread large chunks are copied.
+    #[must_use]
+    pub fn io_mode(mut self, mode: IoMode) -> Self {
+        self.bytes.set_mode(mode);
+        self
+    }
+
+    /// The bytes so far; a frame once the sink is closed. Waits for a chunk that is being copied, unless the sink has been
+    /// flushed or closed.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.as_slice()
+    }
+
+    /// The bytes; a frame once the sink is closed. Waits as [`as_bytes`](Self::as_bytes) does.
     pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+        self.bytes.into_vec()
     }
 }
 
 impl Target for MemoryTarget {
-    fn poll_append(&mut self, _: &mut Context<'_>, _: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
-        self.bytes.extend_from_slice(bytes);
-        bytes.clear();
-        Poll::Ready(Ok(()))
+    fn poll_append(&mut self, cx: &mut Context<'_>, _: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+        self.bytes.poll_take(cx, bytes, usize::MAX).map(Ok)
     }
 
-    fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.bytes.poll_bytes(cx).map(|_| Ok(()))
     }
 
-    fn poll_commit(&mut self, _: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
-        super::check_whole(header, self.bytes.len() as u64)?;
-        self.bytes[..header.len()].copy_from_slice(header);
+    fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
+        let bytes = ready!(self.bytes.poll_bytes(cx));
+        super::check_whole(header, bytes.len() as u64)?;
+        bytes[..header.len()].copy_from_slice(header);
         Poll::Ready(Ok(()))
     }
 

@@ -15,6 +15,7 @@
 //! | [`PlaceTarget`] | the same in any place, such as memory ([`MemoryDirectory`](crate::sparse::MemoryDirectory)) or objects under a common prefix |
 
 mod file;
+mod gather;
 mod memory;
 mod offer;
 mod open;
@@ -28,6 +29,8 @@ use bytes::Bytes;
 use oxiblosc_core::frame::FrameHeader;
 
 pub use file::FileTarget;
+#[cfg(feature = "object_store")]
+pub(crate) use gather::Gather;
 pub use memory::MemoryTarget;
 pub(crate) use offer::{Refusal, poll_offer};
 pub use open::OpenTarget;
@@ -98,6 +101,9 @@ pub trait Target {
         Poll::Ready(Ok(()))
     }
 }
+
+/// Most bytes handed to a writer at once: one in memory copies all that it is given, on the thread that polls.
+const AT_ONCE: usize = 1 << 20;
 
 macro_rules! forward {
     ($($wrapper:ty),*) => {$(

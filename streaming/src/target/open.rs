@@ -62,7 +62,7 @@ impl<W: AsyncWrite + Unpin> Target for OpenTarget<W> {
         if bytes.is_empty() {
             return Poll::Ready(Ok(()));
         }
-        match ready!(Pin::new(&mut self.writer).poll_write(cx, bytes))? {
+        match ready!(Pin::new(&mut self.writer).poll_write(cx, &bytes[..bytes.len().min(super::AT_ONCE)]))? {
             0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
             n => {
                 bytes.advance(n);

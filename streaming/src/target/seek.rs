@@ -170,7 +170,7 @@ impl<W: AsyncWrite + AsyncSeek + Unpin> Target for SeekTarget<W> {
     fn poll_append(&mut self, cx: &mut Context<'_>, _: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
         ready!(self.poll_resume(cx))?;
         if !bytes.is_empty() {
-            let n = ready!(self.poll_write(cx, bytes))?;
+            let n = ready!(self.poll_write(cx, &bytes[..bytes.len().min(super::AT_ONCE)]))?;
             bytes.advance(n);
             self.accepted += n as u64;
         }

@@ -8,14 +8,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, Bytes};
 use futures::io::AsyncWrite;
 
+use super::gather::Gather;
 use super::{Part, Target};
+use crate::compute::{Turn, let_go};
 use crate::disk::{AppendFile, IoMode, IoTask};
 
-/// How much of a temporary file is read at once when it is copied out.
-const COPY: usize = 1 << 20;
+/// How much is read and written at once when the frame is copied out.
+const COPY: usize = super::AT_ONCE;
 
 /// Keeps the frame, in memory up to a limit and in a temporary file beyond it, and writes it to `writer` when it is
 /// complete. Nothing reaches the writer before that.
@@ -25,11 +27,12 @@ pub struct SpoolTarget<W> {
     limit: usize,
     directory: Option<PathBuf>,
     mode: IoMode,
-    memory: BytesMut,
+    memory: Gather,
     /// What was in memory, on its way to the file.
     spilled: Bytes,
     file: Option<AppendFile>,
     commit: Commit,
+    turn: Turn,
 }
 
 /// How far a commit has come. A failed step is repeated; what the writer has accepted is not written again.
@@ -61,10 +64,11 @@ impl<W> SpoolTarget<W> {
             limit: Self::MEMORY_LIMIT,
             directory: None,
             mode: IoMode::default(),
-            memory: BytesMut::new(),
+            memory: Gather::default(),
             spilled: Bytes::new(),
             file: None,
             commit: Commit::FlushSpool,
+            turn: Turn::default(),
         }
     }
 
@@ -86,6 +90,7 @@ impl<W> SpoolTarget<W> {
     #[must_use]
     pub fn io_mode(mut self, mode: IoMode) -> Self {
         self.mode = mode;
+        self.memory.set_mode(mode);
         self
     }
 
@@ -111,7 +116,7 @@ impl<W> SpoolTarget<W> {
             self.file = Some(AppendFile::new(file, self.mode));
         }
         if !self.memory.is_empty() {
-            self.spilled = self.memory.split().freeze();
+            self.spilled = mem::take(ready!(self.memory.poll_bytes(cx))).into();
         }
         let Some(file) = &mut self.file else { return Poll::Ready(Ok(())) };
         while !self.spilled.is_empty() {
@@ -138,8 +143,13 @@ impl<W: AsyncWrite + Unpin> SpoolTarget<W> {
     /// Writes the kept bytes behind the header.
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
+            // The writer may be one that takes all there is at once.
+            ready!(self.turn.poll_proceed(cx));
             let Commit::Body { at, end, reading, read } = &mut self.commit else { return Poll::Ready(Ok(())) };
             if read.is_empty() {
+                // A small part of a file, or all that was kept in memory.
+                let spent = if self.file.is_some() { COPY as u64 } else { *end };
+                let_go(mem::take(read), usize::try_from(spent).unwrap_or(usize::MAX));
                 let Some(file) = self.file.as_ref().filter(|_| at < end) else { return Poll::Ready(Ok(())) };
                 let task = reading.get_or_insert_with(|| {
                     let (from, file) = (*at, Arc::clone(file.file()));
@@ -157,11 +167,12 @@ impl<W: AsyncWrite + Unpin> SpoolTarget<W> {
                 *at += read.len() as u64;
             }
             let bytes = mem::take(read);
-            let result = self.poll_write(cx, &bytes);
+            let result = self.poll_write(cx, &bytes[..bytes.len().min(super::AT_ONCE)]);
             if let Commit::Body { read, .. } = &mut self.commit {
                 *read = bytes;
                 if let Poll::Ready(Ok(n)) = &result {
                     read.advance(*n);
+                    self.turn.spend(*n);
                 }
             }
             ready!(result)?;
@@ -172,9 +183,7 @@ impl<W: AsyncWrite + Unpin> SpoolTarget<W> {
 impl<W: AsyncWrite + Unpin> Target for SpoolTarget<W> {
     fn poll_append(&mut self, cx: &mut Context<'_>, _: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
         if self.file.is_none() && self.memory.len().saturating_add(bytes.len()) <= self.limit {
-            // A copy: what is handed over may be the small beginning of a large buffer.
-            self.memory.extend_from_slice(&mem::take(bytes));
-            return Poll::Ready(Ok(()));
+            return self.memory.poll_take(cx, bytes, usize::MAX).map(Ok);
         }
         ready!(self.poll_spill(cx))?;
         match &mut self.file {
@@ -189,7 +198,7 @@ impl<W: AsyncWrite + Unpin> Target for SpoolTarget<W> {
         }
         match &mut self.file {
             Some(file) => file.poll_flush(cx),
-            None => Poll::Ready(Ok(())),
+            None => self.memory.poll_bytes(cx).map(|_| Ok(())),
         }
     }
 
@@ -210,7 +219,10 @@ impl<W: AsyncWrite + Unpin> Target for SpoolTarget<W> {
                     let end = self.kept();
                     let (at, read) = match &self.file {
                         Some(_) => (header.len() as u64, Bytes::new()),
-                        None => (end, self.memory.split().freeze().split_off(header.len())),
+                        None => {
+                            let mut kept = Bytes::from(mem::take(ready!(self.memory.poll_bytes(cx))));
+                            (end, kept.split_off(header.len()))
+                        }
                     };
                     Commit::Body { at, end, reading: None, read }
                 }
@@ -232,7 +244,7 @@ impl<W: AsyncWrite + Unpin> Target for SpoolTarget<W> {
     }
 
     fn poll_abort(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.memory = BytesMut::new();
+        self.memory = Gather::new(self.mode);
         self.spilled = Bytes::new();
         self.file = None;
         Poll::Ready(Ok(()))

@@ -1,0 +1,162 @@
+//! What a chunk is made from, as the worker that encodes it gets it.
+
+use bytes::Bytes;
+
+use crate::compute::Buffers;
+use crate::nd::Tile;
+
+/// Decoded bytes of one chunk.
+pub(crate) enum ChunkInput {
+    /// Gathered in one buffer.
+    Gathered(Vec<u8>),
+    /// A part of what the caller handed over.
+    Shared(Bytes),
+    /// In several pieces, which are to be joined.
+    Parts(Parts),
+    /// A box of an array.
+    Tile(Tile),
+}
+
+impl ChunkInput {
+    /// The bytes, after [`prepare`](Self::prepare).
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Gathered(bytes) => bytes,
+            Self::Shared(bytes) => bytes,
+            Self::Parts(_) => &[],
+            Self::Tile(tile) => tile.as_slice(),
+        }
+    }
+
+    /// Length in bytes, also before [`prepare`](Self::prepare).
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Parts(parts) => parts.len(),
+            Self::Tile(tile) => tile.len(),
+            other => other.as_slice().len(),
+        }
+    }
+
+    /// The same with zeros behind it, up to `len` bytes.
+    pub(crate) fn padded(self, len: usize) -> Self {
+        let mut parts = match self {
+            Self::Parts(parts) => parts,
+            other => Parts { list: vec![other], ..Parts::default() },
+        };
+        parts.len = parts.list.iter().map(Self::len).sum();
+        parts.zeros = len.saturating_sub(parts.len);
+        parts.len += parts.zeros;
+        Self::Parts(parts)
+    }
+
+    /// Does what is left to do, on the worker that encodes the chunk.
+    pub(crate) fn prepare(&mut self, buffers: &Buffers) {
+        match self {
+            Self::Tile(tile) => tile.prepare(),
+            Self::Parts(parts) => *self = Self::Gathered(std::mem::take(parts).join(buffers)),
+            Self::Gathered(_) | Self::Shared(_) => {}
+        }
+    }
+
+    /// Gives back the buffer of a chunk that is done with, on the worker that has encoded it: keeping a buffer may mean
+    /// that the memory of another one goes back to the system.
+    pub(crate) fn recycle(self, buffers: &Buffers) {
+        match self {
+            Self::Gathered(buffer) => buffers.put(buffer),
+            Self::Tile(tile) => tile.recycle(),
+            Self::Shared(_) | Self::Parts(_) => {}
+        }
+    }
+}
+
+/// Pieces of a chunk, in order.
+#[derive(Default)]
+pub(crate) struct Parts {
+    /// [`ChunkInput::Gathered`] for what has been copied, the first of which may be as long as the chunk, and
+    /// [`ChunkInput::Shared`].
+    list: Vec<ChunkInput>,
+    /// Zeros at the end.
+    zeros: usize,
+    len: usize,
+}
+
+impl Parts {
+    /// Up to here a buffer grows with what is copied into it, so that little data takes little memory. Beyond, it gets
+    /// what the chunk needs: memory that is not touched costs nothing, and growing copies.
+    const GROWING: usize = 256 << 10;
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Adds a copy of `bytes`, of a chunk of `chunk_size` bytes.
+    pub(crate) fn copy(&mut self, mut bytes: &[u8], chunk_size: usize, buffers: &Buffers) {
+        self.len += bytes.len();
+        if self.list.is_empty() && !bytes.is_empty() {
+            // Only now: the buffer of the chunk before may have come back since it was taken, and is still in the cache.
+            let mut buffer = buffers.pop(chunk_size).unwrap_or_default();
+            buffer.clear();
+            self.list.push(ChunkInput::Gathered(buffer));
+        }
+        let first = self.list.len() == 1;
+        if let Some(ChunkInput::Gathered(last)) = self.list.last_mut() {
+            let needed = last.len() + bytes.len();
+            if first && needed > last.capacity() {
+                grow(last, needed, chunk_size);
+            }
+            let room = if first { bytes.len() } else { bytes.len().min(last.capacity() - last.len()) };
+            last.extend_from_slice(&bytes[..room]);
+            bytes = &bytes[room..];
+        }
+        if !bytes.is_empty() {
+            // Behind pieces that are shared, and copied once more when all are joined: never grown.
+            let mut more = Vec::with_capacity(bytes.len().max(Self::GROWING.min(chunk_size - self.len + bytes.len())));
+            more.extend_from_slice(bytes);
+            self.list.push(ChunkInput::Gathered(more));
+        }
+    }
+
+    /// Adds `bytes` as they are.
+    pub(crate) fn share(&mut self, bytes: Bytes) {
+        self.len += bytes.len();
+        self.list.push(ChunkInput::Shared(bytes));
+    }
+
+    pub(crate) fn into_input(mut self) -> ChunkInput {
+        match self.list.pop() {
+            Some(only) if self.list.is_empty() && self.zeros == 0 => only,
+            last => {
+                self.list.extend(last);
+                ChunkInput::Parts(self)
+            }
+        }
+    }
+
+    fn join(self, buffers: &Buffers) -> Vec<u8> {
+        let mut parts = self.list.into_iter();
+        let mut first = parts.next();
+        let mut joined = match &mut first {
+            Some(ChunkInput::Gathered(bytes)) if bytes.capacity() >= self.len => std::mem::take(bytes),
+            _ => {
+                let mut buffer = buffers.pop(self.len).unwrap_or_default();
+                buffer.clear();
+                buffer.reserve_exact(self.len);
+                buffer
+            }
+        };
+        for part in first.into_iter().chain(parts) {
+            joined.extend_from_slice(part.as_slice());
+        }
+        joined.resize(self.len, 0);
+        joined
+    }
+}
+
+/// Makes room for `needed` bytes in a buffer that gets as many as `chunk_size` in the end.
+fn grow(buffer: &mut Vec<u8>, needed: usize, chunk_size: usize) {
+    let doubled = needed.max(2 * buffer.capacity()).min(chunk_size).max(needed) - buffer.len();
+    let whole = chunk_size.saturating_sub(buffer.len());
+    if needed <= Parts::GROWING || buffer.try_reserve_exact(whole.max(doubled)).is_err() {
+        buffer.reserve_exact(doubled);
+    }
+}
