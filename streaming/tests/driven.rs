@@ -43,7 +43,8 @@ fn write_bytes_may_be_dropped_at_any_poll() {
         for threads in [0, 2] {
             for piece in [100, CHUNK - 1, 3 * CHUNK + 1] {
                 let writer = Flaky::new(b"", Mood { pending: 2, most: 3000, ..Mood::GOOD }, polls as u64);
-                let mut sink = options().pool(&Pool::new(threads)).chunks_in_flight(1).seekable(writer.clone()).unwrap();
+                let mut sink =
+                    options().pool(&Pool::new(threads)).chunks_in_flight(1).seekable(writer.clone()).unwrap();
                 let mut dropped = 0;
                 for piece in data.chunks(piece) {
                     let mut bytes = Bytes::copy_from_slice(piece);

@@ -32,12 +32,8 @@ const TRIES: usize = 3;
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 /// Chunk sizes, and bytes written in chunks of them: several chunks, the last one short.
-const SIZES: [(usize, usize); 4] = [
-    (64 * KIB, 12 * MIB + 5),
-    (MIB, 12 * MIB + 5),
-    (16 * MIB, 34 * MIB + 5),
-    (64 * MIB, 65 * MIB + 5),
-];
+const SIZES: [(usize, usize); 4] =
+    [(64 * KIB, 12 * MIB + 5), (MIB, 12 * MIB + 5), (16 * MIB, 34 * MIB + 5), (64 * MIB, 65 * MIB + 5)];
 
 fn noise() -> &'static Bytes {
     static NOISE: OnceLock<Bytes> = OnceLock::new();

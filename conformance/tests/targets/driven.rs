@@ -21,14 +21,14 @@ const CHUNK: usize = 100_000;
 /// Far longer than it takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-async fn produce(mut sink: Driven<FrameSink<ObjectTarget>>, data: &[u8], store: &FaultyStore, calls: u64) {
+async fn produce(mut sink: Driven<FrameSink<ObjectTarget>>, data: &[u8], requests: &Faults, calls: u64) {
     sink.write_all(&data[..13 * CHUNK]).await.unwrap();
     let end = Instant::now() + PATIENCE;
     poll_fn(|cx| {
-        if store.calls() >= calls {
+        if requests.calls() >= calls {
             return Poll::Ready(());
         }
-        assert!(Instant::now() < end, "{} requests of {calls} have been made", store.calls());
+        assert!(Instant::now() < end, "{} requests of {calls} have been made", requests.calls());
         thread::sleep(Duration::from_millis(1));
         cx.waker().wake_by_ref();
         Poll::Pending
@@ -46,16 +46,17 @@ fn parts_leave_while_the_producer_waits() {
     // The first part stays until the end; behind it there are three whole ones, besides the request that begins.
     let calls = 1 + (13 * CHUNK / PART) as u64 - 1;
     for spawned in [false, true] {
-        let store = FaultyStore::new(Faults::none());
+        let requests = Faults::none();
+        let store = FaultyStore::new(requests.clone());
         let target = ObjectTarget::new(Arc::clone(&store), "data.b2frame").part_size(PART).parts_in_flight(2);
         let options = WriteOptions::new(params.clone()).chunk_size(CHUNK).pool(&Pool::new(2));
         let (sink, driver) = options.sink(target).unwrap().into_driven();
         if spawned {
             let driving = thread::spawn(move || block_on(driver));
-            block_on(produce(sink, &data, &store, calls));
+            block_on(produce(sink, &data, &requests, calls));
             driving.join().unwrap();
         } else {
-            block_on(join(produce(sink, &data, &store, calls), driver));
+            block_on(join(produce(sink, &data, &requests, calls), driver));
         }
         let object = store.object(&Path::from("data.b2frame")).unwrap();
         let found = block_on(async {

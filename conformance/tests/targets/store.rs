@@ -35,11 +35,6 @@ impl FaultyStore {
         self.faults.turn().await.map_err(fault)
     }
 
-    /// Requests that have been made.
-    pub(crate) fn calls(&self) -> u64 {
-        self.faults.calls()
-    }
-
     /// Uploads that are neither complete nor aborted.
     pub(crate) fn uploads(&self) -> Vec<String> {
         self.uploads.lock().unwrap().iter().map(|id| format!("upload {id}")).collect()

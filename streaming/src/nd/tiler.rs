@@ -150,8 +150,7 @@ impl Tiler {
             *len = (rows.len() / self.row_bytes.max(1)) as u64;
         }
         self.shared.slabs.fetch_add(1, Ordering::Relaxed);
-        let slab =
-            Slab { rows: Mutex::new(Some(rows)), joined: OnceLock::new(), shared: Arc::clone(&self.shared) };
+        let slab = Slab { rows: Mutex::new(Some(rows)), joined: OnceLock::new(), shared: Arc::clone(&self.shared) };
         self.current = Some(Cutting { slab: Arc::new(slab), window: Arc::new(window), next: 0 });
     }
 

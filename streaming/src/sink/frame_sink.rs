@@ -499,11 +499,7 @@ impl<T: Target> FrameSink<T> {
         // At the end not a byte may stay behind, the short last chunk least of all.
         let cut = self.feed.wants_more() && (!matches!(self.phase, Phase::LastChunks) || self.feed.buffered() == 0);
         let encoded = self.in_flight.is_empty() && self.placing.is_none();
-        if cut && encoded && self.outgoing.queue.is_empty() {
-            Poll::Ready(Ok(()))
-        } else {
-            Poll::Pending
-        }
+        if cut && encoded && self.outgoing.queue.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
     pub(crate) fn poll_flush_chunks(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
@@ -583,12 +579,7 @@ impl Outgoing {
     }
 
     /// Offers bytes to `target` until it accepts no more or the turn is over; whether it accepted any.
-    fn write(
-        &mut self,
-        target: &mut impl Target,
-        cx: &mut Context<'_>,
-        turn: &mut Turn,
-    ) -> Result<bool, Refusal> {
+    fn write(&mut self, target: &mut impl Target, cx: &mut Context<'_>, turn: &mut Turn) -> Result<bool, Refusal> {
         let mut moved = false;
         while let Some((part, bytes)) = self.queue.front_mut().filter(|_| !turn.is_over()) {
             let Poll::Ready(taken) = poll_offer(target, cx, *part, bytes) else { break };

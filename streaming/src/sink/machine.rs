@@ -97,9 +97,9 @@ impl Machine {
         nbytes: usize,
         count: u64,
     ) -> Result<bool, FrameWriteError> {
-        match self {
-            Self::Contiguous(writer) => writer.push_specials(kind, nbytes, count),
-            Self::Sparse { writer, .. } => writer.push_specials(kind, nbytes, count),
+        match &mut self.kind {
+            Kind::Contiguous(writer) => writer.push_specials(kind, nbytes, count),
+            Kind::Sparse { writer, .. } => writer.push_specials(kind, nbytes, count),
         }
     }
 
