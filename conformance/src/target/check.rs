@@ -28,7 +28,7 @@ const CHUNK: usize = 4096;
 /// At most so many different calls are made to fail, one after the other.
 const MOST_FAILURES: u64 = 200;
 /// What a target does in the background is done after this long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Checks a kind of target.
 ///

@@ -65,6 +65,12 @@ pub trait TargetKind {
     fn holds(&self) -> Option<usize> {
         None
     }
+
+    /// Bytes of the largest frame that is written: 64 MiB. Fewer for a kind of target that is made to do things in far
+    /// smaller steps than it would, and takes as much longer.
+    fn largest(&self) -> usize {
+        64 << 20
+    }
 }
 
 /// A place that one target writes to, as others see it.

@@ -31,10 +31,11 @@ const FAILURES: u64 = 12;
 
 impl<K: TargetKind> TargetCheck<K> {
     pub(super) fn sizes(&self, report: &mut Report) {
-        report.check("a frame of 64 MiB arrives", || self.arrives_flushed(LARGEST, 1_000_000));
-        for chunk in CHUNKS {
+        let largest = self.kind.largest().min(LARGEST);
+        report.check("a frame of 64 MiB arrives", || self.arrives_flushed(largest, 1_000_000));
+        for chunk in CHUNKS.into_iter().filter(|chunk| 7 * chunk <= largest) {
             report.check("frames of megabytes arrive, and nothing is held after a flush", || {
-                self.arrives_flushed(LARGE, chunk)
+                self.arrives_flushed(LARGE.min(largest), chunk)
             });
             for seed in 0..2 {
                 report
@@ -66,7 +67,7 @@ impl<K: TargetKind> TargetCheck<K> {
     }
 
     fn slow_at_size(&self, chunk: usize, seed: u64) -> Result<(), String> {
-        let data = &noise()[..3 * chunk.max(400_000) + 17];
+        let data = &noise()[..(3 * chunk).max(1_200_000).min(self.kind.largest()) + 17];
         let faults = Faults::slow(2, [100_000, usize::MAX][seed as usize % 2], seed);
         let (target, place) = self.kind.create(faults);
         let sink = options().chunk_size(chunk).pool(&Pool::new(2)).sink(target).map_err(text)?;
@@ -105,6 +106,9 @@ impl<K: TargetKind> TargetCheck<K> {
     fn failures_at_size(&self, report: &mut Report) {
         let chunk = 600_000;
         let data = &noise()[..4 * chunk + 5];
+        if self.kind.largest() < data.len() {
+            return;
+        }
         let run = |faults: Faults| -> Result<(u64, u64), String> {
             let (target, place) = self.kind.create(faults.clone());
             let sink = options().chunk_size(chunk).pool(&Pool::inline()).sink(target).map_err(text)?;
