@@ -30,6 +30,7 @@ mod background;
 extern crate oxiblosc_core as oxiblosc_plugins;
 
 pub mod blocking;
+mod budget;
 pub mod compute;
 mod context;
 mod disk;
@@ -56,6 +57,7 @@ pub mod tokio;
 pub mod transport;
 
 pub use background::{Settle, settle};
+pub use budget::{Acquire, Budget, Permit};
 pub use compute::{Pool, block_on};
 pub use context::Replaced;
 pub use disk::IoMode;

@@ -121,7 +121,7 @@ struct Look {
 }
 
 /// Chunks that are looked at together.
-fn groups<S: RangeSource>(shared: &Shared<S>) -> impl Iterator<Item = Vec<Look>> {
+fn groups<S: RangeSource + 'static>(shared: &Shared<S>) -> impl Iterator<Item = Vec<Look>> {
     let frame = &shared.frame;
     let mut next = 0;
     // Which chunk was the first at this place, and of this length, where several share one.
@@ -225,7 +225,7 @@ struct Digest<'a, S> {
     complete: bool,
 }
 
-impl<'a, S: RangeSource> Digest<'a, S> {
+impl<'a, S: RangeSource + 'static> Digest<'a, S> {
     /// `None` when the frame has no fingerprint that could be compared.
     async fn begin(shared: &'a Shared<S>, report: &mut VerifyReport) -> Result<Option<Self>, ReadError> {
         let frame = &shared.frame;
@@ -292,6 +292,6 @@ impl<'a, S: RangeSource> Digest<'a, S> {
 }
 
 /// Bytes of the file with the frame, or with the index of a sparse frame.
-async fn read<S: RangeSource>(shared: &Shared<S>, range: Range<u64>) -> Result<Bytes, ReadError> {
+async fn read<S: RangeSource + 'static>(shared: &Shared<S>, range: Range<u64>) -> Result<Bytes, ReadError> {
     Ok(shared.reads().read_range(shared.start + range.start..shared.start + range.end).await?)
 }

@@ -44,13 +44,22 @@ impl Wants {
         self.bytes
     }
 
+    /// Bytes that are fetched for it, at most: where single blocks are, they are fewer.
+    pub(super) fn stored<S: RangeSource + 'static>(&self, shared: &Shared<S>) -> usize {
+        let stored = |&chunk: &u64| match shared.stored_span(chunk) {
+            Ok(Some(span)) => usize::try_from(span.end - span.start).unwrap_or(usize::MAX),
+            _ => 0,
+        };
+        self.chunks.keys().map(stored).fold(0, usize::saturating_add)
+    }
+
     /// Number of chunks.
     pub(super) fn chunks(&self) -> usize {
         self.chunks.len()
     }
 
     /// Fetches all of it.
-    pub(super) async fn fetch<S: RangeSource>(
+    pub(super) async fn fetch<S: RangeSource + 'static>(
         mut self,
         shared: &Shared<S>,
         chunk_len: usize,

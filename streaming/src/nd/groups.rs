@@ -27,8 +27,8 @@ impl BandGroup {
         self.bands.iter().map(|band| band.buffer.len()).sum()
     }
 
-    fn is_full(&self) -> bool {
-        self.wants.bytes() >= GROUP_BYTES || self.wants.chunks() >= GROUP_CHUNKS
+    fn is_full(&self, bytes: usize) -> bool {
+        self.wants.bytes() >= bytes.max(1) || self.wants.chunks() >= GROUP_CHUNKS
     }
 
     fn add(&mut self, band: Band) {
@@ -46,6 +46,10 @@ pub(super) struct BandGroups<B> {
     /// What a row has been cut into.
     pieces: VecDeque<Band>,
     cut: Cut,
+    /// Decoded bytes that are fetched together.
+    group_bytes: usize,
+    /// A row of chunks with more bytes is cut.
+    large: usize,
 }
 
 impl BandGroups<Box<dyn Iterator<Item = Band> + Send>> {
@@ -55,7 +59,15 @@ impl BandGroups<Box<dyn Iterator<Item = Band> + Send>> {
         let enough = 2 * threads;
         let first: VecDeque<Band> = rows.by_ref().take(enough).collect();
         let cut = if first.len() < enough { Cut::Blocks } else { Cut::Chunks };
-        Ok(Self { first, rows: Box::new(rows), pieces: VecDeque::new(), cut })
+        let rows = Box::new(rows);
+        Ok(Self { first, rows, pieces: VecDeque::new(), cut, group_bytes: GROUP_BYTES, large: LARGE_BAND })
+    }
+
+    /// No larger than makes sense where `bytes` are to hold several groups.
+    pub(super) fn within(mut self, bytes: usize) -> Self {
+        self.group_bytes = self.group_bytes.min(bytes / 4);
+        self.large = self.large.min(bytes / 2);
+        self
     }
 }
 
@@ -70,13 +82,13 @@ impl<B: Iterator<Item = Band>> Iterator for BandGroups<B> {
 
     fn next(&mut self) -> Option<BandGroup> {
         let mut group = BandGroup::default();
-        while !group.is_full() {
+        while !group.is_full(self.group_bytes) {
             if let Some(piece) = self.pieces.pop_front() {
                 group.add(piece);
                 continue;
             }
             let Some(row) = self.next_row() else { break };
-            let large = row.buffer.len() > LARGE_BAND;
+            let large = row.buffer.len() > self.large;
             let cut = if large { Cut::Blocks } else { self.cut };
             // A band was a part of a buffer that could be counted.
             let pieces = row.plan.bands(cut).into_iter().flatten();

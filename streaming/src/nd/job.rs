@@ -61,7 +61,7 @@ impl<S: RangeSource + 'static, T: Send + 'static> ChunkJob<S, T> {
     }
 }
 
-impl<S: RangeSource> Parts<'_, S> {
+impl<S: RangeSource + 'static> Parts<'_, S> {
     /// Says which chunk the job goes on with.
     pub(super) fn at(&mut self, chunk: u64) {
         self.chunk.store(chunk, Ordering::Relaxed);

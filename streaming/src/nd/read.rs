@@ -1,5 +1,6 @@
 //! Reading selections.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -12,7 +13,7 @@ use super::fetch::{Fetched, Wants};
 use super::groups::{BandGroup, BandGroups, chunk_groups};
 use super::job::{ChunkJob, Parts};
 use super::{ArrayError, NdArray, NdBuffer};
-use crate::reader::{Shared, zeroed};
+use crate::reader::{InFlight, ReadAhead, Shared, Task, zeroed};
 use crate::source::RangeSource;
 
 /// Groups under way at a time.
@@ -42,7 +43,8 @@ impl<S: RangeSource + 'static> NdArray<S> {
     }
 
     /// The selected items in C order, as a stream of pieces of any length, fetched and decoded ahead: for more than
-    /// memory holds. (A list of points, or of indices that are not in ascending order, is a single piece.)
+    /// memory holds. What is fetched and decoded and not taken yet is no more than
+    /// [`ReadOptions::bytes_ahead`](crate::ReadOptions::bytes_ahead), or a single piece. (A list of points, or of indices that are not in ascending order, is a single piece.)
     ///
     /// # Errors
     /// When the selection does not fit the array. Items of the stream fail as [`read`](Self::read) does; the first
@@ -55,15 +57,18 @@ impl<S: RangeSource + 'static> NdArray<S> {
         plan.buffer_bytes()?;
         let array = self.clone();
         let pieces = if plan.is_banded() {
-            let groups = stream::iter(BandGroups::new(&plan, self.threads())?);
+            let ahead = self.shared().ahead;
+            let groups = BandGroups::new(&plan, self.threads())?.within(ahead.bytes);
             let read = move |group: BandGroup| {
                 let array = array.clone();
-                async move {
+                let bytes = group.bytes().saturating_add(group.wants.stored(array.shared()));
+                let work = async move {
                     let out = zeroed(group.bytes() as u64)?;
                     Ok(array.read_group(group, out).await?.freeze())
-                }
+                };
+                Task { bytes, work }
             };
-            groups.map(read).buffered(GROUPS_AT_ONCE).left_stream()
+            self.in_flight(groups.map(read), ahead.bytes).left_stream()
         } else {
             stream::once(async move { array.read_plan(plan).await }).right_stream()
         };
@@ -85,6 +90,16 @@ impl<S: RangeSource + 'static> NdArray<S> {
         Ok(bytes?.freeze())
     }
 
+    /// A few groups of bands at a time, with no more than `bytes` in flight.
+    fn in_flight<I, F>(&self, groups: I, bytes: usize) -> InFlight<stream::Iter<I>, F>
+    where
+        I: Iterator<Item = Task<F>>,
+        F: Future,
+    {
+        let limits = ReadAhead { chunks: GROUPS_AT_ONCE, bytes };
+        InFlight::new(stream::iter(groups), limits, self.shared().budget.as_ref())
+    }
+
     fn shared(&self) -> &Arc<Shared<S>> {
         &self.reader.shared
     }
@@ -98,9 +113,9 @@ impl<S: RangeSource + 'static> NdArray<S> {
     async fn read_bands(&self, plan: &Plan, mut out: BytesMut) -> Result<BytesMut, ArrayError> {
         let groups = BandGroups::new(plan, self.threads())?.map(|group| {
             let place = out.split_to(group.bytes());
-            self.read_group(group, place)
+            Task { bytes: group.wants.stored(self.shared()), work: self.read_group(group, place) }
         });
-        let mut groups = stream::iter(groups).buffered(GROUPS_AT_ONCE);
+        let mut groups = self.in_flight(groups, usize::MAX);
         let mut whole = BytesMut::new();
         while let Some(part) = groups.try_next().await? {
             // The parts were split off one buffer: putting them together again copies nothing.
@@ -133,9 +148,13 @@ impl<S: RangeSource + 'static> NdArray<S> {
     /// at the same time, and copied one after the other.
     async fn read_chunks(&self, plan: Plan, mut out: BytesMut) -> Result<BytesMut, ArrayError> {
         let plan = Arc::new(plan);
-        let groups = chunk_groups(&plan).map(|wants| self.decode_chunks(&plan, wants));
+        let groups = chunk_groups(&plan).map(|wants| {
+            let bytes = wants.bytes().saturating_add(wants.stored(self.shared()));
+            Task { bytes, work: self.decode_chunks(&plan, wants) }
+        });
         // One group is copied while the next is decoded.
-        let mut groups = stream::iter(groups).buffered(2);
+        let limits = ReadAhead { chunks: 2, bytes: usize::MAX };
+        let mut groups = InFlight::new(stream::iter(groups), limits, self.shared().budget.as_ref());
         while let Some((fetched, decoded)) = groups.try_next().await? {
             let plan = Arc::clone(&plan);
             let job = self.spawn(&fetched, move |parts| {

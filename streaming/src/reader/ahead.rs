@@ -18,6 +18,7 @@ use oxiblosc_core::frame::FrameError;
 use super::decoding::DecodeJob;
 use super::options::FAR_AWAY;
 use super::shared::{ReadAhead, Shared};
+use crate::budget::{Allowance, Held};
 use crate::error::ReadError;
 use crate::source::RangeSource;
 
@@ -45,6 +46,13 @@ pub struct ChunkStream<S> {
     last: Option<ReadError>,
     chunks_ahead: usize,
     bytes_ahead: usize,
+    /// What the groups ahead take of a budget, each with the number of the chunk behind it, and how more is taken.
+    held: VecDeque<(u64, Held)>,
+    allowance: Allowance,
+    /// A group takes no more of a budget, unless it is a single chunk.
+    group_bytes: usize,
+    /// The end of a group that waits for its share of a budget.
+    waiting: Option<u64>,
     /// Decoded bytes so far, when nothing but their sum tells whether these are the chunks that the header promises: all
     /// chunks of a frame that says nothing of their lengths.
     total: Option<u64>,
@@ -72,6 +80,10 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
             last: None,
             chunks_ahead: 0,
             bytes_ahead: 0,
+            held: VecDeque::new(),
+            allowance: Allowance::new(shared.budget.as_ref()),
+            group_bytes: shared.budget.as_ref().map_or(usize::MAX, |budget| (budget.limit() / 8) as usize),
+            waiting: None,
             total,
         }
     }
@@ -106,7 +118,7 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
     }
 
     /// Asks for more chunks while there is room for them; whether it did.
-    fn fetch(&mut self) -> bool {
+    fn fetch(&mut self, cx: &mut Context<'_>) -> bool {
         if self.shared.reads().is_immediate()
             && self.chunks_ahead >= self.shared.decoding.pool.in_work(self.chunk_len())
         {
@@ -114,10 +126,12 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
         }
         let first = self.rest.start;
         let (mut next, mut chunks, mut bytes, mut stored) = (first, self.chunks_ahead, self.bytes_ahead, 0usize);
-        while next < self.rest.end && stored < FETCH_BYTES {
+        while next < self.waiting.unwrap_or(self.rest.end) && (stored < FETCH_BYTES || self.waiting.is_some()) {
             let cost = self.cost(next);
-            let room = chunks < self.window && bytes.saturating_add(cost) <= self.limits.bytes;
-            if chunks > 0 && !room {
+            let room = chunks < self.window
+                && bytes.saturating_add(cost) <= self.limits.bytes
+                && (next == first || (bytes - self.bytes_ahead).saturating_add(cost) <= self.group_bytes);
+            if chunks > 0 && !room && self.waiting.is_none() {
                 break;
             }
             chunks += 1;
@@ -130,10 +144,17 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
         let small = stored < FETCH_BYTES / 2
             && (chunks - self.chunks_ahead) < self.window / 4
             && (bytes - self.bytes_ahead) < self.limits.bytes / 4;
-        let wait = small && self.chunks_ahead > 0 && next < self.rest.end && self.is_far();
+        let wait = small && self.chunks_ahead > 0 && next < self.rest.end && self.is_far() && self.waiting.is_none();
         if group.is_empty() || wait {
             return false;
         }
+        // One chunk is always allowed, and of a budget one group of those that are fetched together.
+        let Poll::Ready(held) = self.allowance.poll_take(cx, bytes - self.bytes_ahead) else {
+            self.waiting = Some(next);
+            return false;
+        };
+        self.waiting = None;
+        self.held.push_back((next, held));
         (self.rest.start, self.chunks_ahead, self.bytes_ahead) = (next, chunks, bytes);
         let shared = Arc::clone(&self.shared);
         self.fetching.push_back(Box::pin(async move { shared.fetch_chunks(group).await }));
@@ -181,6 +202,9 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
                 Entry::Job { chunk, .. } | Entry::Failed { chunk, .. } => chunk,
             };
             self.chunks_ahead -= 1;
+            if self.held.front().is_some_and(|(end, _)| *end == chunk + 1) {
+                self.held.pop_front();
+            }
             self.bytes_ahead = self.bytes_ahead.saturating_sub(self.cost(chunk));
             self.window = self.window.saturating_mul(2).min(self.limits.chunks);
             match (entry, result) {
@@ -198,7 +222,7 @@ impl<S: RangeSource + 'static> Stream for ChunkStream<S> {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             let mut moved = false;
-            while self.last.is_none() && self.fetch() {}
+            while self.last.is_none() && self.fetch(cx) {}
             while let Poll::Ready(Some(result)) = self.fetching.poll_next_unpin(cx) {
                 moved = true;
                 match result {
@@ -206,6 +230,7 @@ impl<S: RangeSource + 'static> Stream for ChunkStream<S> {
                     Err(error) => {
                         self.rest.start = self.rest.end;
                         self.fetching.clear();
+                        self.allowance.give_up();
                         self.last = Some(error);
                     }
                 }

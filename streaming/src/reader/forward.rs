@@ -20,7 +20,9 @@ use oxiblosc_core::frame::{
 use super::decoding::Decoding;
 use super::following::Following;
 use super::frame_reader::is_checked;
+use super::in_flight::{InFlight, Task};
 use super::open_end::OpenEnd;
+use super::shared::ReadAhead;
 use super::spool::spool;
 use super::{ChecksumPolicy, ReadOptions};
 use crate::compute::Pool;
@@ -209,25 +211,25 @@ fn decoded(
 ) -> BoxStream<'static, Result<Bytes, ReadError>> {
     let chunk_size = header.chunk_size.fixed().unwrap_or(ReadOptions::BYTES_AHEAD / 8).max(1);
     let ahead = options.ahead(&decoding.pool, 0);
-    let at_once = ahead.chunks.min(ahead.bytes / chunk_size.saturating_mul(2)).max(1);
-    let at_once = at_once.min(decoding.pool.in_work(chunk_size));
+    let limits = ReadAhead { chunks: ahead.chunks.min(decoding.pool.in_work(chunk_size)), bytes: ahead.bytes };
     let typesize = header.typesize as usize;
     let decode = move |item: Result<Numbered, ReadError>| {
-        // Begins here and now; only the result is waited for in order.
-        let job = item.map(|(chunk, bytes, offset)| {
+        let decoding = Arc::clone(&decoding);
+        let bytes = item.as_ref().map_or(0, |(_, bytes, _)| {
+            bytes.len().saturating_add(ChunkHeader::parse(bytes).map_or(0, |header| header.nbytes))
+        });
+        let work = async move {
+            let (chunk, bytes, offset) = item?;
             let mut ctx = ChunkContext::numbered(chunk);
             ctx.item_size = Some(typesize);
-            (chunk, offset, decoding.decode(bytes, ctx))
-        });
-        async move {
-            let (chunk, offset, job) = job?;
-            match job.await {
+            match decoding.decode(bytes, ctx).await {
                 Ok(decoded) => decoded.map_err(|source| ReadError::Decode { chunk, offset: Some(offset), source }),
                 Err(panic) => Err(ReadError::Panicked { chunk, panic }),
             }
-        }
+        };
+        Task { bytes, work }
     };
-    chunks.map(decode).buffered(at_once).boxed()
+    InFlight::new(chunks.map(decode).boxed(), limits, options.budget.as_ref()).boxed()
 }
 
 fn until_failure(chunks: BoxStream<'static, Result<Bytes, ReadError>>) -> BoxStream<'static, Result<Bytes, ReadError>> {

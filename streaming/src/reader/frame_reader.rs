@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use oxiblosc_core::frame::{
-    ChecksumState, Frame, FrameError, FrameHeader, FrameOpener, Head, Metalayers, OpenEnded, OpenStep,
+    ChecksumState, Frame, FrameError, FrameHeader, FrameOpener, Head, Metalayers, OpenEnded, OpenStep, Sequential,
 };
 use oxiblosc_core::{Limits, Registry};
 
 use super::cache::BlockCache;
 use super::open_end::{Growing, OpenEnd};
 use super::options::FAR_AWAY;
+use super::requests::SourceRequests;
 use super::shared::Shared;
 use super::{ByteStream, ChecksumPolicy, ChunkStream, ReadOptions};
 use crate::error::ReadError;
@@ -66,7 +67,12 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         let Opened { frame, head, growing } = open_frame(&source, &options, &registry).await?;
         let cache = options.cache(source.request_cost());
         let decoding = options.decoding(registry, frame.metalayers(), cache);
+        let requests_in_flight = options.requests_in_flight;
         let shared = Shared {
+            budget: options.budget.clone(),
+            requests: requests(&source, requests_in_flight),
+            requests_in_flight,
+            seamless: is_seamless(&frame),
             checked: is_checked(&frame, options.checksums)?,
             ahead: options.ahead(&decoding.pool, source.request_cost()),
             source: Arc::new(source),
@@ -126,7 +132,11 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         let shared = Shared {
             checked: is_checked(&frame, old.checksums)?,
             decoding: options.decoding(registry.clone(), frame.metalayers(), cache),
+            seamless: is_seamless(&frame),
             frame,
+            budget: old.budget.clone(),
+            requests: requests(source, old.requests_in_flight),
+            requests_in_flight: old.requests_in_flight,
             source: Arc::clone(&old.source),
             newer,
             head,
@@ -312,6 +322,16 @@ impl<S> FrameReader<S> {
     pub fn source(&self) -> &S {
         &self.shared.source
     }
+}
+
+fn is_seamless(frame: &Frame) -> bool {
+    Sequential::find(frame.metalayers()).is_some_and(|promise| promise.holds(frame.header()))
+}
+
+/// The requests of a reader of `source`, no more than `at_once` at a time.
+fn requests(source: &dyn RangeSource, at_once: usize) -> SourceRequests {
+    // A source that counts the requests it makes of a round knows better.
+    SourceRequests::new(if source.limit_requests(at_once) { usize::MAX } else { at_once })
 }
 
 /// Whether chunks are to be compared with their checksums, if the frame may be read at all.

@@ -15,6 +15,7 @@ use super::decoding::Decoding;
 use super::shared::ReadAhead;
 
 use super::{FrameReader, FrameStream};
+use crate::budget::Budget;
 use crate::compute::Pool;
 use crate::error::ReadError;
 use crate::source::RangeSource;
@@ -51,6 +52,8 @@ pub struct ReadOptions {
     pub(super) trust_order: bool,
     pub(super) spool_memory: usize,
     pub(super) open_ended: bool,
+    pub(super) requests_in_flight: usize,
+    pub(super) budget: Option<Budget>,
 }
 
 /// What a reader does about the checksums of a frame.
@@ -81,6 +84,9 @@ impl ReadOptions {
     /// 16 MiB.
     pub const CACHE_BYTES: usize = 16 << 20;
 
+    /// The requests that a reader has under way at a time when no other number is asked for: 32.
+    pub const REQUESTS_IN_FLIGHT: usize = 32;
+
     /// Everything at its default.
     pub fn new() -> Self {
         Self {
@@ -96,6 +102,8 @@ impl ReadOptions {
             trust_order: false,
             spool_memory: Self::SPOOL_MEMORY,
             open_ended: false,
+            requests_in_flight: Self::REQUESTS_IN_FLIGHT,
+            budget: None,
         }
     }
 
@@ -125,10 +133,29 @@ impl ReadOptions {
         self
     }
 
-    /// How many bytes a stream may hold ahead: encoded bytes fetched and decoded bytes not yet asked for. One chunk is
-    /// always allowed. [`ReadOptions::BYTES_AHEAD`] by default.
+    /// How many bytes a stream may hold ahead: encoded bytes fetched and decoded bytes not yet asked for. One chunk (of
+    /// an array, one row of chunks or of blocks) is always allowed. [`ReadOptions::BYTES_AHEAD`] by default.
     pub fn bytes_ahead(mut self, bytes: usize) -> Self {
         self.bytes_ahead = bytes;
+        self
+    }
+
+    /// How many requests a reader and its clones have under way at a time, at least one;
+    /// [`ReadOptions::REQUESTS_IN_FLIGHT`] by default. What is asked for beyond that waits its turn, and what is being
+    /// asked for already is not asked for again: many tasks that want the same slice cost the requests of one.
+    ///
+    /// A request is what a store gets, one for each run of bytes; of a source that does not
+    /// [count its own](RangeSource::limit_requests) it is one call of [`RangeSource::read_ranges`]. Sources that answer
+    /// [at once](RangeSource::is_immediate) are not counted.
+    pub fn requests_in_flight(mut self, requests: usize) -> Self {
+        self.requests_in_flight = requests.max(1);
+        self
+    }
+
+    /// Memory that the reader shares with other readers and sinks: what its streams hold ahead and what its other calls
+    /// fetch and decode is taken from it, beside the limit of [`bytes_ahead`](Self::bytes_ahead). None by default.
+    pub fn budget(mut self, budget: &Budget) -> Self {
+        self.budget = Some(budget.clone());
         self
     }
 

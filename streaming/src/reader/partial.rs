@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use futures::future::try_join_all;
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::stream::{self, TryStreamExt};
 use oxiblosc_core::chunk::{BlockMap, ChunkHeader, MapProgress};
 use oxiblosc_core::frame::FrameError;
 
 use super::cache::Keep;
 use super::decoding::{Encoded, Part};
+use super::in_flight::{InFlight, Task};
 use super::options::FAR_AWAY;
 use super::pieces::Piece;
-use super::shared::Shared;
+use super::shared::{ReadAhead, Shared};
 use crate::error::ReadError;
 use crate::source::RangeSource;
 use crate::sparse::address;
@@ -60,7 +61,7 @@ enum Step {
     Ready(Encoded),
 }
 
-impl<S: RangeSource> Shared<S> {
+impl<S: RangeSource + 'static> Shared<S> {
     /// The decoded bytes of `range`.
     pub(super) async fn bytes(&self, range: Range<u64>) -> Result<Bytes, ReadError> {
         let nbytes = self.frame.nbytes();
@@ -73,7 +74,9 @@ impl<S: RangeSource> Shared<S> {
         let out = zeroed(range.end - range.start)?;
         let pieces = starts.pieces(range).peekable();
         let groups = Groups { shared: self, pieces, out };
-        let mut groups = stream::iter(groups).map(|group| self.read_group(group)).buffered(GROUPS_AT_ONCE);
+        let groups = groups.map(|(bytes, group)| Task { bytes, work: self.read_group(group) });
+        let limits = ReadAhead { chunks: GROUPS_AT_ONCE, bytes: usize::MAX };
+        let mut groups = InFlight::new(stream::iter(groups), limits, self.budget.as_ref());
         let mut whole = BytesMut::new();
         while let Some(parts) = groups.try_next().await? {
             // The parts were split off one buffer: putting them together again copies nothing.
@@ -188,6 +191,7 @@ impl<S: RangeSource> Shared<S> {
                 let bytes = bytes()?;
                 match self.exact(chunk, &bytes, &span)? {
                     len if len <= bytes.len() => {
+                        self.whole(chunk, len)?;
                         let bytes = self.check(chunk, bytes.slice(..len))?;
                         Step::Ready(Encoded::Chunk(bytes))
                     }
@@ -243,6 +247,7 @@ impl<S: RangeSource> Shared<S> {
     ) -> Result<Step, ReadError> {
         let chunk = part.chunk;
         self.frame.check_chunk(chunk, map.header())?;
+        self.whole(chunk, map.header().cbytes)?;
         let cbytes = map.header().cbytes;
         if map.header().has_vl_blocks() {
             return Ok(Step::Chunk(start..start + cbytes as u64));
@@ -290,23 +295,27 @@ struct Groups<'a, S, I: Iterator<Item = Piece>> {
     out: BytesMut,
 }
 
-impl<S: RangeSource, I: Iterator<Item = Piece>> Iterator for Groups<'_, S, I> {
-    type Item = Vec<Request>;
+impl<S: RangeSource + 'static, I: Iterator<Item = Piece>> Iterator for Groups<'_, S, I> {
+    /// With the bytes that are fetched for them.
+    type Item = (usize, Vec<Request>);
 
-    fn next(&mut self) -> Option<Vec<Request>> {
+    fn next(&mut self) -> Option<(usize, Vec<Request>)> {
         let mut group = Vec::new();
-        let mut bytes = 0;
+        let mut bytes = 0u64;
+        let mut stored = 0usize;
         while bytes < GROUP_BYTES
             && group.len() < GROUP_PIECES
             && let Some(piece) = self.pieces.next()
         {
             // An entry that makes no sense is an error when the group is read.
             let span = self.shared.stored_span(piece.chunk).ok().flatten();
-            bytes += span.map_or(0, |s| (s.end - s.start).min(piece.within.len() as u64));
+            let len = span.map_or(0, |s| s.end - s.start);
+            bytes += len.min(piece.within.len() as u64);
+            stored = stored.saturating_add(usize::try_from(len).unwrap_or(usize::MAX));
             let dst = self.out.split_to(piece.within.len());
             group.push((piece, dst));
         }
-        (!group.is_empty()).then_some(group)
+        (!group.is_empty()).then_some((stored, group))
     }
 }
 

@@ -13,6 +13,8 @@ use super::ChecksumPolicy;
 use super::decoding::Decoding;
 use super::open_end::Growing;
 use super::pieces::{Start, StartTable, Starts};
+use super::requests::SourceRequests;
+use crate::budget::Budget;
 use crate::compute::JobPanicked;
 use crate::error::ReadError;
 use crate::source::RangeSource;
@@ -34,6 +36,13 @@ pub(crate) struct Shared<S> {
     pub(crate) frame: Frame,
     pub(crate) decoding: Arc<Decoding>,
     pub(crate) ahead: ReadAhead,
+    /// Memory that is shared with others.
+    pub(crate) budget: Option<Budget>,
+    /// What is being asked of the source.
+    pub(crate) requests: SourceRequests,
+    pub(crate) requests_in_flight: usize,
+    /// Whether the frame promises that its chunks follow each other without holes.
+    pub(crate) seamless: bool,
     /// Whether chunks are compared with their checksums.
     pub(crate) checked: bool,
     pub(crate) checksums: ChecksumPolicy,
@@ -45,6 +54,30 @@ pub(crate) struct Shared<S> {
     pub(crate) starts: Mutex<Option<Arc<[Start]>>>,
     /// Whether the headers of all chunks agree with the frame, once that has been asked for.
     pub(crate) believed: AtomicBool,
+}
+
+/// Whether `found` can be what was asked for: as long as that, and the same where ranges overlap.
+fn answers(asked: &[Range<u64>], found: &[Bytes]) -> Result<(), ReadError> {
+    if !found.iter().map(|bytes| bytes.len() as u64).eq(asked.iter().map(|range| range.end - range.start)) {
+        return Err(wrong_answer("it returned other lengths than asked for").into());
+    }
+    for ((one, first), (other, second)) in asked.iter().zip(found).zip(asked.iter().zip(found).skip(1)) {
+        let both = one.start.max(other.start)..one.end.min(other.end);
+        if both.is_empty() {
+            continue;
+        }
+        // Lossless: both lie within buffers, whose lengths have just been compared.
+        let of = |bytes: &Bytes, start: u64| bytes.slice((both.start - start) as usize..(both.end - start) as usize);
+        if of(first, one.start) != of(second, other.start) {
+            return Err(wrong_answer("it returned different bytes for the same range").into());
+        }
+    }
+    Ok(())
+}
+
+/// The source breaks its contract.
+fn wrong_answer(what: &str) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, format!("the source broke its contract: {what}"))
 }
 
 /// How much a stream reads ahead.
@@ -78,7 +111,15 @@ impl<S: RangeSource + 'static> Shared<S> {
     }
 }
 
-impl<S: RangeSource> Shared<S> {
+impl<S: RangeSource + 'static> Shared<S> {
+    /// Where bytes are read from, to be kept.
+    fn source(&self) -> Arc<dyn RangeSource> {
+        match &self.newer {
+            Some(newer) => Arc::clone(newer),
+            None => Arc::clone(&self.source) as _,
+        }
+    }
+
     /// Where bytes are read from.
     pub(crate) fn reads(&self) -> &dyn RangeSource {
         match &self.newer {
@@ -121,20 +162,22 @@ impl<S: RangeSource> Shared<S> {
     }
 
     async fn fetch_ranges(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Result<Bytes, ReadError>>, ReadError> {
-        let wanted: Vec<usize> = ranges.iter().map(|r| (r.end - r.start) as usize).collect();
         // No overflow: ranges lie within the frame, and the frame within the source.
-        let ranges = ranges.into_iter().map(|r| self.start + r.start..self.start + r.end).collect();
-        let found = self.reads().read_ranges(ranges).await?;
-        if !found.iter().map(Bytes::len).eq(wanted) {
-            let message = "the source returned other lengths than asked for";
-            return Err(ReadError::Source(std::io::Error::other(message)));
-        }
+        let absolute = ranges.iter().map(|r| self.start + r.start..self.start + r.end).collect();
+        let found = match self.reads().is_immediate() {
+            true => self.reads().read_ranges(absolute).await?,
+            false => self.requests.ranges(self.source(), absolute).await?,
+        };
+        answers(&ranges, &found)?;
         Ok(found.into_iter().map(Ok).collect())
     }
 
     async fn fetch_files(&self, ranges: &[Range<u64>]) -> Vec<Result<Bytes, ReadError>> {
         let files: Vec<_> = ranges.iter().map(address::in_file).collect();
-        let found = self.reads().read_chunk_files(files.clone()).await;
+        let found = match self.reads().is_immediate() {
+            true => self.reads().read_chunk_files(files.clone()).await,
+            false => self.requests.files(self.source(), files.clone()).await,
+        };
         let mut found = found.into_iter();
         let result = |(id, range): (u32, Range<u64>)| {
             let failed = |source| {
@@ -145,7 +188,7 @@ impl<S: RangeSource> Shared<S> {
             match found.next() {
                 Some(Ok(bytes)) if bytes.len() as u64 <= range.end - range.start => Ok(bytes),
                 Some(Err(e)) => Err(failed(e)),
-                _ => Err(failed(std::io::Error::other("the source returned another length than asked for"))),
+                _ => Err(failed(wrong_answer("it returned another length than asked for"))),
             }
         };
         files.into_iter().map(result).collect()
@@ -179,7 +222,8 @@ impl<S: RangeSource> Shared<S> {
                 let exact = bytes.and_then(|bytes| Ok((self.exact(chunk, &bytes, &span)?, bytes)));
                 match exact {
                     Ok((len, bytes)) if len <= bytes.len() => {
-                        results.insert(chunk, self.check(chunk, bytes.slice(..len)));
+                        let whole = self.whole(chunk, len).and_then(|()| self.check(chunk, bytes.slice(..len)));
+                        results.insert(chunk, whole);
                     }
                     Ok((len, _)) => longer.push((chunk, span.start..span.start + len as u64)),
                     Err(e) => {
@@ -230,6 +274,21 @@ impl<S: RangeSource> Shared<S> {
             self.frame.check_chunk(chunk, &header)?;
         }
         Ok(header.cbytes)
+    }
+
+    /// Whether a chunk of `len` bytes can be the one that the index names. Where chunks follow each other without holes,
+    /// its place tells how long it is: the answer to another range gives itself away.
+    pub(crate) fn whole(&self, chunk: u64, len: usize) -> Result<(), ReadError> {
+        if !self.seamless {
+            return Ok(());
+        }
+        match self.frame.span(chunk)? {
+            Some(span) if span.end - span.start != len as u64 => {
+                let (offset, room) = (span.start, span.end - span.start);
+                Err(FrameError::ChunkBounds { chunk, offset, found: len as u64, room }.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// All bytes of a chunk, if they are what the reader wants them to be.
@@ -358,5 +417,26 @@ impl<S: RangeSource> Shared<S> {
         self.each_header(|_, _| Ok(())).await?;
         self.believed.store(true, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_as_long_as_asked_for_and_agree() {
+        let bytes = |bytes: &'static str| Bytes::from_static(bytes.as_bytes());
+        let check = |asked: &[Range<u64>], found: &[Bytes]| answers(asked, found).map_err(|e| e.kind());
+        assert!(check(&[3..6, 6..8, 2..2], &[bytes("abc"), bytes("de"), bytes("")]).is_ok());
+        assert!(check(&[3..6, 4..8], &[bytes("abc"), bytes("bcde")]).is_ok());
+        for (asked, found) in [
+            ([3..6, 4..8], [bytes("abc"), bytes("bXde")]),
+            ([4..8, 3..6], [bytes("bcde"), bytes("abX")]),
+            ([3..6, 6..8], [bytes("abc"), bytes("d")]),
+        ] {
+            assert_eq!(check(&asked, &found), Err(crate::ErrorKind::Damaged), "{asked:?} {found:?}");
+        }
+        assert!(check(&[3..6, 6..8], &[bytes("abc")]).is_err());
     }
 }

@@ -46,6 +46,13 @@ pub(crate) const HEAD: u64 = 8 << 10;
 /// - All ranges of one call are one *round*: a remote source fetches them at the same time, and joins those that lie
 ///   close together.
 /// - Dropping a future ends its work or leaves it without consequence.
+/// - All answers are of one state of the place: one that is replaced meanwhile is an error ([`Replaced`](crate::Replaced)),
+///   until [`reopen`](RangeSource::reopen).
+///
+/// Readers check what can be checked: that an answer is as long as its range, that overlapping ranges agree, that the
+/// header of a chunk has the lengths which frame and index call for, that streams fill their blocks. A source that
+/// answers with other bytes of the right length (two chunks of the same lengths swapped, bytes of an older version) is
+/// found out by the [checksums](crate::ChecksumPolicy) of a frame, and by nothing else.
 pub trait RangeSource: Send + Sync {
     /// Length in bytes.
     fn size(&self) -> BoxFuture<'_, io::Result<u64>>;
@@ -80,6 +87,13 @@ pub trait RangeSource: Send + Sync {
     /// blocks of a chunk only where that saves more than this for each request it takes.
     fn request_cost(&self) -> u64 {
         32 << 10
+    }
+
+    /// Makes no more than `at_once` requests at a time from now on, if this source turns a round into several requests
+    /// and counts them; whether it does. Readers count the rounds of others themselves.
+    fn limit_requests(&self, at_once: usize) -> bool {
+        let _ = at_once;
+        false
     }
 
     /// What is in this place now, for a reader that follows a frame which others commit to: a source that sees the newest
@@ -123,6 +137,10 @@ macro_rules! forward {
 
             fn request_cost(&self) -> u64 {
                 (**self).request_cost()
+            }
+
+            fn limit_requests(&self, at_once: usize) -> bool {
+                (**self).limit_requests(at_once)
             }
 
             fn reopen(&self) -> BoxFuture<'_, io::Result<Option<Arc<dyn RangeSource>>>> {

@@ -16,8 +16,10 @@ use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, Obj
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_name};
 
 use super::{Coalesced, HEAD, RangeSource, check};
+use crate::budget::Budget;
 use crate::context::{Replaced, about, again};
 use crate::object::{io_error, spawn};
+use crate::reader::ReadOptions;
 
 /// Requests of one round under way at a time.
 const AT_ONCE: usize = 32;
@@ -47,7 +49,7 @@ fn replaced(path: impl fmt::Display) -> io::Error {
 /// on the same version of it where the store has strong ETags: an object that is replaced meanwhile is an error, not a
 /// mixture. [`FrameReader::refresh`](crate::FrameReader::refresh) goes on with the new one.
 ///
-/// Clones share the version they insist on.
+/// Clones share the version they insist on, and the number of requests that they have under way.
 #[derive(Clone)]
 pub struct ObjectSource {
     store: Arc<dyn ObjectStore>,
@@ -58,6 +60,9 @@ pub struct ObjectSource {
     version: Arc<Mutex<Option<Version>>>,
     /// Length and first bytes, when they came with finding the object; for whoever opens it first.
     found: Arc<Mutex<Option<(u64, Bytes)>>>,
+    /// One of each request under way. They are taken and given back by tasks of the runtime, which come to their end
+    /// whether anybody polls for the answer or not.
+    requests: Budget,
 }
 
 #[derive(Debug, Clone)]
@@ -69,7 +74,8 @@ struct Version {
 impl ObjectSource {
     /// The object at `path`.
     pub fn new(store: Arc<dyn ObjectStore>, path: Path) -> Self {
-        Self { store, path, prefix: None, version: Arc::default(), found: Arc::default() }
+        let requests = Budget::new(ReadOptions::REQUESTS_IN_FLIGHT);
+        Self { store, path, prefix: None, version: Arc::default(), found: Arc::default(), requests }
     }
 
     /// The sparse frame whose objects are under `prefix`: `chunks.b2frame`, and one for each chunk.
@@ -146,18 +152,28 @@ impl ObjectSource {
 }
 
 /// Exactly the bytes of a range.
-async fn get(store: &dyn ObjectStore, path: &Path, range: Range<u64>, etag: Option<String>) -> io::Result<Bytes> {
+async fn get(store: &dyn ObjectStore, path: &Path, range: Range<u64>, version: Version) -> io::Result<Bytes> {
     let wanted = range.end - range.start;
-    let options = GetOptions { range: Some(GetRange::Bounded(range)), if_match: etag.clone(), ..GetOptions::default() };
+    let options = GetOptions {
+        range: Some(GetRange::Bounded(range.clone())),
+        if_match: version.etag.clone(),
+        ..GetOptions::default()
+    };
     let result: GetResult = store.get_opts(path, options).await.map_err(to_io_error)?;
-    // Not every server heeds the condition, but all say of which version the bytes are.
-    if etag.is_some() && result.meta.e_tag != etag {
+    // Not every server heeds the condition, but all say of which version the bytes are: at least how long it is.
+    if version.etag.is_some() && result.meta.e_tag != version.etag || result.meta.size != version.size {
         return Err(replaced(path));
     }
+    let answered = result.range.clone();
     let bytes = result.bytes().await.map_err(to_io_error)?;
     if bytes.len() as u64 != wanted {
         let message = format!("{path}: {wanted} bytes asked for, {} came", bytes.len());
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+    }
+    if answered != range {
+        let (start, end) = (answered.start, answered.end);
+        let message = format!("{path}: bytes {}..{} asked for, {start}..{end} came", range.start, range.end);
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
     Ok(bytes)
 }
@@ -192,9 +208,12 @@ impl RangeSource for ObjectSource {
             check(&ranges, version.size)?;
             let coalesced = Coalesced::new(&ranges, GAP, LONGEST);
             let get = |range: &Range<u64>| {
-                let (store, path, etag) = (Arc::clone(&self.store), self.path.clone(), version.etag.clone());
-                let range = range.clone();
-                async move { get(&store, &path, range, etag).await }
+                let (store, path, version) = (Arc::clone(&self.store), self.path.clone(), version.clone());
+                let (range, place) = (range.clone(), self.requests.acquire(1));
+                async move {
+                    let _place = place.await;
+                    get(&store, &path, range, version).await
+                }
             };
             let gets: Vec<_> = coalesced.ranges().iter().map(get).collect();
             let joined = spawn(stream::iter(gets).buffered(AT_ONCE).try_collect::<Vec<Bytes>>()).await??;
@@ -204,6 +223,11 @@ impl RangeSource for ObjectSource {
 
     fn request_cost(&self) -> u64 {
         REQUEST_COST
+    }
+
+    fn limit_requests(&self, at_once: usize) -> bool {
+        self.requests.set_limit(at_once.max(1));
+        true
     }
 
     fn reopen(&self) -> BoxFuture<'_, io::Result<Option<Arc<dyn RangeSource>>>> {
@@ -220,7 +244,9 @@ impl RangeSource for ObjectSource {
             let asked = ranges.len();
             let get = |(id, range): (u32, Range<u64>)| {
                 let (store, prefix) = (Arc::clone(&self.store), self.prefix.clone());
+                let place = self.requests.acquire(1);
                 async move {
+                    let _place = place.await;
                     let Some(prefix) = prefix else {
                         return Err(io::Error::new(io::ErrorKind::Unsupported, "a single object has no chunk files"));
                     };
@@ -249,6 +275,10 @@ async fn chunk_file(store: &dyn ObjectStore, prefix: &Path, id: u32, range: Rang
     let path = prefix.clone().join(name.as_str());
     let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
     match store.get_opts(&path, options).await {
+        Ok(result) if result.range.start != range.start => {
+            let message = format!("bytes from {} on asked for, from {} on came", range.start, result.range.start);
+            Err(named(io::Error::new(io::ErrorKind::InvalidData, message)))
+        }
         Ok(result) => result.bytes().await.map_err(to_io_error).map_err(named),
         Err(e @ object_store::Error::NotFound { .. }) => Err(named(to_io_error(e))),
         // The range begins where the object has ended.

@@ -1,0 +1,447 @@
+//! Memory that several sinks and readers share.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use futures::task::AtomicWaker;
+
+/// A number of bytes that sinks and readers share: what all of them together keep in flight, encoded and decoded, stays
+/// within it. Clones are the same budget.
+///
+/// Give it to as many [`WriteOptions`](crate::WriteOptions) and [`ReadOptions`](crate::ReadOptions) as there are; their
+/// own limits of bytes and chunks in flight hold as well. Whoever finds it exhausted waits, first come, first served.
+///
+/// **No deadlock.** A sink, stream or call that has nothing in flight takes one chunk (or one group of small ones that
+/// are fetched together) whether there is room or not. So each of them makes progress, whatever the others hold and
+/// whether these are polled or not, and a program may feed a sink from a stream of the same budget. In use are therefore
+/// never more bytes than the budget and one chunk (or group) for each of them; [`peak`](Self::peak) tells.
+///
+/// Programs may take from it for buffers of their own: [`acquire`](Self::acquire).
+///
+/// ```
+/// use oxiblosc_streaming::{Budget, ReadOptions, WriteOptions, block_on};
+/// # use oxiblosc_plugins as _;
+///
+/// let budget = Budget::new(64 << 20);
+/// let mut sink = WriteOptions::default().budget(&budget).in_memory()?;
+/// # block_on(sink.close())?;
+/// let reader = block_on(ReadOptions::new().budget(&budget).open(sink.into_target().into_bytes()))?;
+/// # assert_eq!(reader.nbytes(), 0);
+/// assert_eq!(budget.used(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Budget {
+    ledger: Arc<Ledger>,
+}
+
+struct Ledger {
+    books: Mutex<Books>,
+}
+
+#[derive(Default)]
+struct Books {
+    limit: u64,
+    used: u64,
+    peak: u64,
+    next_ticket: u64,
+    /// Those who wait or have been granted what they waited for and not taken it yet, in the order they came.
+    queue: BTreeMap<u64, Waiting>,
+}
+
+struct Waiting {
+    bytes: u64,
+    granted: bool,
+    waker: Waker,
+}
+
+impl Books {
+    fn take(&mut self, bytes: u64) {
+        self.used = self.used.saturating_add(bytes);
+        self.peak = self.peak.max(self.used);
+    }
+
+    /// More than there is at all can be had when nothing else is in use.
+    fn has_room(&self, bytes: u64) -> bool {
+        self.used == 0 || self.used.saturating_add(bytes) <= self.limit
+    }
+
+    fn is_contended(&self) -> bool {
+        self.queue.values().any(|waiting| !waiting.granted)
+    }
+
+    /// Grants whoever is next what there is room for; who that is wants to be woken once the lock is gone.
+    fn grant(&mut self) -> Vec<Waker> {
+        let mut woken = Vec::new();
+        let waiting: Vec<u64> = self.queue.iter().filter(|(_, w)| !w.granted).map(|(&ticket, _)| ticket).collect();
+        for ticket in waiting {
+            let Some(bytes) = self.queue.get(&ticket).map(|waiting| waiting.bytes) else { break };
+            if !self.has_room(bytes) {
+                break;
+            }
+            self.take(bytes);
+            if let Some(waiting) = self.queue.get_mut(&ticket) {
+                waiting.granted = true;
+                woken.push(waiting.waker.clone());
+            }
+        }
+        woken
+    }
+}
+
+impl Ledger {
+    fn lock(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn release(&self, bytes: u64) {
+        let mut books = self.lock();
+        books.used = books.used.saturating_sub(bytes);
+        let woken = books.grant();
+        drop(books);
+        woken.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Budget {
+    /// A budget of so many bytes.
+    pub fn new(bytes: usize) -> Self {
+        let books = Books { limit: bytes as u64, ..Books::default() };
+        Self { ledger: Arc::new(Ledger { books: Mutex::new(books) }) }
+    }
+
+    /// The bytes that it has in all.
+    pub fn limit(&self) -> u64 {
+        self.ledger.lock().limit
+    }
+
+    /// The bytes in use now.
+    pub fn used(&self) -> u64 {
+        self.ledger.lock().used
+    }
+
+    /// The most bytes that have been in use at a time.
+    pub fn peak(&self) -> u64 {
+        self.ledger.lock().peak
+    }
+
+    /// Waits for so many bytes: first come, first served. More than there are in all are given once nothing else is in
+    /// use. Dropping the future gives up the place in the queue, and what had been granted.
+    ///
+    /// Whoever waits here while holding some already may wait for ever, for somebody who does the same.
+    pub fn acquire(&self, bytes: usize) -> Acquire {
+        Acquire { budget: self.clone(), bytes: bytes as u64, ticket: None }
+    }
+
+    /// So many bytes, if they are there and nobody waits for some.
+    pub fn try_acquire(&self, bytes: usize) -> Option<Permit> {
+        let bytes = bytes as u64;
+        let mut books = self.ledger.lock();
+        if books.is_contended() || !books.has_room(bytes) {
+            return None;
+        }
+        books.take(bytes);
+        Some(Permit { ledger: Arc::clone(&self.ledger), bytes })
+    }
+
+    /// So many bytes, whether they are there or not.
+    fn exceed(&self, bytes: u64) -> Permit {
+        self.ledger.lock().take(bytes);
+        Permit { ledger: Arc::clone(&self.ledger), bytes }
+    }
+
+    /// Changes the bytes there are.
+    #[cfg(feature = "object_store")]
+    pub(crate) fn set_limit(&self, bytes: usize) {
+        let mut books = self.ledger.lock();
+        books.limit = bytes as u64;
+        let woken = books.grant();
+        drop(books);
+        woken.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let books = self.ledger.lock();
+        f.debug_struct("Budget").field("limit", &books.limit).field("used", &books.used).finish_non_exhaustive()
+    }
+}
+
+/// Waits for bytes of a [`Budget`]; see [`Budget::acquire`].
+#[must_use = "nothing is taken before it is awaited"]
+pub struct Acquire {
+    budget: Budget,
+    bytes: u64,
+    /// The place in the queue.
+    ticket: Option<u64>,
+}
+
+impl Future for Acquire {
+    type Output = Permit;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Permit> {
+        let bytes = self.bytes;
+        let ledger = Arc::clone(&self.budget.ledger);
+        let mut books = ledger.lock();
+        match self.ticket {
+            None if !books.is_contended() && books.has_room(bytes) => books.take(bytes),
+            None => {
+                let ticket = books.next_ticket;
+                books.next_ticket += 1;
+                books.queue.insert(ticket, Waiting { bytes, granted: false, waker: cx.waker().clone() });
+                self.ticket = Some(ticket);
+                return Poll::Pending;
+            }
+            Some(ticket) => {
+                if let Some(waiting) = books.queue.get_mut(&ticket)
+                    && !waiting.granted
+                {
+                    waiting.waker.clone_from(cx.waker());
+                    return Poll::Pending;
+                }
+                books.queue.remove(&ticket);
+                self.ticket = None;
+            }
+        }
+        drop(books);
+        Poll::Ready(Permit { ledger, bytes })
+    }
+}
+
+impl Drop for Acquire {
+    fn drop(&mut self) {
+        let Some(ticket) = self.ticket else { return };
+        let mut books = self.budget.ledger.lock();
+        if books.queue.remove(&ticket).is_some_and(|waiting| waiting.granted) {
+            books.used = books.used.saturating_sub(self.bytes);
+        }
+        // Those behind may go on, be it that there is room or that they need less.
+        let woken = books.grant();
+        drop(books);
+        woken.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl fmt::Debug for Acquire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Acquire").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+/// Bytes of a [`Budget`], which go back to it when this is dropped.
+#[must_use = "dropping it gives the bytes back"]
+pub struct Permit {
+    ledger: Arc<Ledger>,
+    bytes: u64,
+}
+
+impl Permit {
+    /// How many there are.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.ledger.release(self.bytes);
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+/// What one sink, stream or call has of a budget, which it takes chunk by chunk; without a budget, anything.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    budget: Option<Budget>,
+    held: Arc<HeldCount>,
+    waiting: Option<Acquire>,
+}
+
+#[derive(Debug, Default)]
+struct HeldCount {
+    held: AtomicUsize,
+    /// Whoever waits for more: it may go on without waiting when it holds nothing any more.
+    waker: AtomicWaker,
+}
+
+/// Bytes that are in flight.
+#[derive(Debug)]
+pub(crate) struct Held {
+    permit: Option<(Permit, Arc<HeldCount>)>,
+}
+
+impl Allowance {
+    pub(crate) fn new(budget: Option<&Budget>) -> Self {
+        Self { budget: budget.cloned(), held: Arc::default(), waiting: None }
+    }
+
+    /// Takes `bytes` for what goes into flight next; always when nothing is in flight.
+    ///
+    /// Whoever is told to wait is woken when there is room, and asks again, for as many bytes.
+    pub(crate) fn poll_take(&mut self, cx: &mut Context<'_>, bytes: usize) -> Poll<Held> {
+        let Some(budget) = &self.budget else { return Poll::Ready(Held { permit: None }) };
+        self.held.waker.register(cx.waker());
+        if self.held.held.load(Ordering::SeqCst) == 0 {
+            self.waiting = None;
+            let permit = budget.exceed(bytes as u64);
+            return Poll::Ready(self.hold(permit));
+        }
+        let waiting = self.waiting.take().filter(|waiting| waiting.bytes == bytes as u64);
+        let mut waiting = waiting.unwrap_or_else(|| budget.acquire(bytes));
+        match Pin::new(&mut waiting).poll(cx) {
+            Poll::Ready(permit) => Poll::Ready(self.hold(permit)),
+            Poll::Pending => {
+                self.waiting = Some(waiting);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// As [`poll_take`](Self::poll_take), for those who are not polled now: they take what is there, and ask again.
+    pub(crate) fn try_take(&mut self, bytes: usize) -> Option<Held> {
+        let Some(budget) = &self.budget else { return Some(Held { permit: None }) };
+        let permit = match self.held.held.load(Ordering::SeqCst) {
+            0 => {
+                self.waiting = None;
+                budget.exceed(bytes as u64)
+            }
+            _ if self.waiting.is_some() => return None,
+            _ => budget.try_acquire(bytes)?,
+        };
+        Some(self.hold(permit))
+    }
+
+    fn hold(&self, permit: Permit) -> Held {
+        self.held.held.fetch_add(1, Ordering::SeqCst);
+        Held { permit: Some((permit, Arc::clone(&self.held))) }
+    }
+
+    /// Leaves the queue: there is nothing more to take.
+    pub(crate) fn give_up(&mut self) {
+        self.waiting = None;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some((permit, count)) = self.permit.take() {
+            drop(permit);
+            if count.held.fetch_sub(1, Ordering::SeqCst) == 1 {
+                count.waker.wake();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::{join_all, poll_fn};
+    use futures::task::noop_waker;
+
+    use super::*;
+    use crate::compute::block_on;
+
+    fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+        Pin::new(future).poll(&mut Context::from_waker(&noop_waker()))
+    }
+
+    #[test]
+    fn first_come_first_served() {
+        let budget = Budget::new(10);
+        let first = block_on(budget.acquire(7));
+        let (mut large, mut small) = (budget.acquire(8), budget.acquire(1));
+        assert!(poll(&mut large).is_pending());
+        // There would be room, but not before whoever came earlier.
+        assert!(poll(&mut small).is_pending() && budget.try_acquire(1).is_none());
+        drop(first);
+        let Poll::Ready(large) = poll(&mut large) else { panic!("it is the first in the queue") };
+        let Poll::Ready(small) = poll(&mut small) else { panic!("there is room for both") };
+        assert_eq!((large.bytes(), small.bytes(), budget.used(), budget.peak()), (8, 1, 9, 9));
+        drop((large, small));
+        assert_eq!((budget.used(), budget.limit()), (0, 10));
+    }
+
+    #[test]
+    fn whoever_leaves_the_queue_lets_others_pass_and_gives_back_what_was_granted() {
+        let budget = Budget::new(10);
+        let first = block_on(budget.acquire(5));
+        let (mut large, mut small) = (budget.acquire(9), budget.acquire(2));
+        assert!(poll(&mut large).is_pending() && poll(&mut small).is_pending());
+        drop(large);
+        assert!(poll(&mut small).is_ready());
+        let mut granted = budget.acquire(6);
+        assert!(poll(&mut granted).is_pending());
+        drop(first);
+        assert_eq!(budget.used(), 6, "granted, but not taken yet");
+        drop(granted);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn more_than_there_is_when_nothing_else_is_in_use() {
+        let budget = Budget::new(10);
+        let first = budget.try_acquire(1).unwrap();
+        let mut all = budget.acquire(100);
+        assert!(poll(&mut all).is_pending());
+        drop(first);
+        assert!(poll(&mut all).is_ready());
+        assert_eq!(budget.peak(), 100);
+    }
+
+    #[test]
+    fn one_piece_in_flight_is_always_allowed() {
+        let budget = Budget::new(10);
+        let all = budget.try_acquire(10).unwrap();
+        let mut allowance = Allowance::new(Some(&budget));
+        let mut cx = Context::from_waker(Waker::noop());
+        let Poll::Ready(one) = allowance.poll_take(&mut cx, 4) else { panic!("nothing is in flight") };
+        assert!(allowance.poll_take(&mut cx, 4).is_pending());
+        drop(one);
+        assert!(allowance.poll_take(&mut cx, 4).is_ready());
+        assert!(Allowance::new(None).poll_take(&mut cx, usize::MAX).is_ready());
+        drop((all, allowance));
+        assert_eq!((budget.used(), budget.peak()), (0, 14));
+    }
+
+    #[test]
+    fn many_threads_stay_within_it() {
+        let budget = Budget::new(100);
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let budget = budget.clone();
+                scope.spawn(move || {
+                    let work = |i: usize| {
+                        let budget = budget.clone();
+                        async move {
+                            for round in 0..200 {
+                                let permit = budget.acquire(1 + (i * 7 + round * 13) % 60).await;
+                                // Lets the others in between.
+                                let mut yielded = false;
+                                poll_fn(|cx| {
+                                    cx.waker().wake_by_ref();
+                                    if std::mem::replace(&mut yielded, true) { Poll::Ready(()) } else { Poll::Pending }
+                                })
+                                .await;
+                                drop(permit);
+                            }
+                        }
+                    };
+                    block_on(join_all((0..4).map(|i| work(thread * 4 + i))));
+                });
+            }
+        });
+        assert_eq!(budget.used(), 0);
+        assert!(budget.peak() <= 100, "{}", budget.peak());
+    }
+}
