@@ -214,6 +214,19 @@ impl Future for Acquire {
     }
 }
 
+impl Acquire {
+    /// What has been granted, if it has.
+    fn take_granted(&mut self) -> Option<Permit> {
+        let ledger = Arc::clone(&self.budget.ledger);
+        let mut books = ledger.lock();
+        let ticket = self.ticket.filter(|ticket| books.queue.get(ticket).is_some_and(|waiting| waiting.granted))?;
+        books.queue.remove(&ticket);
+        self.ticket = None;
+        drop(books);
+        Some(Permit { ledger, bytes: self.bytes })
+    }
+}
+
 impl Drop for Acquire {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
@@ -316,8 +329,16 @@ impl Allowance {
                 self.waiting = None;
                 budget.exceed(bytes as u64)
             }
-            _ if self.waiting.is_some() => return None,
-            _ => budget.try_acquire(bytes)?,
+            _ => match self.waiting.take() {
+                Some(mut waiting) => match waiting.take_granted() {
+                    Some(permit) => permit,
+                    None => {
+                        self.waiting = Some(waiting);
+                        return None;
+                    }
+                },
+                None => budget.try_acquire(bytes)?,
+            },
         };
         Some(self.hold(permit))
     }

@@ -37,11 +37,12 @@ fn eight_sinks_and_eight_readers() {
     let pool = Pool::default();
     thread::scope(|scope| {
         for i in 0..8_u64 {
-            let (budget, pool) = (budget.clone(), pool.clone());
+            let (for_sink, of_sink) = (budget.clone(), pool.clone());
             let path = directory.path().join(format!("{i}.b2frame"));
             scope.spawn(move || {
                 let data = content(i);
-                let mut sink = options().budget(&budget).pool(&pool).sink(FileTarget::create(&path).unwrap()).unwrap();
+                let mut sink =
+                    options().budget(&for_sink).pool(&of_sink).sink(FileTarget::create(&path).unwrap()).unwrap();
                 block_on(async {
                     sink.write_all(&data).await.unwrap();
                     AsyncWriteExt::close(&mut sink).await.unwrap();

@@ -17,6 +17,7 @@ use super::encoding::{InFlight, Workshop};
 use super::feed::Feed;
 use super::machine::Machine;
 use super::rechunk::Rechunker;
+use super::shares::Shares;
 use super::{Driven, Driver, Summary, WriteOptions, driven};
 use crate::compute::{Job, Pool, Turn};
 use crate::error::WriteError;
@@ -74,6 +75,7 @@ pub struct FrameSink<T> {
     placing: Option<Placing>,
     /// The index is being made.
     finishing: Option<Job<Result<Tail, FrameWriteError>>>,
+    shares: Shares,
     outgoing: Outgoing,
     limits: FlightLimits,
     next_chunk: u64,
@@ -183,6 +185,7 @@ impl<T> FrameSink<T> {
             in_flight: InFlight::default(),
             placing: None,
             finishing: None,
+            shares: Shares::new(options.budget.as_ref()),
             outgoing,
             limits,
             next_chunk: 0,
@@ -250,9 +253,20 @@ impl<T> FrameSink<T> {
         error
     }
 
+    /// Chunks that the pool or the target has not done with.
+    fn chunks_on_their_way(&self) -> usize {
+        self.in_flight.chunks() + self.outgoing.chunks + usize::from(self.placing.is_some())
+    }
+
+    /// Whether there is a chunk to hand to the pool, and what it takes is there too, of a budget shared with others.
+    fn take_share(&mut self) -> bool {
+        let waits = !self.feed.wants_more() || matches!(self.phase, Phase::LastChunks) && self.feed.buffered() > 0;
+        waits && self.shares.try_take(FlightLimits::cost(self.limits.chunk_size))
+    }
+
     fn has_room(&self) -> bool {
         let limits = &self.limits;
-        let chunks = self.in_flight.chunks() + self.outgoing.chunks + usize::from(self.placing.is_some());
+        let chunks = self.chunks_on_their_way();
         let bytes = FlightLimits::cost(self.in_flight.bytes()) + self.encoded_bytes();
         // One chunk is always allowed, or nothing would ever move; the header alone is no reason to wait.
         chunks == 0 || chunks < limits.chunks && bytes + FlightLimits::cost(limits.chunk_size) <= limits.bytes
@@ -261,7 +275,8 @@ impl<T> FrameSink<T> {
     /// Hands chunks to the pool while there is room for them; whether there was one.
     fn dispatch(&mut self) -> bool {
         let mut moved = false;
-        while self.has_room() && !self.turn.is_over() {
+        self.shares.keep(self.chunks_on_their_way());
+        while self.has_room() && !self.turn.is_over() && self.take_share() {
             let mut input = self.feed.next_chunk();
             if input.is_none() && matches!(self.phase, Phase::LastChunks) {
                 input = self.feed.last_chunk();
@@ -275,6 +290,7 @@ impl<T> FrameSink<T> {
             self.next_chunk += 1;
             moved = true;
         }
+        self.shares.keep(self.chunks_on_their_way());
         moved
     }
 
@@ -435,6 +451,7 @@ impl<T: Target> FrameSink<T> {
                 return Poll::Pending;
             }
             if !moved {
+                self.shares.wait(cx, self.has_room() && !self.feed.wants_more());
                 return Poll::Ready(Ok(()));
             }
         }
@@ -554,6 +571,7 @@ impl<T: Target> FrameSink<T> {
             self.in_flight = InFlight::default();
             self.placing = None;
             self.outgoing = Outgoing::default();
+            self.shares.keep(0);
             self.phase = Phase::Aborted;
             ready!(self.target.poll_abort(cx))?;
         }

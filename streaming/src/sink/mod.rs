@@ -8,6 +8,7 @@ pub(crate) mod input;
 mod machine;
 mod options;
 mod rechunk;
+mod shares;
 mod summary;
 mod traits;
 

@@ -7,6 +7,7 @@ use oxiblosc_core::chunk::{ChunkHeader, EncodeParams};
 use oxiblosc_core::frame::{FingerprintKind, FrameParams, FrameWriteError, Layout, SpecialPlacement};
 
 use super::FrameSink;
+use crate::budget::Budget;
 use crate::compute::Pool;
 use crate::error::WriteError;
 use crate::target::{MemoryTarget, SeekTarget, SpoolTarget, Target};
@@ -35,6 +36,7 @@ pub struct WriteOptions {
     pub(crate) registry: Option<Registry>,
     pub(crate) chunks_in_flight: Option<usize>,
     pub(crate) bytes_in_flight: usize,
+    pub(crate) budget: Option<Budget>,
     pub(crate) metalayers: Vec<(String, Bytes)>,
     pub(crate) vlmetalayers: Vec<(String, Bytes)>,
     pub(crate) special: SpecialPlacement,
@@ -62,6 +64,7 @@ impl WriteOptions {
             registry: None,
             chunks_in_flight: None,
             bytes_in_flight: Self::BYTES_IN_FLIGHT,
+            budget: None,
             metalayers: Vec::new(),
             vlmetalayers: Vec::new(),
             special: SpecialPlacement::default(),
@@ -103,6 +106,14 @@ impl WriteOptions {
     /// default.
     pub fn bytes_in_flight(mut self, bytes: usize) -> Self {
         self.bytes_in_flight = bytes;
+        self
+    }
+
+    /// Memory that the sink shares with other sinks and readers: each chunk takes of it what it may need, encoded and
+    /// decoded, from its way to the pool until the target has it, beside the limit of
+    /// [`bytes_in_flight`](Self::bytes_in_flight). None by default.
+    pub fn budget(mut self, budget: &Budget) -> Self {
+        self.budget = Some(budget.clone());
         self
     }
 
