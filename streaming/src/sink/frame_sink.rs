@@ -258,10 +258,9 @@ impl<T> FrameSink<T> {
         self.in_flight.chunks() + self.outgoing.chunks + usize::from(self.placing.is_some())
     }
 
-    /// Whether there is a chunk to hand to the pool, and what it takes is there too, of a budget shared with others.
+    /// Whether what the next chunk takes is there, of a budget shared with others.
     fn take_share(&mut self) -> bool {
-        let waits = !self.feed.wants_more() || matches!(self.phase, Phase::LastChunks) && self.feed.buffered() > 0;
-        waits && self.shares.try_take(FlightLimits::cost(self.limits.chunk_size))
+        self.shares.try_take(FlightLimits::cost(self.limits.chunk_size))
     }
 
     fn has_room(&self) -> bool {
@@ -451,7 +450,7 @@ impl<T: Target> FrameSink<T> {
                 return Poll::Pending;
             }
             if !moved {
-                self.shares.wait(cx, self.has_room() && !self.feed.wants_more());
+                self.shares.wait(cx, self.has_room());
                 return Poll::Ready(Ok(()));
             }
         }
