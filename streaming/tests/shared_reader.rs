@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::task::Context;
 use std::thread;
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ async fn some_bytes<S: RangeSource + 'static>(reader: &FrameReader<S>, stored: &
         let expected = stored.chunks(chunk_size).nth(chunk as usize).unwrap();
         assert_eq!(reader.chunk(chunk).await.unwrap(), expected);
     }
-    if seed % 16 == 0 {
+    if seed.is_multiple_of(16) {
         let all: Vec<Bytes> = reader.chunks().try_collect().await.unwrap();
         assert_eq!(all.concat(), stored);
     }
