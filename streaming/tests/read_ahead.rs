@@ -90,7 +90,8 @@ fn streams_keep_within_bytes_ahead() {
             2 * ahead <= bytes_ahead + 2 * largest + slack,
             "{ahead} ahead, {bytes_ahead} allowed, {largest} a piece"
         );
-        if bytes_ahead > 4 * MIB {
+        // A piece counts encoded and decoded; how large it is depends on the number of threads.
+        if bytes_ahead >= 4 * largest + slack {
             assert!(ahead >= 2 * MIB, "only {ahead} ahead of {bytes_ahead}");
         }
         // Its own accounts: what is fetched for a piece is counted as whole chunks.

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use common::places::{Hooked, copy, places};
 use common::{CHUNK, Random, data, options};
 use futures::future::{BoxFuture, join_all};
+use oxiblosc_core::Chain;
 use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_core::frame::{FingerprintKind, INDEX_FILE};
 use oxiblosc_streaming::nd::{ArrayOptions, NdArray};
@@ -335,12 +336,9 @@ fn commits_at_the_same_time() {
                 writer.write(i, chunk_of(&content, i)).await.unwrap();
             }
         });
-        let commits: Vec<_> = (0..6)
-            .map(|_| {
-                let writer = block_on(SharedWriter::open(place.clone())).unwrap();
-                thread::spawn(move || block_on(writer.commit(Missing::Fail)))
-            })
-            .collect();
+        let writers: Vec<_> = (0..6).map(|_| block_on(SharedWriter::open(place.clone())).unwrap()).collect();
+        let commit = |writer: SharedWriter<_>| thread::spawn(move || block_on(writer.commit(Missing::Fail)));
+        let commits: Vec<_> = writers.into_iter().map(commit).collect();
         let results: Vec<_> = commits.into_iter().map(|commit| commit.join().unwrap()).collect();
         assert!(results.iter().any(Result::is_ok), "{kind}: {results:?}");
         for result in results {
@@ -416,7 +414,8 @@ fn plans_that_were_abandoned() {
                 Ok(()) => sink.close().await.unwrap_err(),
                 Err(error) => error,
             };
-            assert!(error.to_string().contains("sparse::clear"), "{kind}: {error}");
+            let said = Chain(&error).to_string();
+            assert!(said.contains("sparse::clear"), "{kind}: {said}");
             drop(sink);
             assert_eq!(clear(&place).await.unwrap(), 3, "{kind}");
             assert!(place.chunks().await.unwrap().is_empty(), "{kind}");

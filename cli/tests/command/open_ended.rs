@@ -46,7 +46,7 @@ fn a_pipe_that_is_sealed_later() {
             assert!(piped.stdout == data && piped.bad_data().contains("left over"), "{len} bytes");
             assert!(run_with(args!["cat", "-", "--unfinished"], &cut).ok() == data, "{len} bytes");
             // Between two chunks there is nothing left over, and yet something is missing.
-            let header_len = u32::from_be_bytes(cut[12..16].try_into().expect("4 bytes")) as usize;
+            let header_len = u32::from_be_bytes(cut[11..15].try_into().expect("4 bytes")) as usize;
             let chunk_len = u32::from_le_bytes(cut[header_len + 12..][..4].try_into().expect("4 bytes")) as usize;
             cut.truncate(header_len + chunk_len);
             let piped = run_with(args!["cat", "-"], &cut);

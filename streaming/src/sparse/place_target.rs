@@ -315,9 +315,8 @@ async fn commit<P: SparsePlace>(
         place.put_index(index, None).await?;
     }
     let closing = FileVersion::new(claim.with_state(State::Closing).to_bytes());
-    // What cannot be removed does no harm beside an index.
-    let _ = place.remove_plan(closing).await;
-    Ok(())
+    // Should this fail, the commit is made again, and finds its index.
+    place.remove_plan(closing).await
 }
 
 /// Removes what we have written, unless somebody else has taken over.

@@ -26,7 +26,7 @@ use std::io;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use oxiblosc_core::frame::FrameHeader;
+use oxiblosc_core::frame::{FrameError, FrameHeader};
 
 pub use file::FileTarget;
 #[cfg(feature = "object_store")]
@@ -162,7 +162,7 @@ impl Part {
 }
 
 /// Makes sure that `header` is the final one of a contiguous frame of which `taken` bytes have come, no more and no
-/// fewer.
+/// fewer. Bytes that are no frame at all, such as a single chunk, are their caller's business.
 pub(crate) fn check_whole(header: &[u8], taken: u64) -> io::Result<()> {
     let refused = |message| Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     if taken < header.len() as u64 {
@@ -174,6 +174,7 @@ pub(crate) fn check_whole(header: &[u8], taken: u64) -> io::Result<()> {
             let message = format!("the frame is to have {} bytes, the target has {taken}", header.frame_len);
             refused(format!("{message}: it would not be readable and is not made final"))
         }
+        Err(FrameError::TooShort { .. } | FrameError::Magic { .. }) => Ok(()),
         Err(error) => refused(format!("the header to be committed is not valid: {error}")),
     }
 }
