@@ -177,7 +177,8 @@ fn recovery_and_sealing() {
                     block_on(options().open(fs::read(&new).unwrap())).unwrap()
                 });
                 assert_eq!(reader.nchunks(), recovered.chunks + recovered.replaced.len(), "{name}");
-                let (report, _) = RECOVERY.run(&HEAP, &format!("verify {name}, recovered"), || block_on(reader.verify()));
+                let (report, _) =
+                    RECOVERY.run(&HEAP, &format!("verify {name}, recovered"), || block_on(reader.verify()));
                 // Metalayers that claim gigabytes are copied as they are.
                 assert_eq!(report.unwrap().bad_chunks().next(), None, "{name}");
             }

@@ -126,7 +126,7 @@ fn the_loser_leaves_the_chunks_of_the_winner() {
         block_on(SinkExt::<Bytes>::close(&mut winner)).unwrap();
         if way.starts_with("commit") {
             let error = block_on(SinkExt::<Bytes>::close(&mut loser)).unwrap_err();
-            assert!(error.to_string().contains("somebody else"), "{error}");
+            assert!(Chain(&error).to_string().contains("somebody else"), "{}", Chain(&error));
         }
         if way.ends_with("abort") {
             block_on(loser.abort()).unwrap();
@@ -312,7 +312,7 @@ fn a_single_writer_works_with_any_server() {
             late.close().await
         })
         .unwrap_err();
-        assert!(error.to_string().contains("there is a sparse frame"), "{error}");
+        assert!(Chain(&error).to_string().contains("there is a sparse frame"), "{}", Chain(&error));
     }
 }
 
@@ -388,7 +388,7 @@ fn a_writer_that_was_killed_is_followed_by_another() {
         }
         // It is not dead after all, and changes nothing.
         let error = block_on(killed.close()).unwrap_err();
-        assert!(error.to_string().contains("somebody else"), "{error}");
+        assert!(Chain(&error).to_string().contains("somebody else"), "{}", Chain(&error));
         drop(killed);
         blocking::settle();
         let sparse = ObjectSource::sparse(Arc::clone(&server) as Arc<dyn ObjectStore>, Path::from("p"));
@@ -431,7 +431,7 @@ fn writers_that_ignore_each_other_do_not_mix() {
                 Ok::<_, oxiblosc_streaming::WriteError>(())
             });
             if let Err(error) = step {
-                let text = error.to_string();
+                let text = Chain(&error).to_string();
                 assert!(text.contains("somebody else") || text.contains("there is a sparse frame"), "{text}");
                 *failed = Err(());
             }

@@ -23,6 +23,7 @@ const PLACES: &[(&str, &str)] = &[
     ("plugins/src/guarded.rs", "mapping of pages around the buffers of kernels under test"),
     ("streaming/src/source/mmap.rs", "mapping a file"),
     ("streaming/tests/mmap.rs", "mapping a file"),
+    ("streaming/tests/shared_reader.rs", "mapping a file"),
     ("benches/src/peer/c/", "measurements: calls of C-Blosc2"),
     ("benches/src/group/filter.rs", "measurements: calls of C-Blosc2"),
 ];
