@@ -27,8 +27,9 @@ const MIB: usize = 1 << 20;
 const FEW: Budget = Budget::bytes(24 * MIB).time(Duration::from_secs(5));
 /// For what looks at all of a frame.
 const ALL: Budget = Budget::bytes(64 * MIB).time(Duration::from_secs(30));
-/// For a recovery, which may write 64 MiB whatever the length of its input.
-const RECOVERY: Budget = Budget::bytes(96 * MIB).time(Duration::from_secs(30));
+/// For a recovery, which may write 64 MiB whatever the length of its input, and for what reads them back while another
+/// thread still frees what the step before had.
+const RECOVERY: Budget = Budget::bytes(192 * MIB).time(Duration::from_secs(30));
 
 /// Frames of a few hundred bytes that stand for gigabytes or millions of chunks.
 fn bombs() -> impl Iterator<Item = (String, Vec<u8>)> {
