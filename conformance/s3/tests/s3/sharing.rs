@@ -129,7 +129,7 @@ fn processes_fill_an_array(server: &Server, ignores: bool) {
     let again = block_on(writer.commit(Missing::Zero));
     assert!(matches!(again, Ok(_) | Err(ShareError::Committed(_))), "{again:?}");
     // So is whoever writes late, and nothing changes.
-    let error = block_on(writer.write(3, items(&writer, 2))).expect_err("it is too late");
+    let error = block_on(writer.write(1, items(&writer, 2))).expect_err("it is too late");
     assert!(matches!(error, ShareError::Committed(_)), "{error}");
     let array = block_on(NdArray::open(source())).expect("the array opens");
     let all = block_on(array.read(&"...".parse().expect("a selection"))).expect("all of it");
