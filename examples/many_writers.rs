@@ -11,9 +11,9 @@ use bytes::Bytes;
 use futures::future::try_join_all;
 use object_store::memory::InMemory;
 use oxiblosc::block_on;
+use oxiblosc::nd::ArrayOptions;
 use oxiblosc::object::ObjectPrefix;
 use oxiblosc::sparse::{Missing, ShareError, SharedWriter};
-use oxiblosc::streaming::nd::ArrayOptions;
 
 const WRITERS: u64 = 4;
 

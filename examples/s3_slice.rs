@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use object_store::memory::InMemory;
 use oxiblosc::block_on;
+use oxiblosc::location::Location;
+use oxiblosc::nd::{ArrayOptions, NdArray};
 use oxiblosc::object::ObjectTarget;
 use oxiblosc::source::{ObjectSource, RangeSource};
-use oxiblosc::streaming::location::Location;
-use oxiblosc::streaming::nd::{ArrayOptions, NdArray};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

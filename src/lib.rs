@@ -212,21 +212,31 @@ mod oneshot;
 
 pub use oneshot::{compress, decompress};
 
-pub use oxiblosc_core as core;
 pub use oxiblosc_plugins as plugins;
-pub use oxiblosc_streaming as streaming;
 
 pub use oxiblosc_core::chunk::{EncodeParams, SplitMode};
 pub use oxiblosc_core::pipeline::FilterSlots;
 pub use oxiblosc_core::{
-    Chain, CodecId, Executor, FilterId, Inline, Limits, Registry, chunk, codec, filter, frame, nd, register_codec,
-    register_filter, registry,
+    Chain, CodecId, Executor, FilterId, IdRange, Inline, Limits, Registry, chunk, codec, filter, frame, pipeline,
+    register_codec, register_filter, registry,
 };
 pub use oxiblosc_streaming::{
-    ByteStream, ChunkStream, Drive, Driven, Driver, ErrorKind, FrameReader, FrameSink, IoMode, Pool, ReadError,
-    ReadOptions, SharedWriter, Summary, WriteError, WriteOptions, block_on, blocking, recover, settle, source, sparse,
-    target,
+    Acquire, Budget, ByteStream, ChecksumPolicy, ChunkStream, Drive, Driven, Driver, ErrorKind, Finding,
+    FingerprintCheck, FrameReader, FrameSink, FrameStream, IoMode, OpenEnd, Permit, Pool, ReadError, ReadOptions,
+    Replaced, Settle, SharedWriter, Summary, VerifyReport, WriteError, WriteOptions, block_on, blocking, compute, edit,
+    location, recover, settle, source, sparse, target,
 };
+
+/// N-dimensional arrays (b2nd): frames whose chunks and blocks are boxes of an array.
+///
+/// [`NdArray`](nd::NdArray) reads them, [`ArrayOptions`](nd::ArrayOptions) and [`NdSink`](nd::NdSink) write them,
+/// [`NdEditor`](nd::NdEditor) changes them. What lies below does no I/O: the metalayer is [`ArrayMeta`](nd::ArrayMeta),
+/// [`Tiling`](nd::Tiling) cuts an array into chunks and blocks, and [`Plan`](nd::Plan) says which of them a
+/// [`Selection`](nd::Selection) touches.
+pub mod nd {
+    pub use oxiblosc_core::nd::*;
+    pub use oxiblosc_streaming::nd::*;
+}
 
 #[cfg(feature = "object_store")]
 pub use oxiblosc_streaming::object;

@@ -5,12 +5,10 @@ use std::path::Path;
 
 use bytes::{Buf, Bytes};
 use indicatif::ProgressBar;
-use oxiblosc::core::Registry;
-use oxiblosc::core::frame::Layout;
-use oxiblosc::core::nd::{ArrayMeta, Resize};
-use oxiblosc::streaming::edit::{EditOptions, FrameEditor};
-use oxiblosc::streaming::nd::{ArrayError, ArrayOptions, NdEditor};
-use oxiblosc::streaming::{Pool, ReadOptions};
+use oxiblosc::edit::{EditOptions, FrameEditor};
+use oxiblosc::frame::Layout;
+use oxiblosc::nd::{ArrayError, ArrayMeta, ArrayOptions, NdEditor, Resize};
+use oxiblosc::{Pool, ReadOptions, Registry};
 
 use crate::args::{AppendArgs, Source};
 use crate::detect::Kind;

@@ -5,12 +5,10 @@ use std::ops::Range;
 
 use futures::io::{AsyncBufReadExt, AsyncSeekExt};
 use futures::stream::StreamExt;
-use oxiblosc::core::Registry;
-use oxiblosc::core::chunk::{ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
-use oxiblosc::core::filter::BitshuffleRule;
-use oxiblosc::core::nd::{ArrayMeta, NdError, Selection};
-use oxiblosc::streaming::nd::{ArrayError, NdArray};
-use oxiblosc::streaming::{ChecksumPolicy, Pool, block_on};
+use oxiblosc::chunk::{ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
+use oxiblosc::filter::BitshuffleRule;
+use oxiblosc::nd::{ArrayError, ArrayMeta, NdArray, NdError, Selection};
+use oxiblosc::{ChecksumPolicy, Pool, Registry, block_on};
 
 use crate::args::{CatArgs, ReadingArgs};
 use crate::detect::Kind;

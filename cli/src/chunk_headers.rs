@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use oxiblosc::core::chunk::ChunkHeader;
-use oxiblosc::core::frame::ChunkEntry;
-use oxiblosc::streaming::ReadError;
-use oxiblosc::streaming::source::RangeSource;
+use oxiblosc::ReadError;
+use oxiblosc::chunk::ChunkHeader;
+use oxiblosc::frame::ChunkEntry;
+use oxiblosc::source::RangeSource;
 
 use crate::input::Reader;
 

@@ -2,9 +2,8 @@
 
 use std::io::{self, IsTerminal};
 
-use oxiblosc::core::Registry;
-use oxiblosc::streaming::block_on;
-use oxiblosc::streaming::edit::{self, FileStore, Store};
+use oxiblosc::edit::{self, FileStore, Store};
+use oxiblosc::{Registry, block_on};
 
 use crate::append::{editable, path_of};
 use crate::args::CompactArgs;

@@ -1,7 +1,7 @@
 //! `oxiblosc compress`.
 
-use oxiblosc::core::chunk::EncodeParams;
-use oxiblosc::core::{CodecId, Registry};
+use oxiblosc::chunk::EncodeParams;
+use oxiblosc::{CodecId, Registry};
 
 use crate::args::{CompressArgs, Layout, Shape, Vouchers};
 use crate::content::{Content, write_options};

@@ -1,10 +1,9 @@
 //! What the bytes are that are to be written.
 
-use oxiblosc::core::chunk::{ChunkFormat, EncodeParams};
-use oxiblosc::core::frame::Layout as Age;
-use oxiblosc::core::nd::Partition;
-use oxiblosc::streaming::nd::ArrayOptions;
-use oxiblosc::streaming::{Pool, WriteOptions};
+use oxiblosc::chunk::{ChunkFormat, EncodeParams};
+use oxiblosc::frame::Layout as Age;
+use oxiblosc::nd::{ArrayOptions, Partition};
+use oxiblosc::{Pool, WriteOptions};
 
 use crate::args::{EncodingArgs, Format, OutputArgs, Rows, Shape, Vouchers};
 use crate::error::CliError;

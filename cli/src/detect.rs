@@ -1,7 +1,7 @@
 //! What kind of file the bytes are.
 
-use oxiblosc::core::chunk::{ChunkError, ChunkHeader};
-use oxiblosc::core::frame::Head;
+use oxiblosc::chunk::{ChunkError, ChunkHeader};
+use oxiblosc::frame::Head;
 use thiserror::Error;
 
 /// Bytes from the start of a file that tell what it is; fewer when the file is shorter.

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use oxiblosc::core::Chain;
+use oxiblosc::Chain;
 use thiserror::Error;
 
 /// Why a command failed.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use oxiblosc::core::nd::{AxisSelection, Selection};
+use oxiblosc::nd::{AxisSelection, Selection};
 
 /// The boxes that the items `items`, counted in C order, consist of, one after the other: whole rows in the middle, and
 /// what is left of a row at either end, cut up in the same way. There are fewer than twice as many as dimensions.
@@ -56,7 +56,7 @@ fn rows(fixed: &[u64], rows: Range<u64>) -> Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oxiblosc::core::nd::{Geometry, Plan};
+    use oxiblosc::nd::{Geometry, Plan};
 
     /// The numbers of the items that a selection takes from an array of numbered items.
     fn numbers(shape: &[u64], selection: &Selection) -> Vec<u8> {

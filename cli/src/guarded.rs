@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use oxiblosc::streaming::block_on;
-use oxiblosc::streaming::target::{Part, Target};
+use oxiblosc::block_on;
+use oxiblosc::target::{Part, Target};
 
 use crate::interrupt::{Undoing, undo_by};
 

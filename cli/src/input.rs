@@ -10,11 +10,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use indicatif::ProgressBar;
-use oxiblosc::core::Limits;
-use oxiblosc::core::chunk::ChunkHeader;
-use oxiblosc::core::frame::{FrameError, FrameHeader, FrameType, Head};
-use oxiblosc::streaming::source::{FileSource, RangeSource};
-use oxiblosc::streaming::{FrameReader, IoMode, ReadError, ReadOptions, block_on};
+use oxiblosc::chunk::ChunkHeader;
+use oxiblosc::frame::{FrameError, FrameHeader, FrameType, Head};
+use oxiblosc::source::{FileSource, RangeSource};
+use oxiblosc::{FrameReader, IoMode, Limits, ReadError, ReadOptions, block_on};
 use tempfile::SpooledTempFile;
 
 use crate::args::Source;

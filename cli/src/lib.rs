@@ -34,8 +34,7 @@ mod writer;
 use std::process::ExitCode;
 
 use clap::Parser;
-use oxiblosc::blocking;
-use oxiblosc::core::Registry;
+use oxiblosc::{Registry, blocking};
 
 use args::{Cli, Command};
 use error::CliError;

@@ -3,7 +3,7 @@
 use std::io::{self, Stdout, Write};
 
 use futures::io::{AllowStdIo, AsyncWriteExt};
-use oxiblosc::streaming::block_on;
+use oxiblosc::block_on;
 use oxiblosc::transport::{Encoder, Encoding, encode};
 
 use crate::error::CliError;

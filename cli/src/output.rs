@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures::io::AllowStdIo;
-use oxiblosc::streaming::location::ObjectLocation;
-use oxiblosc::streaming::object::ObjectPrefix;
-use oxiblosc::streaming::source::{ObjectSource, RangeSource};
-use oxiblosc::streaming::target::{FileTarget, ObjectTarget, OpenTarget, PlaceTarget, SparseTarget, SpoolTarget};
-use oxiblosc::streaming::{IoMode, block_on};
+use oxiblosc::location::ObjectLocation;
+use oxiblosc::object::ObjectPrefix;
+use oxiblosc::source::{ObjectSource, RangeSource};
+use oxiblosc::target::{FileTarget, ObjectTarget, OpenTarget, PlaceTarget, SparseTarget, SpoolTarget};
+use oxiblosc::{IoMode, block_on};
 
 use crate::args::{Layout, Source};
 use crate::error::CliError;

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use oxiblosc::core::codec::CodecTraits;
-use oxiblosc::core::filter::FilterTraits;
-use oxiblosc::core::{IdRange, Registry};
+use oxiblosc::codec::CodecTraits;
+use oxiblosc::filter::FilterTraits;
+use oxiblosc::{IdRange, Registry};
 use serde_json::{Value, json};
 
 use crate::args::PluginsArgs;

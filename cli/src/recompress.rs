@@ -1,14 +1,12 @@
 //! `oxiblosc recompress`.
 
 use futures::stream::{Stream, StreamExt};
-use oxiblosc::core::Registry;
-use oxiblosc::core::chunk::{ChunkFormat, EncodeParams};
-use oxiblosc::core::frame::{Checksums, FrameParams, FrameType, Layout as Age, Sequential};
-use oxiblosc::core::nd::{ArrayMeta, Selection};
-use oxiblosc::core::pipeline::FilterSlots;
-use oxiblosc::streaming::edit::{self, EditError};
-use oxiblosc::streaming::nd::NdArray;
-use oxiblosc::streaming::{ChecksumPolicy, WriteError, WriteOptions, block_on};
+use oxiblosc::chunk::{ChunkFormat, EncodeParams};
+use oxiblosc::edit::{self, EditError};
+use oxiblosc::frame::{Checksums, FrameParams, FrameType, Layout as Age, Sequential};
+use oxiblosc::nd::{ArrayMeta, NdArray, Selection};
+use oxiblosc::pipeline::FilterSlots;
+use oxiblosc::{ChecksumPolicy, Registry, WriteError, WriteOptions, block_on};
 
 use crate::args::{Format, Layout, ReadingArgs, RecompressArgs, Shape, Source, Vouchers, whole_items};
 use crate::cat::read_chunk;

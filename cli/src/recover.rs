@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
+use oxiblosc::block_on;
 use oxiblosc::recover::{ChunkNumbers, Found, RecoverError, RecoverOptions, Recovered};
-use oxiblosc::streaming::block_on;
-use oxiblosc::streaming::source::RangeSource;
+use oxiblosc::source::RangeSource;
 
 use crate::args::{Layout, RecoverArgs, SealArgs, Source};
 use crate::error::{CliError, one_line};

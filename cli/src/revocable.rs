@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use oxiblosc::streaming::edit::{FileStore, Store};
+use oxiblosc::edit::{FileStore, Store};
 
 use crate::interrupt::{Undoing, undo_by};
 

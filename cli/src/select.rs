@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::str::FromStr;
 
-use oxiblosc::core::pipeline::FilterSlots;
-use oxiblosc::core::{CodecId, FilterId, Registry};
+use oxiblosc::pipeline::FilterSlots;
+use oxiblosc::{CodecId, FilterId, Registry};
 
 use crate::error::CliError;
 

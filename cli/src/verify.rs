@@ -3,12 +3,10 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use oxiblosc::core::Registry;
-use oxiblosc::core::chunk::ChunkDecoder;
-use oxiblosc::core::frame::{ChecksumState, ChunkEntry, Frame, chunk_file_name};
-use oxiblosc::core::nd::ArrayMeta;
-use oxiblosc::streaming::nd::NdArray;
-use oxiblosc::streaming::{Finding, FingerprintCheck, ReadError, ReadOptions, VerifyReport, block_on};
+use oxiblosc::chunk::ChunkDecoder;
+use oxiblosc::frame::{ChecksumState, ChunkEntry, Frame, chunk_file_name};
+use oxiblosc::nd::{ArrayMeta, NdArray};
+use oxiblosc::{Finding, FingerprintCheck, ReadError, ReadOptions, Registry, VerifyReport, block_on};
 
 use crate::args::VerifyArgs;
 use crate::cat::decode_chunk;

@@ -4,12 +4,11 @@ use std::future::poll_fn;
 use std::io::{self, IsTerminal};
 
 use bytes::Bytes;
-use oxiblosc::core::chunk::{ChunkContext, ChunkEncoder, ChunkHeader, EncodeParams};
-use oxiblosc::core::pipeline::FilterSlot;
-use oxiblosc::core::{FilterId, Registry};
-use oxiblosc::streaming::nd::ArrayError;
-use oxiblosc::streaming::target::{Part, Target};
-use oxiblosc::streaming::{Pool, WriteError, WriteOptions, block_on, blocking};
+use oxiblosc::chunk::{ChunkContext, ChunkEncoder, ChunkHeader, EncodeParams};
+use oxiblosc::nd::ArrayError;
+use oxiblosc::pipeline::FilterSlot;
+use oxiblosc::target::{Part, Target};
+use oxiblosc::{FilterId, Pool, Registry, WriteError, WriteOptions, block_on, blocking};
 
 use crate::args::{EncodingArgs, Format, Layout, OutputArgs, Source};
 use crate::content::{Content, array_options};

@@ -28,9 +28,9 @@ use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use oxiblosc::chunk::EncodeParams;
 use oxiblosc::frame::{FingerprintKind, SpecialPlacement};
+use oxiblosc::nd::ArrayOptions;
 use oxiblosc::object::{ObjectPrefix, ObjectTarget};
 use oxiblosc::sparse::{Directory, MemoryDirectory};
-use oxiblosc::streaming::nd::ArrayOptions;
 use oxiblosc::target::{
     FileTarget, MemoryTarget, OpenTarget, PlaceTarget, SeekTarget, SparseTarget, SpoolTarget, Target,
 };

@@ -7,12 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use oxiblosc as _;
-use oxiblosc::core::chunk::SpecialValue;
-use oxiblosc::streaming::edit::{EditError, EditOptions, FileStore, FrameEditor, copy};
-use oxiblosc::streaming::nd::NdEditor;
-use oxiblosc::streaming::source::FileSource;
-use oxiblosc::streaming::target::{FileTarget, SparseTarget};
-use oxiblosc::streaming::{Pool, block_on, blocking};
+use oxiblosc::chunk::SpecialValue;
+use oxiblosc::edit::{EditError, EditOptions, FileStore, FrameEditor, copy};
+use oxiblosc::nd::NdEditor;
+use oxiblosc::source::FileSource;
+use oxiblosc::target::{FileTarget, SparseTarget};
+use oxiblosc::{Pool, block_on, blocking};
 use oxiblosc_conformance::data::Random;
 use oxiblosc_conformance::edits::{ArrayModel, FrameModel, with_padded_header};
 use oxiblosc_core::Limits;
@@ -329,7 +329,7 @@ fn a_copy_puts_a_wrong_total_right() {
     let path = copy_of(&source, directory.path());
     let error = edit(&path).and_then(|mut editor| editor.delete(0)).expect_err("the total is too small");
     assert!(matches!(error, EditError::Change(FrameWriteError::Total { chunk: 0, .. })), "{error}");
-    oxiblosc::streaming::edit::compact(&path).expect("a frame that can be read");
+    oxiblosc::edit::compact(&path).expect("a frame that can be read");
     let reader = open(&path).expect("a frame");
     let before = FrameModel::of(&reader).expect("good chunks");
     assert_eq!(reader.nbytes(), before.chunks().iter().map(|chunk| chunk.len() as u64).sum::<u64>());

@@ -66,7 +66,6 @@ impl Source {
                     }
                 }
                 OpenStep::Done(frame) => break *frame,
-                other => return Err(format!("unknown step {other:?}").into()),
             }
         };
         if rounds > 2 {
@@ -236,7 +235,9 @@ fn copy(source: &Source, params: &FrameParams) -> Result<Vec<u8>, Failed> {
     let mut out = writer.header();
     for i in 0..source.frame.nchunks() {
         let chunk = source.chunk(i)?;
-        out.extend_from_slice(writer.push(&chunk)?.bytes(&chunk));
+        if let Some(write) = writer.push(&chunk)? {
+            out.extend_from_slice(write.bytes(&chunk));
+        }
     }
     let mut decoder = ChunkDecoder::new(Registry::linked()?);
     for name in source.frame.trailer().vlmetalayers.names() {

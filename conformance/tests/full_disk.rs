@@ -12,9 +12,11 @@ use std::process::{Command, Stdio};
 
 use bytes::Bytes;
 use futures::{Sink, SinkExt};
-use oxiblosc::streaming::edit::EditOptions;
+use oxiblosc::edit::EditOptions;
+use oxiblosc::source::FileSource;
+use oxiblosc::sparse::Directory;
 use oxiblosc::target::{FileTarget, PlaceTarget, SeekTarget, SparseTarget, SpoolTarget, Target};
-use oxiblosc::{FrameReader, IoMode, WriteOptions, block_on, blocking, source::FileSource, sparse::Directory};
+use oxiblosc::{FrameReader, IoMode, WriteOptions, block_on, blocking};
 use oxiblosc_conformance::data::Random;
 
 const CHILD: &str = "OXIBLOSC_FULL_DISK";

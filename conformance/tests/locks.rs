@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use oxiblosc::streaming::edit::{EditError, EditOptions};
+use oxiblosc::edit::{EditError, EditOptions};
 use oxiblosc::target::{FileTarget, SparseTarget, Target};
 use oxiblosc::{WriteOptions, blocking};
 

@@ -1,8 +1,7 @@
 //! An array that is edited is what the same edits make of its items.
 
 use oxiblosc::blocking::NdArray;
-use oxiblosc::nd::Selection;
-use oxiblosc::streaming::nd::NdEditor;
+use oxiblosc::nd::{NdEditor, Selection};
 
 use crate::array::{Array, selection};
 use crate::bound::Setup;
@@ -57,7 +56,7 @@ pub fn check<P: Place>(place: &P, script: &mut Script<'_>, setup: &Setup) {
 
 fn change<S>(editor: &mut NdEditor<S>, model: &mut Array, script: &mut Script<'_>, setup: &Setup)
 where
-    S: oxiblosc::streaming::edit::Store,
+    S: oxiblosc::edit::Store,
 {
     let operation = script.byte() % 3;
     let fits = |shape: &[u64], item: usize| {

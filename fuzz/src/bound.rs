@@ -1,7 +1,7 @@
 //! How much an input may cost.
 
+use oxiblosc::edit::EditOptions;
 use oxiblosc::recover::RecoverOptions;
-use oxiblosc::streaming::edit::EditOptions;
 use oxiblosc::{Limits, Pool, ReadOptions};
 
 /// How frames are opened, and how much of one is asked for as a whole.

@@ -1,9 +1,9 @@
 //! Frames in memory, contiguous or sparse, from one input.
 
 use bytes::Bytes;
+use oxiblosc::edit::Store;
 use oxiblosc::source::RangeSource;
 use oxiblosc::sparse::MemoryDirectory;
-use oxiblosc::streaming::edit::Store;
 
 /// Where a frame is: it can be read, and copied to be changed.
 pub trait Place: RangeSource + Clone + 'static {

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use oxiblosc::block_on;
 use oxiblosc::blocking::FrameReader;
+use oxiblosc::edit::Store;
 use oxiblosc::frame::Layout;
 use oxiblosc::recover::{Found, Recovered};
-use oxiblosc::streaming::edit::Store;
 use oxiblosc::target::MemoryTarget;
 
 use crate::bound::Setup;

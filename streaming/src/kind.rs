@@ -186,9 +186,8 @@ impl ErrorKind {
             FrameError::Unfinished => Self::Unfinished,
             FrameError::NoSuchChunk { .. } => Self::InvalidInput,
             FrameError::TooManyChunks { .. } | FrameError::VlmetalayerLimit { .. } => Self::Limit,
-            FrameError::Chunk { source, .. }
-            | FrameError::Index { source, .. }
-            | FrameError::Vlmetalayer { source, .. } => Self::of_chunk(source),
+            FrameError::Chunk { source, .. } => Self::of_chunk(source),
+            FrameError::Index { source, .. } | FrameError::Vlmetalayer { source, .. } => Self::of_chunk(source),
             _ => Self::Damaged,
         }
     }

@@ -12,7 +12,7 @@ use common::disk::{Disk, Image};
 use common::{CHUNK, Random, data, frame, options};
 use futures::io::AsyncWriteExt;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, EncodeParams, SpecialValue};
-use oxiblosc_core::frame::{FrameParams, FrameWriter, Placement};
+use oxiblosc_core::frame::{FrameParams, FrameWriter};
 use oxiblosc_core::id::CodecId;
 use oxiblosc_streaming::blocking::FrameReader;
 use oxiblosc_streaming::edit::{EditError, EditOptions, FrameEditor, Store, compact, copy, recompress};
@@ -452,10 +452,8 @@ fn other_parameters_keep_the_boundaries() {
                 false => encoder.encode(&parts(chunk).concat(), &ChunkContext::default()),
             };
             let encoded = encoded.unwrap();
-            match writer.push(&encoded).unwrap() {
-                Placement::Append { .. } => body.extend(encoded),
-                placement => panic!("{placement:?}"),
-            }
+            assert_eq!(writer.push(&encoded).unwrap().unwrap().replacement, None);
+            body.extend(encoded);
         }
         let tail = writer.finish().unwrap();
         let frame = [writer.header(), body, tail].concat();

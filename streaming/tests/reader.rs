@@ -108,8 +108,8 @@ fn variable(lengths: &[usize]) -> (Vec<u8>, Vec<u8>) {
     for &len in lengths {
         let data = data(len);
         let chunk = encoder.encode(&data, &ChunkContext::default()).unwrap();
-        let placement = writer.push(&chunk).unwrap();
-        frame.extend_from_slice(placement.bytes(&chunk));
+        let write = writer.push(&chunk).unwrap().unwrap();
+        frame.extend_from_slice(write.bytes(&chunk));
         all.extend(data);
     }
     frame.extend(writer.finish().unwrap());

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use oxiblosc::core::nd::item_size;
+use oxiblosc::nd::item_size;
 
 /// Whether the length of an array along its first axis is known before its data have been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! How data are encoded: the options that `compress` and `recompress` share. Their defaults differ, so the help says both.
 
 use clap::{Args, ValueEnum};
-use oxiblosc::core::Registry;
-use oxiblosc::core::chunk::{ChunkContext, ChunkEncoder, ChunkError, ChunkHeader, EncodeParams, SplitMode};
-use oxiblosc::core::codec::CodecError;
-use oxiblosc::core::filter::FilterError;
-use oxiblosc::core::pipeline::{FilterSlots, PipelineError};
+use oxiblosc::Registry;
+use oxiblosc::chunk::{ChunkContext, ChunkEncoder, ChunkError, ChunkHeader, EncodeParams, SplitMode};
+use oxiblosc::codec::CodecError;
+use oxiblosc::filter::FilterError;
+use oxiblosc::pipeline::{FilterSlots, PipelineError};
 
 use crate::error::{CliError, one_line};
 use crate::select::{CodecChoice, FilterChoice, resolve_filters};

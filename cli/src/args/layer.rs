@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use oxiblosc::core::frame::{Checksums, Sequential};
-use oxiblosc::core::nd::ArrayMeta;
+use oxiblosc::frame::{Checksums, Sequential};
+use oxiblosc::nd::ArrayMeta;
 
 use crate::error::CliError;
 

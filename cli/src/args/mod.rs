@@ -11,11 +11,10 @@ mod source;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use oxiblosc::core::Registry;
-use oxiblosc::core::filter::BitshuffleRule;
-use oxiblosc::core::nd::{NdError, Selection};
-use oxiblosc::streaming::{ChecksumPolicy, Pool, ReadOptions};
+use oxiblosc::filter::BitshuffleRule;
+use oxiblosc::nd::{NdError, Selection};
 use oxiblosc::transport::Encoding;
+use oxiblosc::{ChecksumPolicy, Pool, ReadOptions, Registry};
 
 use crate::units::parse_bytes;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::{Args, ValueEnum};
-use oxiblosc::core::frame::FingerprintKind;
+use oxiblosc::frame::FingerprintKind;
 
 use super::array::{Dtype, Lengths, Shape};
 use super::encoding::EncodingArgs;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser, ValueParser, ValueParserFactory};
-use oxiblosc::streaming::location::{Location, LocationError, ObjectLocation};
+use oxiblosc::location::{Location, LocationError, ObjectLocation};
 
 /// A file, a directory, an object far away or the prefix of several, or one of the standard streams.
 #[derive(Debug, Clone)]

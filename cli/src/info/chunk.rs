@@ -1,9 +1,8 @@
 //! What there is to say about a single chunk.
 
-use oxiblosc::core::chunk::{ChunkError, ChunkHeader, LazyChunk, SpecialKind};
-use oxiblosc::core::frame::ChecksumState;
-use oxiblosc::core::id::FilterId;
-use oxiblosc::core::{CodecId, Registry};
+use oxiblosc::chunk::{ChunkError, ChunkHeader, LazyChunk, SpecialKind};
+use oxiblosc::frame::ChecksumState;
+use oxiblosc::{CodecId, FilterId, Registry};
 
 use super::{Info, Named};
 use crate::error::one_line;

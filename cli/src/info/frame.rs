@@ -1,10 +1,9 @@
 //! What there is to say about a frame.
 
-use oxiblosc::core::Registry;
-use oxiblosc::core::chunk::{ChunkDecoder, ChunkHeader, SpecialKind};
-use oxiblosc::core::frame::{BitshuffleAge, Checksums, ChunkEntry, Frame, FrameType, Layout, MetaValue, Metalayers};
-use oxiblosc::core::id::FilterId;
-use oxiblosc::core::nd::{ArrayMeta, item_size};
+use oxiblosc::chunk::{ChunkDecoder, ChunkHeader, SpecialKind};
+use oxiblosc::frame::{BitshuffleAge, Checksums, ChunkEntry, Frame, FrameType, Layout, MetaValue, Metalayers};
+use oxiblosc::nd::{ArrayMeta, item_size};
+use oxiblosc::{FilterId, Registry};
 
 use super::{Info, Layers, Named};
 use crate::chunk_headers::chunk_headers;

@@ -7,11 +7,10 @@ mod unfinished;
 
 use std::io::{self, Write};
 
-use oxiblosc::core::frame::{ChecksumState, Fingerprint, MetaValue};
-use oxiblosc::core::nd::ArrayMeta;
-use oxiblosc::core::pipeline::FilterSlots;
-use oxiblosc::core::{CodecId, Registry};
-use oxiblosc::streaming::{Pool, ReadOptions, block_on};
+use oxiblosc::frame::{ChecksumState, Fingerprint, MetaValue};
+use oxiblosc::nd::ArrayMeta;
+use oxiblosc::pipeline::FilterSlots;
+use oxiblosc::{CodecId, Pool, ReadOptions, Registry, block_on};
 
 use crate::args::InfoArgs;
 use crate::detect::Kind;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use oxiblosc::core::frame::{ChecksumState, MetaValue};
-use oxiblosc::core::nd::ArrayMeta;
+use oxiblosc::frame::{ChecksumState, MetaValue};
+use oxiblosc::nd::ArrayMeta;
 use serde_json::{Map, Value, json};
 
 use super::{Info, Layers, Named};

@@ -1,8 +1,8 @@
 //! What there is to say about an open-ended frame.
 
-use oxiblosc::core::Registry;
-use oxiblosc::core::frame::{ChecksumState, Head};
-use oxiblosc::core::nd::ArrayMeta;
+use oxiblosc::Registry;
+use oxiblosc::frame::{ChecksumState, Head};
+use oxiblosc::nd::ArrayMeta;
 
 use super::frame::metalayers;
 use super::{Info, Named};

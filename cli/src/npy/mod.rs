@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use thiserror::Error;
 
 use dict::{DictError, entries, unquote};
-use oxiblosc::core::nd::item_size;
+use oxiblosc::nd::item_size;
 
 /// "The first 6 bytes are a magic string: exactly `\x93NUMPY`."
 pub(crate) const MAGIC: [u8; 6] = *b"\x93NUMPY";

@@ -3,9 +3,8 @@
 use std::io::{self, Read};
 
 use futures::io::{AllowStdIo, AsyncReadExt};
-use oxiblosc::core::Chain;
-use oxiblosc::streaming::block_on;
 use oxiblosc::transport::{Decoder, Encoding, decode_as};
+use oxiblosc::{Chain, block_on};
 
 /// A reader of what another one has in an encoding.
 pub(super) struct Decoded<R> {

@@ -11,8 +11,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use indicatif::ProgressBar;
-use oxiblosc::streaming::block_on;
-use oxiblosc::streaming::source::RangeSource;
+use oxiblosc::block_on;
+use oxiblosc::source::RangeSource;
 use tempfile::SpooledTempFile;
 
 use crate::args::{DecodingArgs, Source};

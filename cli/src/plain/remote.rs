@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use futures::stream::{self, BoxStream, StreamExt};
-use oxiblosc::streaming::block_on;
-use oxiblosc::streaming::source::RangeSource;
+use oxiblosc::block_on;
+use oxiblosc::source::RangeSource;
 
 /// Bytes that are asked for at once ...
 const PIECE: u64 = 4 << 20;

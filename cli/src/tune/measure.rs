@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use oxiblosc::core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, EncodeParams};
-use oxiblosc::core::pipeline::FilterSlots;
-use oxiblosc::core::{CodecId, FilterId, IdRange, Registry};
+use oxiblosc::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, EncodeParams};
+use oxiblosc::pipeline::FilterSlots;
+use oxiblosc::{CodecId, FilterId, IdRange, Registry};
 
 const LEVELS: [u8; 3] = [1, 5, 9];
 /// Work that takes less is repeated: clocks and caches make short times worthless.

@@ -7,7 +7,7 @@ mod sample;
 use std::fs;
 use std::io::{self, Write};
 
-use oxiblosc::core::Registry;
+use oxiblosc::Registry;
 use serde_json::{Value, json};
 
 use crate::args::TuneArgs;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use oxiblosc::streaming::blocking::FrameReader;
+use oxiblosc::blocking::FrameReader;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 

@@ -174,7 +174,7 @@ fn what_is_left_of_damaged_frames() {
 
     // A damaged chunk in the middle becomes zeros, and is named.
     let mut bad = whole.clone();
-    let reader = oxiblosc::streaming::blocking::FrameReader::from_bytes(whole.clone()).expect("a frame");
+    let reader = oxiblosc::blocking::FrameReader::from_bytes(whole.clone()).expect("a frame");
     let span = reader.frame().span(2).expect("an entry").expect("stored");
     bad[span.start as usize + 32..span.end as usize].fill(0xA5);
     fs::write(&path, &bad).expect("a file");

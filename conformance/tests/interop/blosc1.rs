@@ -1,7 +1,7 @@
 //! Chunks of Blosc 1, both ways, against python-blosc and numcodecs, which carry different copies of C-Blosc.
 
-use oxiblosc::core::FilterId;
-use oxiblosc::core::chunk::ChunkFormat;
+use oxiblosc::FilterId;
+use oxiblosc::chunk::ChunkFormat;
 use serde_json::json;
 
 use crate::arrays;

@@ -5,13 +5,12 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use oxiblosc::core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkFormat, EncodeParams, SplitMode};
-use oxiblosc::core::nd::{ArrayMeta, FrameSizes, Plan, Selection};
-use oxiblosc::core::pipeline::FilterSlots;
-use oxiblosc::core::{CodecId, FilterId, Registry};
-use oxiblosc::streaming::source::{FileSource, RangeSource};
-use oxiblosc::streaming::target::SparseTarget;
-use oxiblosc::streaming::{Pool, ReadError, ReadOptions, WriteOptions, blocking};
+use oxiblosc::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkFormat, EncodeParams, SplitMode};
+use oxiblosc::nd::{ArrayMeta, FrameSizes, Plan, Selection};
+use oxiblosc::pipeline::FilterSlots;
+use oxiblosc::source::{FileSource, RangeSource};
+use oxiblosc::target::SparseTarget;
+use oxiblosc::{CodecId, FilterId, Pool, ReadError, ReadOptions, Registry, WriteOptions, blocking};
 use serde_json::{Value, json};
 
 /// The five codecs that both sides write, with their names.

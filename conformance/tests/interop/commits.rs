@@ -6,9 +6,8 @@ use std::io;
 use std::ops::Range;
 
 use bytes::Bytes;
-use oxiblosc::EncodeParams;
-use oxiblosc::streaming::edit::{EditOptions, FrameEditor, Store};
-use oxiblosc::{WriteOptions, blocking};
+use oxiblosc::edit::{EditOptions, FrameEditor, Store};
+use oxiblosc::{EncodeParams, WriteOptions, blocking};
 use serde_json::json;
 
 use crate::worker::Worker;

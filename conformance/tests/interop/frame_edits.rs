@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use oxiblosc::core::chunk::SpecialValue;
-use oxiblosc::core::frame::{INDEX_FILE, MetaValue};
-use oxiblosc::streaming::Pool;
-use oxiblosc::streaming::blocking::FrameReader;
-use oxiblosc::streaming::edit::{EditError, EditOptions, FrameEditor, Store, compact};
-use oxiblosc::streaming::source::RangeSource;
+use oxiblosc::Pool;
+use oxiblosc::blocking::FrameReader;
+use oxiblosc::chunk::SpecialValue;
+use oxiblosc::edit::{EditError, EditOptions, FrameEditor, Store, compact};
+use oxiblosc::frame::{INDEX_FILE, MetaValue};
+use oxiblosc::source::RangeSource;
 use oxiblosc_conformance::edits::with_padded_header;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use oxiblosc::core::{CodecId, FilterId};
+use oxiblosc::{CodecId, FilterId};
 use serde_json::json;
 use tempfile::tempdir;
 

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use oxiblosc::core::chunk::SplitMode;
-use oxiblosc::core::{CodecId, FilterId};
+use oxiblosc::chunk::SplitMode;
+use oxiblosc::{CodecId, FilterId};
 use serde_json::json;
 
 use crate::arrays::{self, Array};

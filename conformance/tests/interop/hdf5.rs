@@ -1,7 +1,7 @@
 //! Chunks inside HDF5 files: written by h5py and decoded here, and the other way round.
 
-use oxiblosc::core::FilterId;
-use oxiblosc::core::chunk::ChunkFormat;
+use oxiblosc::FilterId;
+use oxiblosc::chunk::ChunkFormat;
 use serde_json::{Value, json};
 
 use crate::arrays;

@@ -3,12 +3,10 @@
 use std::io::Write;
 use std::path::Path;
 
-use oxiblosc::core::chunk::EncodeParams;
-use oxiblosc::core::frame::{ChecksumState, FingerprintKind};
-use oxiblosc::streaming::target::SparseTarget;
-use oxiblosc::streaming::{
-    ChecksumPolicy, Finding, FingerprintCheck, ReadOptions, VerifyReport, WriteOptions, blocking,
-};
+use oxiblosc::chunk::EncodeParams;
+use oxiblosc::frame::{ChecksumState, FingerprintKind};
+use oxiblosc::target::SparseTarget;
+use oxiblosc::{ChecksumPolicy, Finding, FingerprintCheck, ReadOptions, VerifyReport, WriteOptions, blocking};
 use serde_json::json;
 
 use crate::worker::Worker;
@@ -88,7 +86,7 @@ fn edits_by_others_are_told_from_damage() {
             // Good data stays readable, and whoever insists on checksums is told why there are none.
             let open = |policy| {
                 let options = ReadOptions::new().checksums(policy);
-                let source = oxiblosc::streaming::source::FileSource::open_inline(&path).expect("the file opens");
+                let source = oxiblosc::source::FileSource::open_inline(&path).expect("the file opens");
                 blocking::FrameReader::with_options(source, options)
             };
             let theirs = worker.call("frame_edits.chunks", json!({ "path": path }), &[]).blobs.concat();

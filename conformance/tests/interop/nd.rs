@@ -6,13 +6,11 @@ use std::fmt;
 use std::path::Path;
 
 use bytes::Bytes;
-use oxiblosc::core::FilterId;
-use oxiblosc::core::nd::{AxisSelection, Selection};
-use oxiblosc::streaming::edit::EditOptions;
-use oxiblosc::streaming::nd::{ArrayError, ArrayOptions, NdEditor};
-use oxiblosc::streaming::source::FileSource;
-use oxiblosc::streaming::target::{SparseTarget, Target};
-use oxiblosc::streaming::{Pool, ReadError, ReadOptions, WriteOptions, blocking};
+use oxiblosc::edit::EditOptions;
+use oxiblosc::nd::{ArrayError, ArrayOptions, AxisSelection, NdEditor, Selection};
+use oxiblosc::source::FileSource;
+use oxiblosc::target::{SparseTarget, Target};
+use oxiblosc::{FilterId, Pool, ReadError, ReadOptions, WriteOptions, blocking};
 use serde_json::{Value, json};
 
 use crate::case::{CODECS, Case};

@@ -1,11 +1,9 @@
 //! Codecs that know the shape of a block, both ways: ndlz and zfp.
 
-use oxiblosc::WriteOptions;
 use oxiblosc::blocking::{NdArray, NdWriter};
-use oxiblosc::core::CodecId;
-use oxiblosc::core::chunk::{BlockMap, MapProgress, SplitMode};
-use oxiblosc::core::nd::Selection;
-use oxiblosc::streaming::nd::ArrayOptions;
+use oxiblosc::chunk::{BlockMap, MapProgress, SplitMode};
+use oxiblosc::nd::{ArrayOptions, Selection};
+use oxiblosc::{CodecId, WriteOptions};
 
 use crate::case::{Case, chunks_of};
 use crate::worker::Worker;

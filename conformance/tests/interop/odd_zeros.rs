@@ -4,14 +4,12 @@
 use std::fs;
 use std::path::Path;
 
-use oxiblosc::core::Registry;
-use oxiblosc::core::chunk::{ChunkContext, ChunkEncoder, SpecialValue};
-use oxiblosc::core::frame::{FrameParams, FrameWriter, INDEX_FILE, SparseWriter, Target, chunk_file_name};
-use oxiblosc::streaming::Pool;
-use oxiblosc::streaming::blocking::FrameReader;
-use oxiblosc::streaming::edit::EditOptions;
-use oxiblosc::streaming::nd::ArrayOptions;
-use oxiblosc::{EncodeParams, WriteOptions, blocking};
+use oxiblosc::blocking::FrameReader;
+use oxiblosc::chunk::{ChunkContext, ChunkEncoder, SpecialValue};
+use oxiblosc::edit::EditOptions;
+use oxiblosc::frame::{ChunkAddress, FrameParams, FrameType, FrameWriter, INDEX_FILE, chunk_file_name};
+use oxiblosc::nd::ArrayOptions;
+use oxiblosc::{EncodeParams, Pool, Registry, WriteOptions, blocking};
 use serde_json::json;
 
 use crate::worker::Worker;
@@ -28,10 +26,11 @@ fn write(path: &Path, sparse: bool, typesize: usize, block_size: usize, len: usi
     let encoded = chunks.iter().map(|chunk| encoder.encode(chunk, &ChunkContext::default()).expect("any bytes"));
     if sparse {
         fs::create_dir(path).expect("room");
-        let mut writer = SparseWriter::new(&params, registry).expect("good parameters");
+        let params = FrameParams { frame_type: FrameType::Sparse, ..params };
+        let mut writer = FrameWriter::new(&params, registry).expect("good parameters");
         for chunk in encoded {
             if let Some(write) = writer.push(&chunk).expect("a good chunk") {
-                let Target::File(id) = write.target else { panic!("a sparse frame has files") };
+                let ChunkAddress::File(id) = write.address else { panic!("a sparse frame has files") };
                 fs::write(path.join(chunk_file_name(id)), write.bytes(&chunk)).expect("room");
             }
         }
@@ -40,7 +39,9 @@ fn write(path: &Path, sparse: bool, typesize: usize, block_size: usize, len: usi
         let mut writer = FrameWriter::new(&params, registry).expect("good parameters");
         let mut frame = writer.header();
         for chunk in encoded {
-            frame.extend_from_slice(writer.push(&chunk).expect("a good chunk").bytes(&chunk));
+            if let Some(write) = writer.push(&chunk).expect("a good chunk") {
+                frame.extend_from_slice(write.bytes(&chunk));
+            }
         }
         frame.extend(writer.finish().expect("a good index"));
         let header = writer.header();

@@ -1,10 +1,10 @@
 //! Frames and arrays that several writers have filled: their chunk files have numbers that no other writer gives.
 
 use bytes::Bytes;
-use oxiblosc::core::chunk::EncodeParams;
-use oxiblosc::streaming::nd::ArrayOptions;
-use oxiblosc::streaming::sparse::{Directory, Missing, SharedWriter};
-use oxiblosc::streaming::{WriteOptions, block_on};
+use oxiblosc::chunk::EncodeParams;
+use oxiblosc::nd::ArrayOptions;
+use oxiblosc::sparse::{Directory, Missing, SharedWriter};
+use oxiblosc::{WriteOptions, block_on};
 use serde_json::json;
 
 use crate::random::Random;

@@ -1,7 +1,7 @@
 //! Chunks with blocks of variable length, both ways, through the C interface of C-Blosc2.
 
-use oxiblosc::core::CodecId;
-use oxiblosc::core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder};
+use oxiblosc::CodecId;
+use oxiblosc::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder};
 use serde_json::json;
 
 use crate::arrays;

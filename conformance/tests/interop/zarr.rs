@@ -1,8 +1,8 @@
 //! Zarr stores with the blosc codec, of both versions: written by zarr-python and decoded here chunk by chunk, and the
 //! other way round.
 
-use oxiblosc::core::FilterId;
-use oxiblosc::core::chunk::ChunkFormat;
+use oxiblosc::FilterId;
+use oxiblosc::chunk::ChunkFormat;
 use serde_json::{Value, json};
 
 use crate::arrays;

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use oxiblosc::chunk::SpecialValue;
+use oxiblosc::edit::{self, EditError, EditOptions, FileStore, FrameEditor, Store};
 use oxiblosc::source::{FileSource, RangeSource};
 use oxiblosc::sparse::MemoryDirectory;
-use oxiblosc::streaming::edit::{self, EditError, EditOptions, FileStore, FrameEditor, Store};
 use oxiblosc::target::{FileTarget, MemoryTarget, PlaceTarget, SparseTarget};
 use oxiblosc::{FrameReader, ReadOptions, WriteOptions, block_on, blocking};
 use oxiblosc_conformance::data::Random;

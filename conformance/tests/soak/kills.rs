@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use futures::io::AsyncWriteExt;
-use oxiblosc::streaming::edit::{self, EditOptions};
+use oxiblosc::edit::{self, EditOptions};
 use oxiblosc::target::{FileTarget, SparseTarget};
 use oxiblosc::{WriteOptions, block_on, blocking, recover};
 use oxiblosc_conformance::data::Random;

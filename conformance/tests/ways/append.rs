@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use oxiblosc::blocking;
-use oxiblosc::streaming::edit::{self, EditError, EditOptions, FileStore, FrameEditor, Store};
+use oxiblosc::edit::{self, EditError, EditOptions, FileStore, FrameEditor, Store};
 use oxiblosc::target::{FileTarget, MemoryTarget, SparseTarget};
 use oxiblosc_conformance::data::Random;
 use oxiblosc_conformance::target::Faults;

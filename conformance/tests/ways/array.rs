@@ -2,9 +2,8 @@
 
 use futures::TryStreamExt;
 use oxiblosc::FrameReader;
-use oxiblosc::nd::Selection;
+use oxiblosc::nd::{ArrayOptions, NdArray, Selection};
 use oxiblosc::source::RangeSource;
-use oxiblosc::streaming::nd::{ArrayOptions, NdArray};
 use oxiblosc_conformance::data::Random;
 
 use crate::case::Case;
@@ -68,7 +67,7 @@ impl Shape {
         payload: &Payload,
         random: &mut Random,
     ) -> Result<(), String> {
-        let text = |e: oxiblosc::streaming::nd::ArrayError| e.to_string();
+        let text = |e: oxiblosc::nd::ArrayError| e.to_string();
         let array = NdArray::new(reader).map_err(text)?;
         if array.shape() != self.lens() {
             return Err(format!("the shape is {:?}, expected {:?}", array.shape(), self.lens()));

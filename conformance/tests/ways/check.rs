@@ -6,8 +6,7 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use futures::io::{AllowStdIo, AsyncReadExt, AsyncSeekExt, SeekFrom};
 use oxiblosc::source::RangeSource;
-use oxiblosc::streaming::ChecksumPolicy;
-use oxiblosc::{FrameReader, ReadOptions, Summary, block_on, blocking};
+use oxiblosc::{ChecksumPolicy, FrameReader, ReadOptions, Summary, block_on, blocking};
 use oxiblosc_conformance::data::Random;
 
 use crate::array::Shape;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::Sink;
 use futures::io::AsyncWriteExt;
-use oxiblosc::streaming::nd::{ArrayError, NdSink};
+use oxiblosc::nd::{ArrayError, NdSink};
 use oxiblosc::{FrameSink, Summary, WriteError, block_on, blocking};
 use oxiblosc_conformance::data::Random;
 

@@ -6,11 +6,11 @@ use super::header::FrameType;
 use super::index::{ChunkEntry, is_special, special_of};
 use super::proof::Written;
 use super::rules::{Accepted, Form, Offered};
-use super::sparse::{ChunkWrite, Target, index_file};
+use super::sparse::index_file;
 use super::table::{Place, Table, check_len};
 use super::{
-    ChecksumState, Fingerprint, Frame, FrameError, FrameWriteError, Layout, Metalayers, SpecialPlacement,
-    chunk_checksum,
+    ChecksumState, ChunkAddress, ChunkWrite, Fingerprint, Frame, FrameError, FrameWriteError, Layout, Metalayers,
+    SpecialPlacement, chunk_checksum,
 };
 use crate::chunk::{ChunkHeader, SpecialKind};
 use crate::registry::Registry;
@@ -500,20 +500,20 @@ impl FrameEditor {
         len: u64,
         replacement: Option<Vec<u8>>,
     ) -> Result<(u64, Option<ChunkWrite>), FrameWriteError> {
-        let (entry, target) = match self.table.header.frame_type {
+        let (entry, address) = match self.table.header.frame_type {
             FrameType::Contiguous => {
                 let offset = self.end;
                 self.end = check_len(offset + len)?;
-                (offset - u64::from(self.table.header.header_len), Target::Offset(offset))
+                (offset - u64::from(self.table.header.header_len), ChunkAddress::Offset(offset))
             }
             FrameType::Sparse => {
                 let id = self.free_id()?;
                 self.table.header.cbytes = check_len(self.table.header.cbytes + len)?;
                 self.stored.insert(id.into(), len);
-                (id.into(), Target::File(id))
+                (id.into(), ChunkAddress::File(id))
             }
         };
-        Ok((entry, Some(ChunkWrite { target, replacement })))
+        Ok((entry, Some(ChunkWrite { address, replacement })))
     }
 
     /// The smallest number that neither the committed index nor a chunk of this session uses: C-Blosc2 cannot open

@@ -459,12 +459,14 @@ pub enum FrameError {
         found: u8,
     },
     /// A chunk could not be understood.
-    #[error("chunk {chunk} cannot be read")]
+    #[error("chunk {chunk}{} cannot be read", At(*.offset))]
     Chunk {
         /// Number of the chunk.
         chunk: u64,
+        /// Where it begins, from the start of the frame; `None` when it is in a file of its own.
+        offset: Option<u64>,
         /// What is wrong with it.
-        source: ChunkError,
+        source: Box<ChunkError>,
     },
     /// The bytes of a chunk are not those that its checksum was made for.
     #[error(

@@ -55,6 +55,11 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Whether a header with this first byte is longer than the [early](Self::Early) ones.
+    pub(super) fn is_later(first: u8) -> bool {
+        matches!(first, 0x9D | 0x9E)
+    }
+
     /// Bytes of the header before the metalayers section.
     pub const fn min_header_len(self) -> usize {
         match self {

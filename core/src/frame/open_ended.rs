@@ -10,15 +10,53 @@ use super::frame::Frame;
 use super::header::{ChunkSize, FrameHeader, FrameType};
 use super::index::{ENTRY_LEN, Index};
 use super::salvage::{Head, index_entries};
-use super::trailer::Trailer;
+use super::trailer::{Trailer, TrailerExtent};
 use super::{ChecksumState, ChunkEntry, FrameError, FrameOpener, Layout, OpenStep, Sequential};
 use crate::chunk::ChunkHeader;
 use crate::limits::Limits;
 use crate::nd::ArrayMeta;
 use crate::registry::Registry;
 
-/// An open-ended frame as far as it has been seen. It is told the header of each chunk in turn, and gives at any time
-/// the frame that these chunks make up.
+/// What follows the chunks of an open-ended frame that have been taken.
+#[derive(Debug)]
+pub enum OpenEndedStep {
+    /// Take the [step](OpenEnded::step) again with so many bytes, counted from [`end`](OpenEnded::end). When there are
+    /// fewer, the frame ends at `end`, unfinished: what follows is part of a chunk, an index or a trailer that was never
+    /// written to its end.
+    Needs(u64),
+    /// The next chunk. It has been taken: [`end`](OpenEnded::end) is behind it now.
+    Chunk {
+        /// Its number.
+        number: u64,
+        /// Where it begins, from the start of the frame.
+        offset: u64,
+        /// Its bytes as stored.
+        len: u64,
+    },
+    /// Index and trailer: the frame is complete.
+    Closed(Box<Frame>),
+}
+
+/// An open-ended frame as far as it has been seen: a state machine that is handed what follows, chunk by chunk, from
+/// the front, and gives at any time the frame that the chunks so far make up.
+///
+/// ```
+/// use oxiblosc_core::frame::{Frame, FrameError, OpenEnded, OpenEndedStep};
+/// use oxiblosc_core::{Limits, Registry};
+///
+/// /// The frame in `file`, as far as it has been written.
+/// fn so_far(file: &bytes::Bytes, registry: &Registry) -> Result<Option<Frame>, FrameError> {
+///     let Some(mut frame) = OpenEnded::begin(file, Limits::default())? else { return Ok(None) };
+///     loop {
+///         let rest = &file[frame.end() as usize..];
+///         match frame.step(rest, rest.len() as u64, registry)? {
+///             OpenEndedStep::Chunk { .. } => {}
+///             OpenEndedStep::Closed(frame) => return Ok(Some(*frame)),
+///             OpenEndedStep::Needs(_) => return frame.so_far().map(Some),
+///         }
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct OpenEnded {
     head: Head,
@@ -31,20 +69,24 @@ pub struct OpenEnded {
     /// Decoded bytes of the last chunk.
     last_len: u64,
     vl_blocks: bool,
+    /// What begins at the end has been found to hold the offsets of all chunks.
+    at_index: bool,
 }
 
 impl OpenEnded {
-    /// The frame that begins with `head`, all bytes of its header; `None` when it has totals, or does not
+    /// The frame that begins with `head`, all bytes of its header or more; `None` when it has totals, or does not
     /// [promise](Sequential) what reading it without them takes.
     ///
     /// # Errors
     /// What is wrong with the header.
     pub fn begin(head: &Bytes, limits: Limits) -> Result<Option<Self>, FrameError> {
-        let head_bytes = head.clone();
-        let head = Head::parse(head, &limits)?;
+        let bytes = head;
+        let head = Head::parse(bytes, &limits)?;
         let header = &head.header;
         let plain = header.layout == Layout::Current && header.frame_type == FrameType::Contiguous;
         let open = plain && Sequential::find(&head.metalayers).is_some_and(|promise| promise.is_open(header));
+        // Lossless: all of them are there.
+        let head_bytes = bytes.slice(..head.header.header_len as usize);
         Ok(open.then_some(Self {
             head,
             head_bytes,
@@ -54,6 +96,7 @@ impl OpenEnded {
             cbytes: 0,
             last_len: 0,
             vl_blocks: false,
+            at_index: false,
         }))
     }
 
@@ -81,12 +124,65 @@ impl OpenEnded {
         self.head.header.header_len.into()
     }
 
-    /// Takes the chunk that begins at [`end`](Self::end), and returns its number.
+    /// Looks at what follows the chunks that have been taken, and takes the next one. `bytes` are those from
+    /// [`end`](Self::end) on, as many as have been read; `available` is how many are known to be there. Of most chunks
+    /// the header suffices, if the rest is there.
     ///
     /// # Errors
-    /// When it is none that can be there: too short, of another length than the frame says, behind one that is shorter
-    /// than the others, or one too many.
-    pub fn push(&mut self, chunk: &ChunkHeader) -> Result<u64, FrameError> {
+    /// When what follows can be neither a chunk nor the end of the frame: a chunk that is damaged, too short, of another
+    /// length than the frame says, behind one that is shorter than the others, or one too many; an index or a trailer
+    /// that is damaged.
+    pub fn step(&mut self, bytes: &[u8], available: u64, registry: &Registry) -> Result<OpenEndedStep, FrameError> {
+        // A trailer is longer than the header of a chunk: nothing behind the frame is asked for.
+        let Some(&first) = bytes.first().filter(|_| bytes.len() >= ChunkHeader::EXTENDED_LEN) else {
+            return Ok(OpenEndedStep::Needs(ChunkHeader::EXTENDED_LEN as u64));
+        };
+        if self.nchunks() == 0 && Trailer::begins_with(first) {
+            return self.step_trailer(&[], bytes, registry);
+        }
+        let (chunk, offset) = (self.nchunks(), self.end());
+        let failed = |source| FrameError::Chunk { chunk, offset: Some(offset), source: Box::new(source) };
+        let header = ChunkHeader::parse(bytes).map_err(failed)?;
+        let len = header.cbytes as u64;
+        if available < len {
+            return Ok(OpenEndedStep::Needs(len));
+        }
+        if self.may_be_index(&header) {
+            let Some((index, behind)) = bytes.split_at_checked(header.cbytes) else {
+                return Ok(OpenEndedStep::Needs(len));
+            };
+            self.at_index = self.at_index || self.is_index(index, registry);
+            // What follows tells the index from a chunk that happens to hold the offsets of all others.
+            match behind.first() {
+                None if self.at_index => return Ok(OpenEndedStep::Needs(len + 1)),
+                Some(&byte) if self.at_index && Trailer::begins_with(byte) => {
+                    return self.step_trailer(index, behind, registry);
+                }
+                _ => {}
+            }
+        }
+        let number = self.push(&header)?;
+        Ok(OpenEndedStep::Chunk { number, offset, len })
+    }
+
+    /// `trailer` begins with a trailer, which lies behind `index`.
+    fn step_trailer(&self, index: &[u8], trailer: &[u8], registry: &Registry) -> Result<OpenEndedStep, FrameError> {
+        let needed = match Trailer::extent(trailer)? {
+            TrailerExtent::Len(len) if len <= trailer.len() => {
+                let [index, trailer] = [index, &trailer[..len]].map(Bytes::copy_from_slice);
+                return Ok(OpenEndedStep::Closed(Box::new(self.closed(index, trailer, registry)?)));
+            }
+            TrailerExtent::Len(len) | TrailerExtent::Needs(len) => len,
+        };
+        if needed > self.limits.trailer_bytes {
+            let (found, max) = (needed as u64, self.limits.trailer_bytes as u64);
+            return Err(FrameError::TrailerLen { offset: self.end() + index.len() as u64, found, min: 0, max });
+        }
+        Ok(OpenEndedStep::Needs((index.len() + needed) as u64))
+    }
+
+    /// Takes the chunk that begins at [`end`](Self::end), and returns its number.
+    fn push(&mut self, chunk: &ChunkHeader) -> Result<u64, FrameError> {
         let (number, offset) = (self.nchunks(), self.end());
         if number >= self.limits.chunks {
             return Err(FrameError::TooManyChunks { found: number + 1, limit: self.limits.chunks });
@@ -115,28 +211,23 @@ impl OpenEnded {
         self.cbytes += found;
         self.nbytes += len;
         self.last_len = len;
+        self.at_index = false;
         Ok(number)
     }
 
     /// Whether a chunk with this header may be the index of the chunks so far.
-    pub fn may_be_index(&self, chunk: &ChunkHeader) -> bool {
+    fn may_be_index(&self, chunk: &ChunkHeader) -> bool {
         let entries = self.offsets.len();
         entries > 0 && usize::from(chunk.typesize) == ENTRY_LEN && chunk.nbytes == ENTRY_LEN.saturating_mul(entries)
     }
 
     /// Whether `chunk`, which begins at [`end`](Self::end), holds the offsets of all chunks so far. It is the index then
     /// if a trailer follows, and else a chunk like any other.
-    pub fn is_index(&self, chunk: &[u8], registry: &Registry) -> bool {
+    fn is_index(&self, chunk: &[u8], registry: &Registry) -> bool {
         let header_len = self.header_len();
         let expected = self.offsets.iter().map(|offset| ChunkEntry::Stored { offset: header_len + offset });
         index_entries(chunk, self.end(), header_len, registry, &self.limits)
             .is_some_and(|runs| runs.into_iter().flat_map(|run| run.chunks.map(move |_| run.entry)).eq(expected))
-    }
-
-    /// Whether a trailer may begin with this byte: "trailer" is a msgpack array (0x90 to 0x9F), and no chunk begins
-    /// with such a byte.
-    pub fn begins_trailer(byte: u8) -> bool {
-        byte & 0xF0 == 0x90
     }
 
     /// The chunks so far as a frame, which ends with the last of them and has no trailer.
@@ -165,10 +256,7 @@ impl OpenEnded {
 
     /// The whole frame: as it is once it is sealed, with the totals that its header lacks. `index` is what lies at
     /// [`end`](Self::end), nothing in a frame without chunks; behind it lies `trailer`.
-    ///
-    /// # Errors
-    /// What is wrong with index or trailer.
-    pub fn closed(&self, index: Bytes, trailer: Bytes, registry: &Registry) -> Result<Frame, FrameError> {
+    fn closed(&self, index: Bytes, trailer: Bytes, registry: &Registry) -> Result<Frame, FrameError> {
         let parsed = Trailer::parse(&trailer, Layout::Current)?;
         let mut head = self.head.clone();
         if let Some(meta) = head.late_array(&parsed.vlmetalayers, registry)
@@ -209,16 +297,4 @@ fn whole_slabs(head: &mut Head, found: usize) -> usize {
     let replaced = meta.to_bytes().is_ok_and(|content| head.metalayers.insert(ArrayMeta::NAME, content).is_ok());
     // Lossless: no more than were found.
     if replaced { (slabs * per_slab) as usize } else { found }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_begins_a_trailer() {
-        assert!(OpenEnded::begins_trailer(0x94));
-        // The versions of chunks.
-        assert!((0..=6).all(|version| !OpenEnded::begins_trailer(version)));
-    }
 }

@@ -21,7 +21,6 @@ const MAX_TAIL_READ: u64 = 4 << 20;
 
 /// What an opener needs next.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum OpenStep {
     /// Read these ranges (in bytes from the start of the frame, all within its length) and [`feed`](FrameOpener::feed)
     /// each of them.
@@ -51,7 +50,6 @@ pub enum OpenStep {
 ///             }
 ///         }
 ///         OpenStep::Done(frame) => break frame,
-///         _ => unreachable!(),
 ///     }
 /// };
 /// println!("{} chunks", frame.nchunks());

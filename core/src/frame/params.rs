@@ -21,6 +21,8 @@ pub enum SpecialPlacement {
 /// What a new frame is to look like.
 #[derive(Debug, Clone)]
 pub struct FrameParams {
+    /// Whether the chunks go into the frame itself or into files of their own.
+    pub frame_type: FrameType,
     /// How the chunks are encoded. The header records it for those who append; each chunk is encoded by the caller.
     /// The type size of the frame is taken from here.
     pub encode: EncodeParams,
@@ -45,9 +47,10 @@ pub struct FrameParams {
 }
 
 impl FrameParams {
-    /// A frame of chunks of `chunk_size` bytes encoded as `encode` says, without metalayers.
+    /// A contiguous frame of chunks of `chunk_size` bytes encoded as `encode` says, without metalayers.
     pub fn new(encode: EncodeParams, chunk_size: usize) -> Self {
         Self {
+            frame_type: FrameType::Contiguous,
             encode,
             chunk_size,
             metalayers: Metalayers::new(),
@@ -79,8 +82,7 @@ impl FrameParams {
     }
 
     fn of(header: &FrameHeader, mut metalayers: Metalayers) -> Self {
-        let contiguous = header.frame_type == FrameType::Contiguous;
-        let sequential = metalayers.remove(Sequential::NAME).is_some() && contiguous;
+        let sequential = metalayers.remove(Sequential::NAME).is_some() && header.frame_type == FrameType::Contiguous;
         let early_filters = header.layout == Layout::Early;
         let chunk_size = match header.chunk_size {
             ChunkSize::Fixed(n) => n as usize,
@@ -89,6 +91,7 @@ impl FrameParams {
             ChunkSize::Variable | ChunkSize::Unset => 1 << 20,
         };
         Self {
+            frame_type: header.frame_type,
             encode: EncodeParams {
                 codec: header.codec,
                 codec_meta: header.codec_meta,
@@ -111,10 +114,10 @@ impl FrameParams {
     }
 
     /// The header of an empty frame with these parameters.
-    pub(super) fn header(&self, frame_type: FrameType) -> Result<FrameHeader, FrameWriteError> {
+    pub(super) fn header(&self) -> Result<FrameHeader, FrameWriteError> {
         let early = match self.layout {
             Layout::Current => false,
-            Layout::Early if frame_type == FrameType::Contiguous => true,
+            Layout::Early if self.frame_type == FrameType::Contiguous => true,
             layout => return Err(FrameWriteError::Layout { layout }),
         };
         let fits = |what, value: usize, min: usize, max: usize| match u32::try_from(value) {
@@ -146,7 +149,7 @@ impl FrameParams {
             frame_len: 0,
             version: 0,
             vl_blocks: false,
-            frame_type,
+            frame_type: self.frame_type,
             codec: self.encode.codec,
             codec_meta: self.encode.codec_meta,
             level: self.encode.level.min(9),

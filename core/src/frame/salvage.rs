@@ -26,6 +26,28 @@ impl Head {
     /// Bytes of the fixed part in every layout, or more.
     pub const FIXED_LEN: usize = super::header::FIXED_LEN;
 
+    /// How many bytes of a frame its head needs, as far as the first bytes of it tell: more of them must be read, and handed
+    /// in again, until they are no fewer than that. Nothing behind the head is asked for.
+    ///
+    /// # Errors
+    /// When no header begins like that.
+    pub fn extent(bytes: &[u8]) -> Result<usize, FrameError> {
+        let shortest = Layout::Early.min_header_len();
+        if bytes.len() < shortest {
+            return Ok(shortest);
+        }
+        // Later headers are longer, and are told apart by later bytes.
+        let later = Layout::Beta.min_header_len();
+        if Layout::is_later(bytes[0]) && bytes.len() < later {
+            return Ok(later);
+        }
+        let min = Layout::detect(bytes)?.min_header_len();
+        if bytes.len() < min {
+            return Ok(min);
+        }
+        Ok(FrameHeader::parse_unfinished(bytes)?.header_len as usize)
+    }
+
     /// Parses the head of a frame, which `bytes` must hold as a whole.
     ///
     /// # Errors
@@ -128,12 +150,11 @@ const FREE_ENTRIES: u64 = 1 << 20;
 /// A trailer is found from its end, where its length stands; looking for it from its beginning is only for frames whose
 /// end is somewhere else.
 pub fn find_trailer(bytes: &Bytes) -> Option<(Trailer, u64)> {
-    // "trailer": an array of four elements; its length is a uint32, followed by a fixext16.
-    const FIRST: u8 = 0x94;
+    // "trailer": its length is a uint32, followed by a fixext16.
     const LEN_MARKER: u8 = 0xCE;
     const FINGERPRINT_MARKER: u8 = 0xD8;
 
-    if bytes.first() != Some(&FIRST) {
+    if !bytes.first().copied().is_some_and(Trailer::begins_with) {
         return None;
     }
     let ends = bytes.windows(6).enumerate().filter(|(_, w)| w[0] == LEN_MARKER && w[5] == FINGERPRINT_MARKER);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::column::Column;
-use super::header::{ChunkSize, FrameHeader, FrameType};
+use super::header::{ChunkSize, FrameHeader};
 use super::image::HeaderImage;
 use super::index::{self, ENTRY_LEN, Index};
 use super::metalayers::MAX_NAME_LEN;
@@ -55,12 +55,8 @@ pub(super) struct Table {
 
 impl Table {
     /// An empty frame.
-    pub(super) fn new(
-        params: &FrameParams,
-        frame_type: FrameType,
-        registry: &Registry,
-    ) -> Result<Self, FrameWriteError> {
-        let header = params.header(frame_type)?;
+    pub(super) fn new(params: &FrameParams, registry: &Registry) -> Result<Self, FrameWriteError> {
+        let header = params.header()?;
         let mut trailer = Trailer::new();
         if params.checksums {
             // Takes one of the sixteen places before anybody else does.

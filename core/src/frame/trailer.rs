@@ -42,7 +42,7 @@ pub struct Trailer {
 
 /// What the first bytes of a trailer tell about its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TrailerExtent {
+pub(super) enum TrailerExtent {
     /// So many bytes must be there to tell more.
     Needs(usize),
     /// It has so many bytes.
@@ -102,11 +102,16 @@ impl Trailer {
         Ok(parsed)
     }
 
+    /// Whether a trailer begins with this byte, the marker of a msgpack array of four elements. No chunk does.
+    pub fn begins_with(byte: u8) -> bool {
+        byte == Marker::FixArray(4).to_u8()
+    }
+
     /// How long the trailer is whose first bytes are `bytes`, for readers that come from the front.
     ///
     /// # Errors
     /// When no trailer begins like that.
-    pub fn extent(bytes: &[u8]) -> Result<TrailerExtent, FrameError> {
+    pub(super) fn extent(bytes: &[u8]) -> Result<TrailerExtent, FrameError> {
         // "vlmetalayers": an array of three elements, the first of which is the length of the map (uint16) that it is
         // counted in itself; behind the map an array16 of bin32 contents.
         let expect = |at: usize, marker: Marker| match u8_at(bytes, at) {

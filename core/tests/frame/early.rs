@@ -6,7 +6,7 @@ use oxiblosc_core::frame::{BitshuffleAge, FrameParams, FrameWriteError, FrameWri
 use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_core::{CodecId, FilterId, Registry};
 
-use super::support::{chunk_bytes, decode, encode, encode_chunk, open, ramp, registry, write};
+use super::support::{chunk_bytes, decode, encode, encode_chunk, open, ramp, registry, stored_for, write};
 
 fn params(chunk_size: usize, filter: FilterId) -> FrameParams {
     let encode = EncodeParams {
@@ -65,7 +65,7 @@ fn an_empty_registry_writes_early_frames_too() {
     let mut writer = FrameWriter::new(&params(400, FilterId::SHUFFLE), &Registry::empty()).unwrap();
     let mut file = writer.header();
     for _ in 0..200 {
-        file.extend_from_slice(writer.push(&chunk).unwrap().bytes(&chunk));
+        file.extend(stored_for(&mut writer, &chunk).unwrap());
     }
     file.extend(writer.finish().unwrap());
     let header = writer.header();
@@ -89,9 +89,9 @@ fn what_did_not_exist_in_2019_is_refused() {
     assert!(feature(writer.set_vlmetalayer("a", b"b")).contains("variable-length metalayers"));
     // A stored chunk is the same in all versions but for the number.
     let stored = encode_chunk(&super::support::noise(400));
-    let placement = writer.push(&stored).unwrap();
-    assert_eq!((placement.bytes(&stored)[0], placement.bytes(&stored)[22]), (4, 0));
-    assert_eq!(placement.bytes(&stored)[32..], stored[32..]);
+    let write = writer.push(&stored).unwrap().unwrap();
+    assert_eq!((write.bytes(&stored)[0], write.bytes(&stored)[22]), (4, 0));
+    assert_eq!(write.bytes(&stored)[32..], stored[32..]);
 
     let variable = FrameParams { chunk_size: 0, ..params.clone() };
     assert!(feature(FrameWriter::new(&variable, registry()).map(drop)).contains("sizes"));

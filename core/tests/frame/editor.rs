@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader, SpecialKind};
 use oxiblosc_core::frame::{
-    ChunkEntry, ChunkWrite, Commit, Fingerprint, Frame, FrameEditor, FrameParams, FrameWriteError, FrameWriter,
-    INDEX_FILE, Target, Trailer, chunk_file_name,
+    ChunkAddress, ChunkEntry, ChunkWrite, Commit, Fingerprint, Frame, FrameEditor, FrameParams, FrameWriteError,
+    FrameWriter, INDEX_FILE, Trailer, chunk_file_name,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::support::{
-    chunk_bytes, decode, encode, open, open_sparse, ramp, registry, sparse_chunk, write, write_sparse,
+    chunk_bytes, decode, encode, open, open_sparse, ramp, registry, sparse_chunk, stored_for, write, write_sparse,
 };
 
 pub(crate) const CHUNK: usize = 400;
@@ -59,9 +59,9 @@ impl Place {
     }
 
     pub(crate) fn write(&mut self, write: &ChunkWrite, chunk: &[u8]) {
-        match (self, write.target) {
-            (Self::File(file), Target::Offset(offset)) => put(file, offset, write.bytes(chunk)),
-            (Self::Directory(files), Target::File(id)) => {
+        match (self, write.address) {
+            (Self::File(file), ChunkAddress::Offset(offset)) => put(file, offset, write.bytes(chunk)),
+            (Self::Directory(files), ChunkAddress::File(id)) => {
                 files.insert(chunk_file_name(id), write.bytes(chunk).to_vec());
             }
             _ => panic!("a chunk for another kind of frame"),
@@ -272,7 +272,7 @@ fn the_patch_of_an_append_is_the_three_lengths() {
     let file = write(&FrameParams::new(encode(4), CHUNK), ramp(4 * CHUNK).chunks(CHUNK), &[]).unwrap();
     let mut editor = FrameEditor::new(&open(&file).unwrap(), registry()).unwrap();
     let write = editor.append(&chunk_of(&ramp(CHUNK))).unwrap().unwrap();
-    assert_eq!(write.target, Target::Offset(file.len() as u64));
+    assert_eq!(write.address, ChunkAddress::Offset(file.len() as u64));
     let Commit::Patch { tail: Some(_), patch: Some((offset, bytes)), .. } = editor.commit().unwrap() else {
         panic!("an append has a tail and a patch");
     };
@@ -355,7 +355,7 @@ fn a_copy_has_no_holes() {
     let mut copy = writer.header();
     for i in 0..frame.nchunks() {
         let chunk = place.chunk(&frame, i);
-        copy.extend_from_slice(writer.push(&chunk).unwrap().bytes(&chunk));
+        copy.extend(stored_for(&mut writer, &chunk).unwrap());
     }
     writer.copy_vlmetalayers(&frame).unwrap();
     copy.extend(writer.finish().unwrap());

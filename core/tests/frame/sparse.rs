@@ -2,12 +2,12 @@
 
 use oxiblosc_core::chunk::ChunkHeader;
 use oxiblosc_core::frame::{
-    ChunkEntry, FrameError, FrameParams, FrameWriteError, INDEX_FILE, SparseWriter, Target, chunk_file_id,
+    ChunkAddress, ChunkEntry, FrameError, FrameParams, FrameWriteError, FrameWriter, INDEX_FILE, chunk_file_id,
     chunk_file_name,
 };
 
 use super::support::{
-    chunk_bytes, decode_sparse, encode, open, open_sparse, ramp, registry, sparse_chunk, write, write_sparse,
+    chunk_bytes, decode_sparse, encode, open, open_sparse, ramp, registry, sparse, sparse_chunk, write, write_sparse,
 };
 
 #[test]
@@ -53,7 +53,7 @@ fn several_writers_fill_one_frame_and_one_commits() {
     let data = ramp(4000);
     let params = FrameParams::new(encode(4), 400);
     let alone = write_sparse(&params, data.chunks(400)).unwrap();
-    let mut writer = SparseWriter::new(&params, registry()).unwrap();
+    let mut writer = FrameWriter::new(&sparse(&params), registry()).unwrap();
     let frame = open_sparse(&alone).unwrap();
     let mut files = alone.clone();
     for i in 0..10 {
@@ -68,12 +68,12 @@ fn several_writers_fill_one_frame_and_one_commits() {
     assert!(frame.header().cbytes >= 109 + 32);
     assert_eq!(decode_sparse(&files, &frame).unwrap(), data);
 
-    let mut writer = SparseWriter::new(&params, registry()).unwrap();
+    let mut writer = FrameWriter::new(&sparse(&params), registry()).unwrap();
     let zero = super::support::encode_chunk(&[0; 400]);
     assert!(matches!(writer.adopt(0, &zero), Err(FrameWriteError::Adopted { chunk: 0 })));
     assert_eq!(writer.push(&zero).unwrap(), None);
     let write = writer.push(&super::support::encode_chunk(&ramp(400))).unwrap().unwrap();
-    assert_eq!((write.target, write.replacement), (Target::File(0), None));
+    assert_eq!((write.address, write.replacement), (ChunkAddress::File(0), None));
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader, EncodeParams};
 use oxiblosc_core::frame::{
-    ChunkEntry, Frame, FrameAudit, FrameError, FrameOpener, FrameParams, FrameWriteError, FrameWriter, INDEX_FILE,
-    OpenStep, SparseWriter, Target, chunk_file_name,
+    ChunkAddress, ChunkEntry, Frame, FrameAudit, FrameError, FrameOpener, FrameParams, FrameType, FrameWriteError,
+    FrameWriter, INDEX_FILE, OpenStep, chunk_file_name,
 };
 use oxiblosc_core::{Limits, Registry};
 use oxiblosc_plugins as _;
@@ -43,8 +43,7 @@ pub(crate) fn write<'a>(
     let mut out = writer.header();
     for part in data {
         let chunk = encoder.encode(part, &ChunkContext::numbered(writer.nchunks())).expect("plain data");
-        let placement = writer.push(&chunk)?;
-        out.extend_from_slice(placement.bytes(&chunk));
+        out.extend(stored_for(&mut writer, &chunk)?);
     }
     for (name, content) in vlmeta {
         writer.set_vlmetalayer(name, content)?;
@@ -54,6 +53,11 @@ pub(crate) fn write<'a>(
     out[..header.len()].copy_from_slice(&header);
     assert_eq!(out.len() as u64, writer.frame_len());
     Ok(out)
+}
+
+/// What a contiguous frame stores for a chunk.
+pub(crate) fn stored_for(writer: &mut FrameWriter, chunk: &[u8]) -> Result<Vec<u8>, FrameWriteError> {
+    Ok(writer.push(chunk)?.map_or_else(Vec::new, |write| write.bytes(chunk).to_vec()))
 }
 
 /// zstd-free parameters with this type size.
@@ -81,7 +85,6 @@ fn drive(mut opener: FrameOpener, file: &[u8]) -> Result<(Frame, usize), FrameEr
                 }
             }
             OpenStep::Done(frame) => return Ok((*frame, rounds)),
-            other => panic!("unknown step {other:?}"),
         }
     }
 }
@@ -97,7 +100,11 @@ pub(crate) fn chunk_bytes(file: &[u8], frame: &Frame, i: u64) -> Result<Vec<u8>,
         ChunkEntry::Stored { .. } => {
             let span = frame.span(i)?.expect("the entry is stored");
             let guess = &file[span.start as usize..span.end as usize];
-            let header = ChunkHeader::parse(guess).map_err(|source| FrameError::Chunk { chunk: i, source })?;
+            let header = ChunkHeader::parse(guess).map_err(|source| FrameError::Chunk {
+                chunk: i,
+                offset: None,
+                source: Box::new(source),
+            })?;
             let exact = frame.exact_span(i, &header)?.expect("the entry is stored");
             Ok(file[exact.start as usize..exact.end as usize].to_vec())
         }
@@ -112,7 +119,7 @@ pub(crate) fn decode(file: &[u8], frame: &Frame) -> Result<Vec<u8>, FrameError> 
     let mut out = Vec::new();
     for i in 0..frame.nchunks() {
         let chunk = chunk_bytes(file, frame, i)?;
-        let failed = |source| FrameError::Chunk { chunk: i, source };
+        let failed = |source| FrameError::Chunk { chunk: i, offset: None, source: Box::new(source) };
         let header = ChunkHeader::parse(&chunk).map_err(failed)?;
         audit.chunk(i, &header)?;
         out.extend(decoder.decode(&chunk, &frame.chunk_context(i)).map_err(failed)?);
@@ -130,17 +137,22 @@ pub(crate) fn encode_chunk(data: &[u8]) -> Vec<u8> {
     encoder.encode(data, &ChunkContext::default()).expect("plain data")
 }
 
+/// The same parameters for a sparse frame.
+pub(crate) fn sparse(params: &FrameParams) -> FrameParams {
+    FrameParams { frame_type: FrameType::Sparse, ..params.clone() }
+}
+
 pub(crate) fn write_sparse<'a>(
     params: &FrameParams,
     data: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<Directory, FrameWriteError> {
     let mut encoder = ChunkEncoder::new(&params.encode, registry()).expect("plain parameters");
-    let mut writer = SparseWriter::new(params, registry())?;
+    let mut writer = FrameWriter::new(&sparse(params), registry())?;
     let mut files = Directory::new();
     for part in data {
         let chunk = encoder.encode(part, &ChunkContext::numbered(writer.nchunks())).expect("plain data");
         if let Some(write) = writer.push(&chunk)? {
-            let Target::File(id) = write.target else { panic!("a sparse frame has files") };
+            let ChunkAddress::File(id) = write.address else { panic!("a sparse frame has files") };
             files.insert(chunk_file_name(id), write.bytes(&chunk).to_vec());
         }
     }
@@ -158,7 +170,11 @@ pub(crate) fn sparse_chunk(files: &Directory, frame: &Frame, i: u64) -> Result<V
         ChunkEntry::Special(_) => Ok(frame.special_chunk(i)?.expect("the entry is special")),
         ChunkEntry::File { id } => {
             let file = &files[&chunk_file_name(id)];
-            let header = ChunkHeader::parse(file).map_err(|source| FrameError::Chunk { chunk: i, source })?;
+            let header = ChunkHeader::parse(file).map_err(|source| FrameError::Chunk {
+                chunk: i,
+                offset: None,
+                source: Box::new(source),
+            })?;
             frame.check_chunk_file(i, &header, file.len() as u64)?;
             Ok(file[..header.cbytes].to_vec())
         }
@@ -172,7 +188,7 @@ pub(crate) fn decode_sparse(files: &Directory, frame: &Frame) -> Result<Vec<u8>,
     for i in 0..frame.nchunks() {
         let chunk = sparse_chunk(files, frame, i)?;
         let decoded = decoder.decode(&chunk, &frame.chunk_context(i));
-        out.extend(decoded.map_err(|source| FrameError::Chunk { chunk: i, source })?);
+        out.extend(decoded.map_err(|source| FrameError::Chunk { chunk: i, offset: None, source: Box::new(source) })?);
     }
     Ok(out)
 }

@@ -2,12 +2,12 @@
 
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader, SpecialKind};
 use oxiblosc_core::frame::{
-    ChunkEntry, FrameEditor, FrameError, FrameHeader, FrameParams, FrameWriteError, FrameWriter, Metalayers, Placement,
+    ChunkEntry, FrameEditor, FrameError, FrameHeader, FrameParams, FrameWriteError, FrameWriter, Metalayers,
     Sequential, SpecialPlacement,
 };
 use oxiblosc_core::{Limits, Registry};
 
-use super::support::{chunk_bytes, decode, encode, noise, open, open_counting, ramp, registry, write};
+use super::support::{chunk_bytes, decode, encode, noise, open, open_counting, ramp, registry, stored_for, write};
 
 #[test]
 fn lengths_around_chunk_and_type_size() {
@@ -58,7 +58,7 @@ fn an_empty_registry_stores_index_and_metalayers() {
     let mut writer = FrameWriter::new(&params, &Registry::empty()).unwrap();
     let mut file = writer.header();
     for _ in 0..1000 {
-        assert!(matches!(writer.push(&chunk).unwrap(), Placement::Append { .. }));
+        assert_eq!(writer.push(&chunk).unwrap().unwrap().replacement, None);
         file.extend_from_slice(&chunk);
     }
     writer.set_vlmetalayer("n", &[7; 1000]).unwrap();
@@ -103,13 +103,13 @@ fn special_values_need_no_chunk() {
     let mut writer = FrameWriter::new(&params, registry()).unwrap();
     let mut file = writer.header();
     for kind in [SpecialKind::Nan, SpecialKind::Uninit] {
-        assert_eq!(writer.push_special(kind, 80).unwrap(), Placement::IndexOnly);
+        assert_eq!(writer.push_special(kind, 80).unwrap(), None);
     }
     assert!(matches!(writer.push_special(SpecialKind::Nan, 12), Err(FrameWriteError::Special { nbytes: 12, .. })));
     // C-Blosc2 takes an entry for whole items, so these zeros need a chunk; it has two empty streams.
-    let placement = writer.push_special(SpecialKind::Zero, 13).unwrap();
-    assert_eq!(placement.bytes(&[]).len(), 32 + 2 * 4 + 2 * 4);
-    file.extend_from_slice(placement.bytes(&[]));
+    let write = writer.push_special(SpecialKind::Zero, 13).unwrap().unwrap();
+    assert_eq!(write.bytes(&[]).len(), 32 + 2 * 4 + 2 * 4);
+    file.extend_from_slice(write.bytes(&[]));
     file.extend(writer.finish().unwrap());
     let header = writer.header();
     file[..header.len()].copy_from_slice(&header);
@@ -200,7 +200,7 @@ fn blocks_of_variable_length() {
         for len in [1000, 1000, 990] {
             let part = ramp(len);
             let chunk = encoder.encode_blocks(&[&part[..10], &part[10..]], &ChunkContext::default()).unwrap();
-            file.extend_from_slice(writer.push(&chunk).unwrap().bytes(&chunk));
+            file.extend(stored_for(&mut writer, &chunk).unwrap());
             data.extend(part);
         }
         let regular = encoder.encode(&ramp(10), &ChunkContext::default()).unwrap();

@@ -2,13 +2,12 @@
 
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader, EncodeParams, SpecialKind};
 use oxiblosc_core::frame::{
-    ChunkEntry, ChunkWrite, FrameEditor, FrameParams, FrameWriteError, FrameWriter, Placement, SparseWriter,
-    SpecialPlacement,
+    ChunkEntry, ChunkWrite, FrameEditor, FrameParams, FrameWriteError, FrameWriter, SpecialPlacement,
 };
 use oxiblosc_core::pipeline::FilterSlots;
 
 use super::editor::Place;
-use super::support::{open, registry, write};
+use super::support::{open, registry, sparse, stored_for, write};
 
 /// Lengths around everything: what is one item or block, what is none, and the longest.
 const LENGTHS: [usize; 14] = [
@@ -58,13 +57,12 @@ fn zeros_of_every_length_are_small_and_parse() {
                 let told = format!("{nbytes} bytes, items of {typesize}, blocks of {block_size:?}");
                 let params = params(typesize, block_size, nbytes);
                 let mut writer = FrameWriter::new(&params, registry()).unwrap();
-                let Placement::Replace { bytes, .. } = writer.push_special(SpecialKind::Zero, nbytes).unwrap() else {
-                    panic!("{told}: stored in the frame");
-                };
+                let write = writer.push_special(SpecialKind::Zero, nbytes).unwrap();
+                let bytes = write.and_then(|write| write.replacement).unwrap_or_else(|| panic!("{told}: not stored"));
                 if typesize <= 300 || !nbytes.is_multiple_of(typesize) {
                     check(&bytes, nbytes, typesize, block_size, &told);
                 }
-                let mut writer = SparseWriter::new(&params, registry()).unwrap();
+                let mut writer = FrameWriter::new(&sparse(&params), registry()).unwrap();
                 let write = writer.push_special(SpecialKind::Zero, nbytes).unwrap().unwrap();
                 assert_eq!(write.bytes(&[]), bytes, "{told}");
             }
@@ -85,8 +83,8 @@ fn zeros_set_by_an_editor_are_small_and_read() {
         chunk[8..12].copy_from_slice(&1_u32.to_le_bytes());
         chunk[12..16].copy_from_slice(&33_u32.to_le_bytes());
         chunk.push(7);
-        let placement = writer.push(&chunk).unwrap();
-        let mut file = [writer.header(), placement.bytes(&chunk).to_vec(), writer.finish().unwrap()].concat();
+        let write = writer.push(&chunk).unwrap().unwrap();
+        let mut file = [writer.header(), write.bytes(&chunk).to_vec(), writer.finish().unwrap()].concat();
         let header = writer.header();
         file[..header.len()].copy_from_slice(&header);
 
@@ -113,9 +111,7 @@ fn stored(data: &[u8]) -> Vec<u8> {
 fn zeros_in_blocks_of_a_usual_size_keep_them() {
     for (nbytes, block_size) in [(1_000_001, 1024), (1_000_001, 32_768), (4097, 256), (1001, 8), (65, 1)] {
         let mut writer = FrameWriter::new(&params(2, Some(block_size), nbytes), registry()).unwrap();
-        let Placement::Replace { bytes, .. } = writer.push_special(SpecialKind::Zero, nbytes).unwrap() else {
-            panic!("stored in the frame");
-        };
+        let bytes = writer.push_special(SpecialKind::Zero, nbytes).unwrap().unwrap().replacement.unwrap();
         let blocksize = if block_size > 2 { block_size / 2 * 2 } else { block_size };
         let blocks = nbytes.div_ceil(blocksize);
         let header = ChunkHeader::parse(&bytes).unwrap();
@@ -162,7 +158,7 @@ fn no_writer_makes_a_header_that_no_reader_takes() {
             let chunk = stored(&[1; 64]);
             let mut file = writer.header();
             for _ in 0..chunks {
-                file.extend_from_slice(writer.push(&chunk).unwrap().bytes(&chunk));
+                file.extend(stored_for(&mut writer, &chunk).unwrap());
             }
             writer.set_vlmetalayer("v", &super::support::ramp(1000)).unwrap();
             file.extend(writer.finish().unwrap());

@@ -3,7 +3,7 @@
 use std::io;
 
 use bytes::Bytes;
-use oxiblosc_core::frame::{self, ChunkWrite, Commit, Target};
+use oxiblosc_core::frame::{self, ChunkAddress, ChunkWrite, Commit};
 use oxiblosc_core::nd::Geometry;
 
 use super::editor::array_in;
@@ -43,9 +43,9 @@ impl<S: Store> FrameEditor<S> {
     }
 
     pub(super) fn store_chunk(&mut self, write: Option<ChunkWrite>, chunk: &[u8]) -> Result<(), EditError> {
-        if let Some(ChunkWrite { target, replacement }) = write {
+        if let Some(ChunkWrite { address, replacement }) = write {
             let bytes = replacement.map_or_else(|| Bytes::copy_from_slice(chunk), Bytes::from);
-            self.unwritten.push_back((target, bytes));
+            self.unwritten.push_back((address, bytes));
         }
         // The change is made already. Should the store fail, the next call says so before it does anything else, and
         // goes on with this chunk; a caller who sees an error therefore knows that the call has changed nothing.
@@ -54,10 +54,10 @@ impl<S: Store> FrameEditor<S> {
     }
 
     pub(super) fn write_chunks(&mut self) -> Result<(), EditError> {
-        while let Some((target, bytes)) = self.unwritten.front() {
-            match *target {
-                Target::Offset(at) => self.store.write_at(at, bytes)?,
-                Target::File(id) => self.store.write_chunk_file(id, bytes)?,
+        while let Some((address, bytes)) = self.unwritten.front() {
+            match *address {
+                ChunkAddress::Offset(at) => self.store.write_at(at, bytes)?,
+                ChunkAddress::File(id) => self.store.write_chunk_file(id, bytes)?,
             }
             self.unwritten.pop_front();
         }

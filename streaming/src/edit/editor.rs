@@ -8,7 +8,7 @@ use oxiblosc_core::chunk::{
     ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, ChunkHeader, EncodeParams, SpecialKind, SpecialValue,
     special_chunk,
 };
-use oxiblosc_core::frame::{self, ChunkEntry, ChunkSize, Commit, FrameError, FrameParams, Metalayers, Target};
+use oxiblosc_core::frame::{self, ChunkAddress, ChunkEntry, ChunkSize, Commit, FrameError, FrameParams, Metalayers};
 use oxiblosc_core::id::IdRange;
 use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Geometry, NdError, Tiling};
 use oxiblosc_core::pipeline::{FilterSlots, Pipeline};
@@ -68,7 +68,7 @@ pub struct FrameEditor<S> {
     pub(super) chunk_size: Option<usize>,
     pub(super) variable: bool,
     /// Chunks that the editor has given a place, but the store has not taken yet.
-    pub(super) unwritten: VecDeque<(Target, Bytes)>,
+    pub(super) unwritten: VecDeque<(ChunkAddress, Bytes)>,
     /// A commit that has not been carried out yet.
     pub(super) unfinished: Option<Commit>,
 }

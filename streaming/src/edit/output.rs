@@ -6,25 +6,26 @@ use std::io;
 use bytes::Bytes;
 use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::SpecialKind;
-use oxiblosc_core::frame::{Frame, FrameParams, Metalayers};
+use oxiblosc_core::frame::{Frame, FrameParams, FrameWriter, Metalayers};
 
 use super::EditError;
-use crate::sink::{Machine, Summary};
+use crate::sink::Summary;
+use crate::sink::emit::{self, Ending};
 use crate::target::{Part, Target, poll_offer};
 
 /// Writes chunks that are encoded already to a target.
 pub(crate) struct Output<'a, T> {
-    machine: Machine,
+    writer: FrameWriter,
     target: &'a mut T,
-    /// The provisional header, until the first chunk.
-    head: Option<(Part, Vec<u8>)>,
+    /// The provisional header, until it is emitted.
+    header: Option<Vec<u8>>,
 }
 
 impl<'a, T: Target> Output<'a, T> {
     pub(crate) fn new(params: &FrameParams, registry: &Registry, target: &'a mut T) -> Result<Self, EditError> {
-        let machine = Machine::new(params, registry, target)?;
-        let head = machine.head();
-        Ok(Self { machine, target, head })
+        let writer = emit::writer_for(params, registry, target)?;
+        let header = Some(writer.header());
+        Ok(Self { writer, target, header })
     }
 
     pub(crate) fn copy_vlmetalayers(&mut self, frame: &Frame) -> Result<(), EditError> {
@@ -32,17 +33,17 @@ impl<'a, T: Target> Output<'a, T> {
     }
 
     pub(crate) fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), EditError> {
-        Ok(self.machine.set_vlmetalayer(name, content)?)
+        Ok(self.writer.set_vlmetalayer(name, content)?)
     }
 
     pub(crate) fn copy_encoded_vlmetalayers(&mut self, encoded: &Metalayers) -> Result<(), EditError> {
-        Ok(self.machine.copy_encoded_vlmetalayers(encoded)?)
+        Ok(self.writer.copy_encoded_vlmetalayers(encoded)?)
     }
 
     /// Writes the next chunk.
     pub(crate) async fn push(&mut self, chunk: Bytes) -> Result<(), EditError> {
-        self.put_head().await?;
-        match self.machine.push(chunk)? {
+        self.put_header().await?;
+        match emit::push(&mut self.writer, chunk)? {
             Some((part, bytes)) => self.append(part, bytes).await,
             None => Ok(()),
         }
@@ -56,23 +57,23 @@ impl<'a, T: Target> Output<'a, T> {
         nbytes: usize,
         count: u64,
     ) -> Result<bool, EditError> {
-        self.put_head().await?;
-        Ok(self.machine.push_specials(kind, nbytes, count)?)
+        self.put_header().await?;
+        Ok(self.writer.push_specials(kind, nbytes, count)?)
     }
 
     /// Makes the frame final, and closes the target.
     pub(crate) async fn finish(mut self) -> Result<Summary, EditError> {
-        self.put_head().await?;
-        let (tail, header) = self.machine.finish()?;
-        self.append(Part::Tail, tail.unwrap_or_default().into()).await?;
-        poll_fn(|cx| self.target.poll_commit(cx, &header)).await?;
+        self.put_header().await?;
+        let Ending { tail, committed } = emit::finish(&mut self.writer)?;
+        self.append(Part::Tail, tail).await?;
+        poll_fn(|cx| self.target.poll_commit(cx, &committed)).await?;
         poll_fn(|cx| self.target.poll_close(cx)).await?;
-        Ok(self.machine.summary())
+        Ok(emit::summary(&self.writer))
     }
 
-    async fn put_head(&mut self) -> Result<(), EditError> {
-        match self.head.take() {
-            Some((part, bytes)) => self.append(part, bytes.into()).await,
+    async fn put_header(&mut self) -> Result<(), EditError> {
+        match self.header.take() {
+            Some(header) => self.append(Part::Header, header.into()).await,
             None => Ok(()),
         }
     }

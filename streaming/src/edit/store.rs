@@ -311,7 +311,6 @@ pub(crate) fn open_frame(
                     opener.feed(range.start, store.read_at(range)?);
                 }
             }
-            step => return Err(io::Error::other(format!("cannot do {step:?}")).into()),
         }
     }
 }

@@ -1,17 +1,16 @@
 //! An open-ended frame that arrives front to back.
 
-use std::io;
+use std::mem;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use futures::io::{AsyncRead, AsyncReadExt};
 use oxiblosc_core::Registry;
-use oxiblosc_core::chunk::ChunkHeader;
-use oxiblosc_core::frame::{Frame, OpenEnded, Trailer, TrailerExtent, chunk_checksum};
+use oxiblosc_core::frame::{Frame, OpenEnded, OpenEndedStep, chunk_checksum};
 
 use super::forward::{End, Numbered};
 use super::frame_reader::is_checked;
-use super::open_end::OpenEnd;
+use super::open_end::{OpenEnd, follow_error};
 use super::{ChecksumPolicy, ReadOptions};
 use crate::error::ReadError;
 
@@ -21,22 +20,11 @@ pub(super) struct Following<R> {
     state: OpenEnded,
     registry: Registry,
     options: ReadOptions,
-    /// A byte that was needed to tell what lies before it.
-    peeked: Option<u8>,
+    /// What has been read of the next chunk, or of index and trailer.
+    bytes: Vec<u8>,
     /// The checksum of each chunk, if they are to be compared.
     sums: Vec<u64>,
     end: Arc<OnceLock<End>>,
-}
-
-/// What has come.
-enum Next {
-    Chunk(ChunkHeader, Bytes),
-    /// Index and the first bytes of the trailer.
-    Tail(Bytes, Vec<u8>),
-    /// Nothing, or bytes of something that is not complete.
-    Nothing {
-        left_over: u64,
-    },
 }
 
 impl<R: AsyncRead + Unpin> Following<R> {
@@ -47,99 +35,55 @@ impl<R: AsyncRead + Unpin> Following<R> {
         options: ReadOptions,
         end: Arc<OnceLock<End>>,
     ) -> Self {
-        Self { reader, state, registry, options, peeked: None, sums: Vec::new(), end }
+        Self { reader, state, registry, options, bytes: Vec::new(), sums: Vec::new(), end }
     }
 
     /// The next chunk; after the last one nothing, or what is wrong with the frame.
     pub(super) async fn next(&mut self) -> Result<Option<Numbered>, ReadError> {
-        let offset = self.state.end();
-        match self.complete().await? {
-            Next::Chunk(header, bytes) => {
-                let number = self.state.push(&header)?;
-                if self.options.checksums != ChecksumPolicy::Ignore {
-                    self.sums.push(chunk_checksum(&bytes));
-                }
-                Ok(Some((number, bytes, offset)))
-            }
-            Next::Tail(index, begin) => {
-                let index_len = index.len() as u64;
-                match self.trailer(begin).await? {
-                    Ok(trailer) => {
-                        let frame = self.state.closed(index, trailer, &self.registry)?;
-                        self.finish(frame, OpenEnd { closed: true, left_over: 0 })?;
-                    }
-                    Err(found) => self.break_off(index_len + found)?,
-                }
-                Ok(None)
-            }
-            Next::Nothing { left_over: 0 } => {
-                self.finish(self.state.so_far()?, OpenEnd { closed: false, left_over: 0 })?;
-                // Nothing tells the end of a frame that is still being written from that of one that was cut here.
-                if self.options.open_ended { Ok(None) } else { Err(self.unfinished(0)) }
-            }
-            Next::Nothing { left_over } => {
-                self.break_off(left_over)?;
-                Ok(None)
-            }
-        }
-    }
-
-    /// What comes next, once it is complete.
-    async fn complete(&mut self) -> Result<Next, ReadError> {
-        let mut bytes: Vec<u8> = self.peeked.take().into_iter().collect();
-        self.read_up_to(&mut bytes, ChunkHeader::EXTENDED_LEN as u64).await?;
-        if self.state.nchunks() == 0 && bytes.first().copied().is_some_and(OpenEnded::begins_trailer) {
-            // A trailer is longer than the header of a chunk: nothing behind the frame has been taken.
-            return Ok(Next::Tail(Bytes::new(), bytes));
-        }
-        if bytes.len() < ChunkHeader::EXTENDED_LEN {
-            return Ok(Next::Nothing { left_over: bytes.len() as u64 });
-        }
-        let (chunk, offset) = (self.state.nchunks(), self.state.end());
-        let failed = |source| ReadError::Decode { chunk, offset: Some(offset), source };
-        let header = ChunkHeader::parse(&bytes).map_err(failed)?;
-        let len = header.cbytes as u64;
-        self.read_up_to(&mut bytes, len).await?;
-        if (bytes.len() as u64) < len {
-            return Ok(Next::Nothing { left_over: bytes.len() as u64 });
-        }
-        let bytes = Bytes::from(bytes);
-        if self.state.may_be_index(&header) && self.state.is_index(&bytes, &self.registry) {
-            let mut behind = Vec::new();
-            self.read_up_to(&mut behind, 1).await?;
-            match behind.first() {
-                None => return Ok(Next::Nothing { left_over: len }),
-                Some(&byte) if OpenEnded::begins_trailer(byte) => return Ok(Next::Tail(bytes, behind)),
-                Some(&byte) => self.peeked = Some(byte),
-            }
-        }
-        Ok(Next::Chunk(header, bytes))
-    }
-
-    /// The trailer that begins with `bytes`, or how many bytes of it there are.
-    async fn trailer(&mut self, mut bytes: Vec<u8>) -> Result<Result<Bytes, u64>, ReadError> {
-        let most = self.options.limits.trailer_bytes;
         loop {
-            let wanted = match Trailer::extent(&bytes)? {
-                TrailerExtent::Len(len) if len == bytes.len() => return Ok(Ok(bytes.into())),
-                TrailerExtent::Len(len) | TrailerExtent::Needs(len) => len,
-            };
-            if wanted > most {
-                let (needed, limit) = (wanted as u64, most as u64);
-                return Err(ReadError::Limit { what: "the trailer", needed, limit });
-            }
-            self.read_up_to(&mut bytes, wanted as u64).await?;
-            if bytes.len() < wanted {
-                return Ok(Err(bytes.len() as u64));
+            let available = self.bytes.len() as u64;
+            match self.state.step(&self.bytes, available, &self.registry).map_err(follow_error)? {
+                OpenEndedStep::Needs(needed) => {
+                    // Memory is taken as bytes come, not as a length says.
+                    let missing = needed.saturating_sub(available);
+                    (&mut self.reader).take(missing).read_to_end(&mut self.bytes).await?;
+                    if (self.bytes.len() as u64) < needed {
+                        return self.ended_early().map(|()| None);
+                    }
+                }
+                OpenEndedStep::Chunk { number, offset, len } => {
+                    // What has been read behind the chunk, one byte at most, is the beginning of the next one. Lossless: it
+                    // is all in memory.
+                    let rest = self.bytes.split_off(len as usize);
+                    let bytes = Bytes::from(mem::replace(&mut self.bytes, rest));
+                    if self.options.checksums != ChecksumPolicy::Ignore {
+                        self.sums.push(chunk_checksum(&bytes));
+                    }
+                    return Ok(Some((number, bytes, offset)));
+                }
+                OpenEndedStep::Closed(frame) => {
+                    self.finish(*frame, OpenEnd { closed: true, left_over: 0 })?;
+                    return Ok(None);
+                }
             }
         }
     }
 
-    /// Fills `bytes` up to `len`, or with all there is. Memory is taken as bytes come, not as a length says.
-    async fn read_up_to(&mut self, bytes: &mut Vec<u8>, len: u64) -> io::Result<()> {
-        let missing = len.saturating_sub(bytes.len() as u64);
-        (&mut self.reader).take(missing).read_to_end(bytes).await?;
-        Ok(())
+    /// The stream has ended, without index and trailer.
+    fn ended_early(&self) -> Result<(), ReadError> {
+        let left_over = self.bytes.len() as u64;
+        let (frame, end) = (self.state.so_far()?, OpenEnd { closed: false, left_over });
+        if left_over == 0 {
+            self.finish(frame, end)?;
+            // Nothing tells the end of a frame that is still being written from that of one that was cut here.
+            if self.options.open_ended {
+                return Ok(());
+            }
+        } else {
+            // Nobody else sets it.
+            let _ = self.end.set(End { frame, open: Some(end) });
+        }
+        Err(ReadError::BreaksOff { chunks: self.state.nchunks(), offset: self.state.end(), left_over })
     }
 
     /// The stream has ended where a frame can end.
@@ -152,16 +96,5 @@ impl<R: AsyncRead + Unpin> Following<R> {
         // Nobody else sets it.
         let _ = self.end.set(End { frame, open: Some(end) });
         Ok(())
-    }
-
-    /// The stream has ended within something.
-    fn break_off(&self, left_over: u64) -> Result<(), ReadError> {
-        let frame = self.state.so_far()?;
-        let _ = self.end.set(End { frame, open: Some(OpenEnd { closed: false, left_over }) });
-        Err(self.unfinished(left_over))
-    }
-
-    fn unfinished(&self, left_over: u64) -> ReadError {
-        ReadError::BreaksOff { chunks: self.state.nchunks(), offset: self.state.end(), left_over }
     }
 }

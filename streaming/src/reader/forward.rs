@@ -13,7 +13,7 @@ use futures::io::{AsyncRead, AsyncReadExt};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use oxiblosc_core::chunk::{ChunkContext, ChunkHeader};
 use oxiblosc_core::frame::{
-    ChunkEntry, Frame, FrameError, FrameHeader, FrameOpener, FrameType, Layout, Metalayers, OpenEnded, OpenStep,
+    ChunkEntry, Frame, FrameError, FrameHeader, FrameOpener, FrameType, Head, Layout, Metalayers, OpenEnded, OpenStep,
     Sequential, chunk_checksum,
 };
 
@@ -101,26 +101,12 @@ impl FrameStream {
         R: AsyncRead + Unpin + Send + 'static,
     {
         let registry = options.resolved_registry()?;
-        // The shortest layout first: nothing behind a short frame may be taken.
-        let mut head = Vec::new();
-        read_more(&mut reader, &mut head, Layout::Early.min_header_len() as u64).await?;
-        if matches!(head.first(), Some(0x9D | 0x9E)) {
-            // Later ones are longer, and are told apart by later bytes.
-            read_more(&mut reader, &mut head, Layout::Beta.min_header_len() as u64).await?;
-        }
-        let layout = Layout::detect(&head)?;
-        read_more(&mut reader, &mut head, layout.min_header_len() as u64).await?;
+        let head = read_head(&mut reader, options.limits.header_bytes).await?;
         let header = FrameHeader::parse_unfinished(&head)?;
+        let layout = header.layout;
         if header.frame_type == FrameType::Sparse {
             return Err(ReadError::Sparse);
         }
-        let max = options.limits.header_bytes as u64;
-        if u64::from(header.header_len) > max {
-            let min = layout.min_header_len() as u64;
-            return Err(FrameError::HeaderLen { found: header.header_len.into(), min, max }.into());
-        }
-        read_more(&mut reader, &mut head, header.header_len.into()).await?;
-        let head = Bytes::from(head);
         let open_ended = OpenEnded::begin(&head, options.limits)?;
         if open_ended.is_none() {
             // Whatever is wrong with the lengths.
@@ -370,7 +356,6 @@ impl<R: AsyncRead + Unpin> Forward<R> {
                 let Some(missing) = ranges.into_iter().next() else { return Err(out_of_order(0)) };
                 return Err(FrameError::MissingBytes { start: missing.start, end: missing.end }.into());
             }
-            step => return Err(ReadError::Source(io::Error::other(format!("cannot do {step:?}")))),
         };
         debug_assert!(self.at >= end || self.header.nbytes == 0);
         for i in 0..frame.nchunks().max(self.seen.len() as u64) {
@@ -396,6 +381,22 @@ impl<R: AsyncRead + Unpin> Forward<R> {
 
 fn out_of_order(chunk: u64) -> ReadError {
     ReadError::OutOfOrder { chunk }
+}
+
+/// Reads the head of a frame, and nothing behind it.
+async fn read_head<R: AsyncRead + Unpin>(reader: &mut R, limit: usize) -> Result<Bytes, ReadError> {
+    let mut head = Vec::new();
+    loop {
+        let needed = Head::extent(&head)?;
+        if needed > limit {
+            let (found, min, max) = (needed as i64, head.len() as u64, limit as u64);
+            return Err(FrameError::HeaderLen { found, min, max }.into());
+        }
+        if needed <= head.len() {
+            return Ok(head.into());
+        }
+        read_more(reader, &mut head, needed as u64).await?;
+    }
 }
 
 /// Fills `bytes` up to `len`. Memory is taken as bytes come, not as a length says.

@@ -391,7 +391,6 @@ async fn open_frame<S: RangeSource + ?Sized>(
                     opener.feed(range.start, bytes);
                 }
             }
-            step => return Err(ReadError::Source(std::io::Error::other(format!("cannot do {step:?}")))),
         }
     }
 }
@@ -405,7 +404,7 @@ async fn open_growing<S: RangeSource + ?Sized>(
 ) -> Result<Opened, ReadError> {
     let (start, limits) = (options.start, options.limits);
     let fixed = source.read_range(start..start + available.min(Head::FIXED_LEN as u64)).await?;
-    let header_len = u64::from(FrameHeader::parse_unfinished(&fixed)?.header_len);
+    let header_len = Head::extent(&fixed)? as u64;
     if header_len > available || header_len > limits.header_bytes as u64 {
         let (min, max) = (fixed.len() as u64, available.min(limits.header_bytes as u64));
         return Err(FrameError::HeaderLen { found: header_len as i64, min, max }.into());
@@ -415,7 +414,7 @@ async fn open_growing<S: RangeSource + ?Sized>(
         // Unfinished, and by a writer that promises nothing about what is there.
         return Err(FrameError::Unfinished.into());
     };
-    let (growing, frame) = Growing::follow(source, start, state, registry, limits.trailer_bytes).await?;
+    let (growing, frame) = Growing::follow(source, start, state, registry).await?;
     Ok(Opened { frame, head: Bytes::new(), growing: Some(growing) })
 }
 
@@ -443,7 +442,7 @@ async fn go_on<S: RangeSource + ?Sized>(
     if !same {
         return Ok(None);
     }
-    let (growing, frame) = Growing::follow(source, start, state, registry, options.limits.trailer_bytes).await?;
+    let (growing, frame) = Growing::follow(source, start, state, registry).await?;
     Ok(Some(Opened { frame, head: Bytes::new(), growing: Some(growing) }))
 }
 

@@ -1,11 +1,9 @@
 //! Where an open-ended frame ends.
 
-use std::io;
-
 use bytes::Bytes;
 use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::ChunkHeader;
-use oxiblosc_core::frame::{Frame, OpenEnded, Trailer, TrailerExtent};
+use oxiblosc_core::frame::{Frame, FrameError, OpenEnded, OpenEndedStep};
 
 use crate::error::ReadError;
 use crate::source::{RangeSource, Window};
@@ -20,6 +18,9 @@ pub struct OpenEnd {
     /// one, or of index and trailer.
     pub left_over: u64,
 }
+
+/// Bytes of the header of a chunk.
+const HEAD: u64 = ChunkHeader::EXTENDED_LEN as u64;
 
 /// An open-ended frame in a source, as far as it has come.
 pub(crate) struct Growing {
@@ -37,108 +38,41 @@ impl Growing {
         start: u64,
         mut state: OpenEnded,
         registry: &Registry,
-        most_trailer: usize,
     ) -> Result<(Self, Frame), ReadError> {
         let size = source.size().await?;
-        let mut bytes = InFrame { window: Window::for_skipping(source, size), start, len: size.saturating_sub(start) };
-        while let Some(next) = bytes.next(&state, registry).await? {
-            match next {
-                Next::Chunk(header) => state.push(&header)?,
-                Next::Tail { index, trailer_at } => match bytes.trailer(trailer_at, most_trailer).await? {
-                    Some(trailer) => {
-                        let frame = state.closed(index, trailer, registry)?;
-                        return Ok((bytes.growing(state, true).await?, frame));
-                    }
-                    None => break,
-                },
-            };
-        }
-        let frame = state.so_far()?;
-        Ok((bytes.growing(state, false).await?, frame))
-    }
-}
-
-/// What follows the chunks that are known.
-enum Next {
-    Chunk(ChunkHeader),
-    Tail { index: Bytes, trailer_at: u64 },
-}
-
-/// The bytes of a frame that begins at `start` of a source and has no more than `len` bytes.
-struct InFrame<'a, S: ?Sized> {
-    window: Window<'a, S>,
-    start: u64,
-    len: u64,
-}
-
-impl<S: RangeSource + ?Sized> InFrame<'_, S> {
-    /// `len` bytes from `at` on, or as many as there are.
-    async fn get(&mut self, at: u64, len: u64) -> io::Result<Bytes> {
-        let end = at.saturating_add(len).min(self.len).max(at);
-        // No overflow: the frame lies within the source.
-        self.window.get(self.start + at..self.start + end).await
-    }
-
-    /// What is known of the frame now.
-    async fn growing(&mut self, state: OpenEnded, closed: bool) -> io::Result<Growing> {
+        let len = size.saturating_sub(start);
+        let mut window = Window::for_skipping(source, size);
+        let mut needed = HEAD;
+        let closed = loop {
+            let (at, available) = (state.end(), len.saturating_sub(state.end()));
+            // No overflow: the frame lies within the source.
+            let bytes = window.get(start + at..start + at + needed.min(available)).await?;
+            match state.step(&bytes, available, registry).map_err(follow_error)? {
+                OpenEndedStep::Chunk { .. } => needed = HEAD,
+                OpenEndedStep::Needs(more) if more > available => break None,
+                OpenEndedStep::Needs(more) => needed = more,
+                OpenEndedStep::Closed(frame) => break Some(*frame),
+            }
+        };
         let last_header = match state.last() {
             // A copy, so that what was read around it is not kept.
-            Some(at) => Some(Bytes::copy_from_slice(&self.get(at, ChunkHeader::EXTENDED_LEN as u64).await?)),
+            Some(at) => Some(Bytes::copy_from_slice(&window.get(start + at..start + at + HEAD).await?)),
             None => None,
         };
-        let left_over = if closed { 0 } else { self.len.saturating_sub(state.end()) };
-        Ok(Growing { state, end: OpenEnd { closed, left_over }, last_header })
+        let left_over = if closed.is_some() { 0 } else { len.saturating_sub(state.end()) };
+        let end = OpenEnd { closed: closed.is_some(), left_over };
+        let frame = match closed {
+            Some(frame) => frame,
+            None => state.so_far()?,
+        };
+        Ok((Self { state, end, last_header }, frame))
     }
+}
 
-    /// What is complete behind the chunks that `state` knows of; `None` when there is nothing, or part of something.
-    async fn next(&mut self, state: &OpenEnded, registry: &Registry) -> Result<Option<Next>, ReadError> {
-        let at = state.end();
-        let head = self.get(at, ChunkHeader::EXTENDED_LEN as u64).await?;
-        if state.nchunks() == 0 && head.first().copied().is_some_and(OpenEnded::begins_trailer) {
-            return Ok(Some(Next::Tail { index: Bytes::new(), trailer_at: at }));
-        }
-        if head.len() < ChunkHeader::EXTENDED_LEN {
-            return Ok(None);
-        }
-        let failed = |source| ReadError::Decode { chunk: state.nchunks(), offset: Some(at), source };
-        let header = ChunkHeader::parse(&head).map_err(failed)?;
-        let len = header.cbytes as u64;
-        if len > self.len.saturating_sub(at) {
-            return Ok(None);
-        }
-        if state.may_be_index(&header) {
-            let index = self.get(at, len).await?;
-            if state.is_index(&index, registry) {
-                let trailer_at = at + len;
-                match self.get(trailer_at, 1).await?.first() {
-                    // A trailer will follow. (A chunk of just these offsets shows once another one has come.)
-                    None => return Ok(None),
-                    Some(&byte) if OpenEnded::begins_trailer(byte) => {
-                        return Ok(Some(Next::Tail { index, trailer_at }));
-                    }
-                    Some(_) => {}
-                }
-            }
-        }
-        Ok(Some(Next::Chunk(header)))
-    }
-
-    /// The trailer, if all of it is there.
-    async fn trailer(&mut self, at: u64, most: usize) -> Result<Option<Bytes>, ReadError> {
-        let mut asked = 0;
-        loop {
-            let bytes = self.get(at, asked as u64).await?;
-            if bytes.len() < asked {
-                return Ok(None);
-            }
-            asked = match Trailer::extent(&bytes)? {
-                TrailerExtent::Len(len) if len == asked => return Ok(Some(bytes)),
-                TrailerExtent::Len(len) | TrailerExtent::Needs(len) => len,
-            };
-            if asked > most {
-                let (needed, limit) = (asked as u64, most as u64);
-                return Err(ReadError::Limit { what: "the trailer", needed, limit });
-            }
-        }
+/// A chunk that cannot be understood is the same error in every kind of frame.
+pub(super) fn follow_error(error: FrameError) -> ReadError {
+    match error {
+        FrameError::Chunk { chunk, offset, source } => ReadError::Decode { chunk, offset, source: *source },
+        error => error.into(),
     }
 }

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use bytes::Bytes;
 use oxiblosc_core::chunk::{ChunkHeader, EncodeParams, SpecialKind};
-use oxiblosc_core::frame::{Fingerprint, FrameParams, Head, INDEX_FILE, Metalayers, chunk_file_id};
+use oxiblosc_core::frame::{
+    Fingerprint, FrameParams, FrameType, FrameWriter, Head, INDEX_FILE, Metalayers, chunk_file_id,
+};
 use oxiblosc_core::{Limits, Registry};
 
 use super::agree::agree;
@@ -150,11 +152,11 @@ fn like_chunk(chunk: &[u8]) -> Result<FrameParams, RecoverError> {
         block_size: Some(header.blocksize),
         ..EncodeParams::default()
     };
-    Ok(FrameParams::new(encode, header.nbytes))
+    Ok(FrameParams { frame_type: FrameType::Sparse, ..FrameParams::new(encode, header.nbytes) })
 }
 
 /// The head of a new frame with these parameters.
 fn blank(params: &FrameParams, registry: &Registry) -> Result<Head, RecoverError> {
-    let header = oxiblosc_core::frame::SparseWriter::new(params, registry)?.header();
+    let header = FrameWriter::new(params, registry)?.header();
     Head::parse(&header.into(), &Limits::default()).map_err(RecoverError::Head)
 }

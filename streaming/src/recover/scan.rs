@@ -62,9 +62,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
     let size = source.size().await?;
     let mut window = Window::new(source, size);
     let fixed = window.get(0..Head::FIXED_LEN as u64).await?;
-    // How long the header is, it says itself, in a big-endian int32 at offset 11 in all layouts.
-    let header_len = fixed.get(11..15).and_then(|len| len.first_chunk()).map_or(0, |len| u32::from_be_bytes(*len));
-    let head_len = u64::from(header_len).min(limits.header_bytes as u64).max(fixed.len() as u64);
+    let head_len = Head::extent(&fixed).map_err(RecoverError::Head)?.min(limits.header_bytes) as u64;
     let mut head = Head::parse(&window.get(0..head_len).await?, limits).map_err(RecoverError::Head)?;
     if head.header.layout != Layout::Current {
         return Err(RecoverError::Layout { layout: head.header.layout });
@@ -119,7 +117,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
             let behind = window.get(at + len..at + len + MOST_TRAILER.min(limits.trailer_bytes as u64)).await?;
             let trailer = find_trailer(&behind);
             // No chunk begins with what a trailer begins with; cut off, there may be little or nothing of it.
-            if trailer.is_some() || behind.first().is_none_or(|&first| first == TRAILER_FIRST) {
+            if trailer.is_some() || behind.first().is_none_or(|&first| Trailer::begins_with(first)) {
                 adopt(&mut scan, &entries, &seen);
                 scan.tail = None;
                 if let Some((trailer, trailer_len)) = trailer {
@@ -179,9 +177,6 @@ async fn correct_chunk_size<S: RangeSource + ?Sized>(
     }
     Ok(())
 }
-
-/// "trailer": an array of four elements.
-const TRAILER_FIRST: u8 = 0x94;
 
 /// Adds a chunk at the end. Only the last one is shorter than the others: a short one before it has been replaced.
 fn push(scan: &mut Scan, item: Item) {

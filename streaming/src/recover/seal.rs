@@ -7,7 +7,9 @@ use std::path::Path;
 use bytes::Bytes;
 use futures::future::{BoxFuture, ready};
 use oxiblosc_core::Registry;
-use oxiblosc_core::frame::{Fingerprint, Frame, FrameParams, FrameWriter, Placement, Sequential};
+use oxiblosc_core::frame::{
+    ChunkAddress, ChunkWrite, Fingerprint, Frame, FrameParams, FrameType, FrameWriter, Sequential,
+};
 
 use super::assemble::{settle, state};
 use super::error::RecoverError;
@@ -60,7 +62,9 @@ pub(super) fn seal_store<S: Store + Send + Sync>(
     match found {
         Found::Cut => return refuse("it was complete once, and its end is missing"),
         _ if !scan.dense => return refuse("its chunks do not lie one behind the other"),
-        _ if settle(&mut scan, &registry) > 0 => return refuse("chunks of it are damaged or missing"),
+        _ if settle(&mut scan, &registry) > 0 => {
+            return refuse("chunks of it are damaged or missing");
+        }
         _ => {}
     }
     let unused_bytes = scan.unused;
@@ -118,6 +122,7 @@ fn complete(scan: &Scan, index_at: u64, frame_len: u64) -> (Vec<u8>, Summary) {
 /// Writes index and trailer behind the last chunk.
 fn finish<S: Store>(scan: &Scan, store: &mut S, registry: &Registry) -> Result<(Vec<u8>, Summary), RecoverError> {
     let mut params = FrameParams::like_head(&scan.head);
+    params.frame_type = FrameType::Contiguous;
     params.special = oxiblosc_core::frame::SpecialPlacement::Stored;
     let mut writer = FrameWriter::new(&params, registry)?;
     for item in scan.items.each() {
@@ -126,7 +131,7 @@ fn finish<S: Store>(scan: &Scan, store: &mut S, registry: &Registry) -> Result<(
         };
         let chunk = store.read_at(offset..offset + len)?;
         match writer.push(&chunk)? {
-            Placement::Append { offset: found } if found == offset => {}
+            Some(ChunkWrite { address: ChunkAddress::Offset(found), replacement: None }) if found == offset => {}
             _ => return Err(RecoverError::Seal { reason: "its chunks do not lie one behind the other" }),
         }
     }

@@ -10,15 +10,15 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use oxiblosc_core::Registry;
-use oxiblosc_core::frame::FrameWriteError;
+use oxiblosc_core::frame::{FrameWriteError, FrameWriter};
 use oxiblosc_core::nd::ArrayMeta;
 
+use super::emit::Ending;
 use super::encoding::{InFlight, Workshop};
 use super::feed::Feed;
-use super::machine::Machine;
 use super::rechunk::Rechunker;
 use super::shares::Shares;
-use super::{Driven, Driver, Summary, WriteOptions, driven};
+use super::{Driven, Driver, Summary, WriteOptions, driven, emit};
 use crate::compute::{Job, Pool, Turn};
 use crate::error::WriteError;
 use crate::target::{Part, Refusal, Target, poll_offer};
@@ -68,13 +68,13 @@ pub struct FrameSink<T> {
     workshop: Workshop,
     pool: Pool,
     /// Shared with the jobs below; locked by nobody else for longer than a call.
-    machine: Arc<Mutex<Machine>>,
+    writer: Arc<Mutex<FrameWriter>>,
     feed: Feed,
     in_flight: InFlight,
     /// A chunk that is being digested; the next one waits for it.
     placing: Option<Placing>,
     /// The index is being made.
-    finishing: Option<Job<Result<Tail, FrameWriteError>>>,
+    finishing: Option<Job<Result<Ending, FrameWriteError>>>,
     shares: Shares,
     outgoing: Outgoing,
     limits: FlightLimits,
@@ -84,9 +84,6 @@ pub struct FrameSink<T> {
     failed: Option<WriteError>,
     turn: Turn,
 }
-
-/// What ends a frame: what is left to emit, and the final header.
-type Tail = (Option<Vec<u8>>, Bytes);
 
 /// A chunk on its way into the frame.
 struct Placing {
@@ -102,9 +99,9 @@ enum Phase {
     /// Waiting until every chunk, the short last one included, has been accepted by the target.
     LastChunks,
     /// Writing index and trailer.
-    Tail { header: Bytes },
+    Tail { committed: Bytes },
     /// Making the target final.
-    Commit { header: Bytes },
+    Commit { committed: Bytes },
     /// The frame is final.
     Finished,
     /// So is what lies underneath the target.
@@ -163,14 +160,12 @@ impl<T> FrameSink<T> {
         let chunks = options.chunks_in_flight.unwrap_or_else(|| pool.in_work(chunk_size)).max(1);
         let limits = FlightLimits { chunks, bytes: options.bytes_in_flight, chunk_size };
 
-        let mut machine = Machine::new(&params, &registry, &target)?;
+        let mut writer = emit::writer_for(&params, &registry, &target)?;
         for (name, content) in &options.vlmetalayers {
-            machine.set_vlmetalayer(name, content)?;
+            writer.set_vlmetalayer(name, content)?;
         }
         let mut outgoing = Outgoing::default();
-        if let Some((part, bytes)) = machine.head() {
-            outgoing.push(part, bytes);
-        }
+        outgoing.push(Part::Header, writer.header());
         let array = params.metalayers.get(ArrayMeta::NAME).and_then(|content| ArrayMeta::parse(content).ok());
         let geometry = array.map(|meta| Arc::new(meta.geometry));
         let feed = feed(&pool);
@@ -180,7 +175,7 @@ impl<T> FrameSink<T> {
             target,
             workshop,
             pool,
-            machine: Arc::new(Mutex::new(machine)),
+            writer: Arc::new(Mutex::new(writer)),
             feed,
             in_flight: InFlight::default(),
             placing: None,
@@ -226,13 +221,13 @@ impl<T> FrameSink<T> {
         self.outgoing.bytes + self.placing.as_ref().map_or(0, |placing| placing.len)
     }
 
-    fn machine(&self) -> MutexGuard<'_, Machine> {
-        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    fn writer(&self) -> MutexGuard<'_, FrameWriter> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What has been written, once the frame is final.
     pub fn summary(&self) -> Option<Summary> {
-        matches!(self.phase, Phase::Finished | Phase::Closed).then(|| self.machine().summary())
+        matches!(self.phase, Phase::Finished | Phase::Closed).then(|| emit::summary(&self.writer()))
     }
 
     fn check_usable(&self) -> Result<(), WriteError> {
@@ -314,16 +309,17 @@ impl<T> FrameSink<T> {
 
     /// Puts an encoded chunk into the frame: at once, or on the pool when it has to be digested.
     fn place(&mut self, number: u64, chunk: Bytes) -> Result<(), WriteError> {
-        let (len, mut machine) = (chunk.len(), self.machine());
-        debug_assert_eq!(number, machine.nchunks());
-        if machine.is_quick(len) {
-            let placed = machine.push(chunk);
-            drop(machine);
+        let (len, mut writer) = (chunk.len(), self.writer());
+        debug_assert_eq!(number, writer.nchunks());
+        if emit::pushes_quickly(&writer, len) {
+            let placed = emit::push(&mut writer, chunk);
+            drop(writer);
             return self.send_out(placed);
         }
-        drop(machine);
-        let machine = Arc::clone(&self.machine);
-        let job = self.pool.spawn(move || machine.lock().unwrap_or_else(PoisonError::into_inner).push(chunk));
+        drop(writer);
+        let writer = Arc::clone(&self.writer);
+        let job =
+            self.pool.spawn(move || emit::push(&mut writer.lock().unwrap_or_else(PoisonError::into_inner), chunk));
         self.placing = Some(Placing { number, len, job });
         Ok(())
     }
@@ -336,15 +332,16 @@ impl<T> FrameSink<T> {
     }
 
     /// Ends the frame.
-    fn poll_tail(&mut self, cx: &mut Context<'_>) -> Poll<Result<Tail, WriteError>> {
-        let finish = |machine: &Mutex<Machine>| machine.lock().unwrap_or_else(PoisonError::into_inner).finish();
-        if self.finishing.is_none() && self.machine().is_quickly_finished() {
-            return Poll::Ready(finish(&self.machine).map_err(|e| self.fail(e.into())));
+    fn poll_tail(&mut self, cx: &mut Context<'_>) -> Poll<Result<Ending, WriteError>> {
+        let finish =
+            |writer: &Mutex<FrameWriter>| emit::finish(&mut writer.lock().unwrap_or_else(PoisonError::into_inner));
+        if self.finishing.is_none() && emit::finishes_quickly(&self.writer()) {
+            return Poll::Ready(finish(&self.writer).map_err(|e| self.fail(e.into())));
         }
-        let (pool, machine) = (&self.pool, &self.machine);
+        let (pool, writer) = (&self.pool, &self.writer);
         let job = self.finishing.get_or_insert_with(|| {
-            let machine = Arc::clone(machine);
-            pool.spawn(move || finish(&machine))
+            let writer = Arc::clone(writer);
+            pool.spawn(move || finish(&writer))
         });
         let finished = ready!(Pin::new(job).poll(cx));
         self.finishing = None;
@@ -424,7 +421,7 @@ impl<T: Target> FrameSink<T> {
     /// When there is none of that name or the length differs, and when the sink is closed. None of these stays.
     pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), WriteError> {
         self.check_open()?;
-        Ok(self.machine().set_metalayer(name, content)?)
+        Ok(self.writer().set_metalayer(name, content)?)
     }
 
     /// Sets or replaces a variable-length metalayer of the trailer, any time before the sink is closed.
@@ -433,7 +430,7 @@ impl<T: Target> FrameSink<T> {
     /// When the name has more than 31 bytes or there are 16 others, and when the sink is closed. None of these stays.
     pub fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), WriteError> {
         self.check_open()?;
-        Ok(self.machine().set_vlmetalayer(name, content)?)
+        Ok(self.writer().set_vlmetalayer(name, content)?)
     }
 
     /// Moves everything as far as it goes now. Afterwards nothing more is done until `cx` is woken; which it has been when
@@ -535,17 +532,17 @@ impl<T: Target> FrameSink<T> {
                 }
                 Phase::LastChunks => {
                     ready!(self.poll_drained(cx))?;
-                    let (tail, header) = ready!(self.poll_tail(cx))?;
-                    self.outgoing.push(Part::Tail, tail.unwrap_or_default());
-                    Phase::Tail { header }
+                    let Ending { tail, committed } = ready!(self.poll_tail(cx))?;
+                    self.outgoing.push(Part::Tail, tail);
+                    Phase::Tail { committed }
                 }
-                Phase::Tail { header } => {
-                    let header = header.clone();
+                Phase::Tail { committed } => {
+                    let committed = committed.clone();
                     ready!(self.poll_drained(cx))?;
-                    Phase::Commit { header }
+                    Phase::Commit { committed }
                 }
-                Phase::Commit { header } => {
-                    ready!(self.target.poll_commit(cx, header))?;
+                Phase::Commit { committed } => {
+                    ready!(self.target.poll_commit(cx, committed))?;
                     Phase::Finished
                 }
                 Phase::Finished | Phase::Closed | Phase::Aborted => {

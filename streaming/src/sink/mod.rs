@@ -1,11 +1,11 @@
 //! Writing frames.
 
 mod driven;
+pub(crate) mod emit;
 pub(crate) mod encoding;
 mod feed;
 mod frame_sink;
 pub(crate) mod input;
-mod machine;
 mod options;
 mod rechunk;
 mod shares;
@@ -20,6 +20,5 @@ pub(crate) use rechunk::Rechunker;
 pub use driven::{Drive, Driven, Driver};
 pub(crate) use driven::{driven, sealed::Sealed};
 pub use frame_sink::FrameSink;
-pub(crate) use machine::Machine;
 pub use options::WriteOptions;
 pub use summary::Summary;

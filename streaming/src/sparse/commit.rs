@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use oxiblosc_core::chunk::{ChunkHeader, SpecialKind};
-use oxiblosc_core::frame::{FrameParams, FrameWriteError, SparseWriter, SpecialPlacement};
+use oxiblosc_core::frame::{FrameParams, FrameWriteError, FrameWriter, SpecialPlacement};
 
 use super::claim::{State, put_claim, remove_chunks};
 use super::error::ShareError;
@@ -159,7 +159,7 @@ impl<P: SparsePlace> SharedWriter<P> {
         self.check_missing(survey, missing)?;
         // Those that nobody has written are in the index alone.
         let params = FrameParams { special: SpecialPlacement::Index, ..self.plan.params.clone() };
-        let mut writer = SparseWriter::new(&params, &self.registry)?;
+        let mut writer = FrameWriter::new(&params, &self.registry)?;
         for (name, content) in &self.plan.vlmetalayers {
             writer.set_vlmetalayer(name, content)?;
         }

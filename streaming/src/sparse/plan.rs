@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use bytes::Bytes;
 use oxiblosc_core::chunk::{ChunkFormat, EncodeParams, SplitMode};
-use oxiblosc_core::frame::{FingerprintKind, FrameParams, SpecialPlacement};
+use oxiblosc_core::frame::{FingerprintKind, FrameParams, FrameType, SpecialPlacement};
 use oxiblosc_core::nd::{ArrayMeta, Tiling};
 use oxiblosc_core::pipeline::{FilterSlot, FilterSlots};
 use oxiblosc_core::{CodecId, FilterId};
@@ -40,6 +40,7 @@ impl Plan {
     pub(super) fn new(nbytes: u64, array: bool, options: &WriteOptions) -> Result<Self, ShareError> {
         let mut params = options.frame_params(options.resolved_chunk_size()?)?;
         // Every chunk is a file, zeros too, or nobody could tell that it has been written.
+        params.frame_type = FrameType::Sparse;
         params.special = SpecialPlacement::Stored;
         Ok(Self { nbytes, array, params, vlmetalayers: options.vlmetalayers.clone() })
     }
@@ -125,6 +126,7 @@ impl Plan {
             return Err("the chunk size is 0".to_owned());
         }
         let mut params = FrameParams::new(encode, chunk_size);
+        params.frame_type = FrameType::Sparse;
         params.special = SpecialPlacement::Stored;
         params.fingerprint = fingerprint;
         params.checksums = checksums;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use oxiblosc_core::chunk::ChunkHeader;
-use oxiblosc_core::frame::SparseWriter;
+use oxiblosc_core::frame::FrameWriter;
 use oxiblosc_core::nd::Tiling;
 use oxiblosc_core::registry::Registry;
 
@@ -177,7 +177,7 @@ impl<P: SparsePlace> SharedWriter<P> {
     }
 
     fn with_claim(place: P, claim: Claim, plan: Plan, pool: Pool, registry: Registry) -> Result<Self, ShareError> {
-        SparseWriter::new(&plan.params, &registry)?;
+        FrameWriter::new(&plan.params, &registry)?;
         let tiling = plan.tiling().transpose()?;
         if tiling.as_ref().is_some_and(|tiling| {
             tiling.stored_bytes() != plan.nbytes || tiling.chunk_bytes() != plan.params.chunk_size
@@ -298,7 +298,7 @@ impl<P: SparsePlace> SharedWriter<P> {
         let encoded = encoded.map_err(|source| WriteError::Encode { chunk: i, source: source.into() })?;
         let (plan, registry) = (Arc::clone(&self.plan), self.registry.clone());
         let checked = self.pool.spawn(move || {
-            let write = SparseWriter::new(&plan.params, &registry)?.push(&encoded.chunk)?;
+            let write = FrameWriter::new(&plan.params, &registry)?.push(&encoded.chunk)?;
             let chunk = write.and_then(|write| write.replacement).map_or(encoded.chunk, Bytes::from);
             Ok::<_, ShareError>(chunk)
         });

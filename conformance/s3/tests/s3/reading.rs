@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
-use oxiblosc::core::chunk::EncodeParams;
-use oxiblosc::core::nd::Selection;
-use oxiblosc::streaming::nd::{ArrayOptions, NdArray};
-use oxiblosc::streaming::object::spawn;
-use oxiblosc::streaming::source::ObjectSource;
-use oxiblosc::streaming::{FrameReader, ReadOptions, WriteOptions, block_on};
+use oxiblosc::chunk::EncodeParams;
+use oxiblosc::nd::{ArrayOptions, NdArray, Selection};
+use oxiblosc::object::spawn;
+use oxiblosc::source::ObjectSource;
+use oxiblosc::{FrameReader, ReadOptions, WriteOptions, block_on};
 
 use crate::proxy::{Proxy, Traffic};
 use crate::server::{BUCKET, Server, alone, store};

@@ -10,8 +10,8 @@ use futures::TryStreamExt;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
-use oxiblosc::streaming::block_on;
-use oxiblosc::streaming::object::spawn;
+use oxiblosc::block_on;
+use oxiblosc::object::spawn;
 use tempfile::TempDir;
 
 use crate::environment;

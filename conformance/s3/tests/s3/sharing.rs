@@ -6,12 +6,12 @@ use std::thread;
 use bytes::Bytes;
 use futures::future::join_all;
 use object_store::path::Path;
-use oxiblosc::core::chunk::EncodeParams;
-use oxiblosc::streaming::nd::{ArrayOptions, NdArray};
-use oxiblosc::streaming::object::ObjectPrefix;
-use oxiblosc::streaming::source::ObjectSource;
-use oxiblosc::streaming::sparse::{Missing, ShareError, SharedWriter};
-use oxiblosc::streaming::{FrameReader, WriteOptions, block_on};
+use oxiblosc::chunk::EncodeParams;
+use oxiblosc::nd::{ArrayOptions, NdArray};
+use oxiblosc::object::ObjectPrefix;
+use oxiblosc::source::ObjectSource;
+use oxiblosc::sparse::{Missing, ShareError, SharedWriter};
+use oxiblosc::{FrameReader, WriteOptions, block_on};
 
 use crate::server::{BUCKET, Server, uploads};
 

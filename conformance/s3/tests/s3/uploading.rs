@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use futures::AsyncWriteExt;
 use object_store::path::Path;
 use object_store::{Error, ObjectStoreExt};
-use oxiblosc::core::chunk::EncodeParams;
-use oxiblosc::streaming::object::spawn;
-use oxiblosc::streaming::source::ObjectSource;
-use oxiblosc::streaming::target::ObjectTarget;
-use oxiblosc::streaming::{FrameReader, FrameSink, WriteOptions, block_on};
+use oxiblosc::chunk::EncodeParams;
+use oxiblosc::object::spawn;
+use oxiblosc::source::ObjectSource;
+use oxiblosc::target::ObjectTarget;
+use oxiblosc::{FrameReader, FrameSink, WriteOptions, block_on};
 
 use crate::proxy::Proxy;
 use crate::server::{BUCKET, Server, uploads};

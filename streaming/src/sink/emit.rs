@@ -1,0 +1,84 @@
+//! What a frame writer has to store, as parts for a target.
+
+use bytes::Bytes;
+use oxiblosc_core::Registry;
+use oxiblosc_core::frame::{
+    ChunkAddress, ChunkWrite, FrameParams, FrameType, FrameWriteError, FrameWriter, Layout, SpecialPlacement,
+};
+
+use super::Summary;
+use crate::compute::Turn;
+use crate::target::{Part, Target};
+
+/// An index of up to so many chunks is compressed in some tens of microseconds.
+const SHORT_INDEX: u64 = 4096;
+
+/// Starts a frame of the type that `target` takes.
+pub(crate) fn writer_for(
+    params: &FrameParams,
+    registry: &Registry,
+    target: &(impl Target + ?Sized),
+) -> Result<FrameWriter, FrameWriteError> {
+    let mut params = params.clone();
+    params.frame_type = if target.is_sparse() { FrameType::Sparse } else { FrameType::Contiguous };
+    // A reader that opens the frame before it has an index must find every chunk where it belongs. (Layouts of the past
+    // have no place for the promise.)
+    if target.is_open_ended() && params.layout == Layout::Current {
+        match params.frame_type {
+            FrameType::Contiguous => params.sequential = true,
+            FrameType::Sparse => params.special = SpecialPlacement::Stored,
+        }
+    }
+    FrameWriter::new(&params, registry)
+}
+
+/// Adds the next chunk; returns what to emit for it, or `None` when the index describes it in full.
+pub(crate) fn push(writer: &mut FrameWriter, chunk: Bytes) -> Result<Option<(Part, Bytes)>, FrameWriteError> {
+    let number = writer.nchunks();
+    Ok(writer.push(&chunk)?.map(|ChunkWrite { address, replacement }| {
+        let part = match address {
+            ChunkAddress::Offset(_) => Part::Chunk(number),
+            ChunkAddress::File(id) => Part::File(id),
+        };
+        (part, replacement.map_or(chunk, Bytes::from))
+    }))
+}
+
+/// What ends a frame.
+pub(crate) struct Ending {
+    /// Index and trailer, to emit behind the last chunk; empty for a sparse frame, which has them in the index file.
+    pub(crate) tail: Bytes,
+    /// What the target commits: the final header, or the index file of a sparse frame.
+    pub(crate) committed: Bytes,
+}
+
+/// Ends the frame.
+pub(crate) fn finish(writer: &mut FrameWriter) -> Result<Ending, FrameWriteError> {
+    let end = writer.finish()?.into();
+    Ok(match writer.frame_type() {
+        FrameType::Contiguous => Ending { tail: end, committed: writer.header().into() },
+        FrameType::Sparse => Ending { tail: Bytes::new(), committed: end },
+    })
+}
+
+/// Whether a chunk of `len` bytes is pushed in no time. One that is digested, for checksums or a fingerprint, takes as
+/// long as reading it does.
+pub(crate) fn pushes_quickly(writer: &FrameWriter, len: usize) -> bool {
+    len <= Turn::PIECE || !writer.digests()
+}
+
+/// Whether the frame is ended in no time: the index is compressed then.
+pub(crate) fn finishes_quickly(writer: &FrameWriter) -> bool {
+    writer.nchunks() <= SHORT_INDEX
+}
+
+/// What has been written; the lengths are right once the frame is finished.
+pub(crate) fn summary(writer: &FrameWriter) -> Summary {
+    Summary {
+        chunks: writer.nchunks(),
+        nbytes: writer.nbytes(),
+        cbytes: writer.cbytes(),
+        frame_len: writer.frame_len(),
+        fingerprint: writer.fingerprint(),
+    }
+}
