@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use oxiblosc::blocking::{FrameEditor, FrameReader};
-use oxiblosc::chunk::SpecialValue;
-use oxiblosc::streaming::edit::{EditError, Store};
+use oxiblosc::chunk::{ChunkHeader, SpecialValue};
+use oxiblosc::edit::{EditError, Store};
 
 use crate::bound::Setup;
 use crate::place::Place;
@@ -13,6 +13,8 @@ use crate::script::Script;
 
 /// New data are no longer than this.
 const MOST_DATA: usize = 64 << 10;
+/// Metalayers that are longer are not compared.
+const MOST_LAYER: usize = 1 << 20;
 /// Changes made by one script.
 const MOST_CHANGES: usize = 12;
 
@@ -34,6 +36,11 @@ struct Model {
 
 impl Model {
     fn of<P: Place>(reader: &FrameReader<P>, content: Option<&Content>) -> Self {
+        // Of a long layer nothing is learnt that a short one would not tell.
+        let short = |name: &str| {
+            let chunk = reader.frame().trailer().vlmetalayers.get(name);
+            chunk.and_then(|chunk| ChunkHeader::parse(chunk).ok()).is_some_and(|header| header.nbytes <= MOST_LAYER)
+        };
         let decoded = |name: String| Some((name.clone(), reader.vlmetalayer(&name).ok()??.to_vec()));
         let chunks = content.map(|content| content.chunks.iter().map(|c| c.as_ref().map(|c| c.to_vec())).collect());
         let mut metalayers = BTreeMap::new();
@@ -42,7 +49,12 @@ impl Model {
         }
         Self {
             chunks: chunks.unwrap_or_default(),
-            vlmetalayers: reader.vlmetalayer_names().into_iter().filter_map(decoded).collect(),
+            vlmetalayers: reader
+                .vlmetalayer_names()
+                .into_iter()
+                .filter(|name| short(name))
+                .filter_map(decoded)
+                .collect(),
             metalayers,
             exact: content.is_some_and(|content| content.whole.is_some()),
             lossy: is_lossy(reader.header()),

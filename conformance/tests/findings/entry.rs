@@ -11,6 +11,8 @@ pub(crate) struct Entry {
     pub(crate) name: &'static str,
     /// Bytes that may be allocated with the default limits, which allow more than any test should take.
     pub(crate) bytes: usize,
+    /// Whether whole chunks are asked for, however long they are.
+    pub(crate) chunks: bool,
     pub(crate) run: fn(&Kind, &Setup),
 }
 
@@ -21,7 +23,12 @@ const MUCH: usize = 256 << 20;
 
 macro_rules! entry {
     ($name:literal, $bytes:expr, $check:expr) => {
-        Entry { name: $name, bytes: $bytes, run: |kind, setup| each!(kind, |place| $check(place, setup)) }
+        Entry {
+            name: $name,
+            bytes: $bytes,
+            chunks: false,
+            run: |kind, setup| each!(kind, |place| $check(place, setup)),
+        }
     };
 }
 
@@ -48,14 +55,15 @@ impl Entry {
         entry!("recover", MUCH, check::recover),
         entry!("edit", MUCH, edit),
         entry!("edit as an array", MUCH, edit_array),
-        Self { name: "stream", bytes: MUCH, run: |kind, setup| contiguous(kind, setup, check::stream) },
-        Self { name: "seal", bytes: MUCH, run: |kind, setup| contiguous(kind, setup, check::seal) },
+        Self { name: "stream", bytes: MUCH, chunks: true, run: |kind, setup| contiguous(kind, setup, check::stream) },
+        Self { name: "seal", bytes: MUCH, chunks: false, run: |kind, setup| contiguous(kind, setup, check::seal) },
     ];
 
     /// Those for a chunk.
     pub(crate) const CHUNK: &[Self] = &[Self {
         name: "chunk",
         bytes: LITTLE,
+        chunks: false,
         run: |kind, setup| {
             if let Kind::Chunk(bytes) = kind {
                 check::chunk(bytes, setup);
@@ -67,6 +75,7 @@ impl Entry {
     pub(crate) const PACKED: &[Self] = &[Self {
         name: "transport",
         bytes: MUCH,
+        chunks: false,
         run: |kind, _| {
             if let Kind::Packed(bytes) = kind {
                 check::transport(bytes);

@@ -4,9 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use oxiblosc::frame::MAGIC;
+use oxiblosc::Limits;
+use oxiblosc::blocking::FrameReader;
+use oxiblosc::chunk::ChunkHeader;
+use oxiblosc::frame::{FrameHeader, MAGIC};
 use oxiblosc::sparse::MemoryDirectory;
 use oxiblosc_fuzz::{bundle, directory, files};
+
+use crate::entry::Entry;
 
 /// A file that showed a defect once.
 #[derive(Debug, Clone)]
@@ -34,6 +39,19 @@ impl Finding {
         collect(&root, &root, &mut found);
         found.sort_by(|a, b| a.name.cmp(&b.name));
         found
+    }
+
+    /// Bytes that `entry` asks for by what it does, and that the default limits allow: the content of metalayers, twice as
+    /// it is compared, and chunks as a whole.
+    pub(crate) fn asked(&self, entry: &Entry) -> usize {
+        let limits = Limits::default();
+        // A stream gives chunks before it is known whether the frame is whole.
+        let header = FrameHeader::parse_unfinished(&self.bytes).ok().filter(|_| entry.chunks);
+        let chunk = header.and_then(|header| header.chunk_size.fixed()).unwrap_or(0).min(limits.chunk_bytes);
+        let Ok(reader) = FrameReader::from_bytes(self.bytes.clone()) else { return chunk };
+        let layers = reader.frame().trailer().vlmetalayers.iter();
+        let layers = layers.filter_map(|(_, chunk)| Some(ChunkHeader::parse(chunk).ok()?.nbytes));
+        2 * layers.filter(|&len| len <= limits.metalayer_bytes).max().unwrap_or(0) + chunk
     }
 
     pub(crate) fn kind(&self) -> Kind {

@@ -51,7 +51,10 @@ fn main() -> ExitCode {
         for entry in entries {
             for (limits, setup) in &setups {
                 let name = format!("{}::{}::{limits}", finding.name, entry.name);
-                let bytes = if *limits == "small limits" { setup.bytes(finding.bytes.len()) } else { entry.bytes };
+                let bytes = match *limits {
+                    "small limits" => setup.bytes(finding.bytes.len()),
+                    _ => entry.bytes + finding.asked(entry),
+                };
                 cases.push(Case { name, finding: finding.clone(), entry: *entry, setup: setup.clone(), bytes });
             }
         }

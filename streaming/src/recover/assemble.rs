@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use oxiblosc_core::chunk::{ChunkHeader, SpecialKind, SpecialValue, special_chunk};
-use oxiblosc_core::frame::{ChunkSize, FrameParams, Sequential};
+use oxiblosc_core::frame::{ChunkSize, FrameError, FrameParams, FrameWriteError, Sequential};
 use oxiblosc_core::nd::ArrayMeta;
 use oxiblosc_core::{Limits, Registry};
 
@@ -38,7 +38,7 @@ where
     T: Target,
 {
     let found = state(&scan);
-    let missing = settle(&mut scan, registry);
+    let missing = settle(&mut scan, registry, limits)?;
     let promised = scan.head.metalayers.get(Sequential::NAME).is_some();
     let mut params = params(&scan);
     params.sequential = promised && !target.is_sparse() && missing <= MOST_STORED;
@@ -175,7 +175,19 @@ fn params(scan: &Scan) -> FrameParams {
 
 /// Gives an array the shape that its chunks have, or the chunks that its shape calls for. The number of chunks that are
 /// missing. A frame that is no array is as long as its chunks.
-pub(super) fn settle(scan: &mut Scan, registry: &Registry) -> u64 {
+///
+/// # Errors
+/// There would be more chunks than the limits allow: a reader with the same limits could not open the new frame.
+pub(super) fn settle(scan: &mut Scan, registry: &Registry, limits: &Limits) -> Result<u64, RecoverError> {
+    let missing = fill_up(scan, registry);
+    let (found, limit) = (scan.items.len(), limits.chunks);
+    if found > limit {
+        return Err(FrameWriteError::from(FrameError::TooManyChunks { found, limit }).into());
+    }
+    Ok(missing)
+}
+
+fn fill_up(scan: &mut Scan, registry: &Registry) -> u64 {
     let lost = scan.items.runs().filter(|(_, item)| item.content == Content::Lost);
     let damaged: u64 = lost.map(|(chunks, _)| chunks.end - chunks.start).sum();
     let Some(content) = scan.head.metalayers.get(ArrayMeta::NAME) else { return damaged };

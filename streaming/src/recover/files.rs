@@ -92,7 +92,7 @@ pub(super) async fn recover<T: Target>(
         let content = Content::Stored { offset: id.into(), len, checked };
         scan.items.push(Item { content, nbytes: header.nbytes as u64 });
     }
-    let missing = settle(&mut scan, &registry);
+    let missing = settle(&mut scan, &registry, limits)?;
     let mut params = FrameParams { sequential: false, ..FrameParams { metalayers: metalayers_of(&scan), ..params } };
     let damaged_array = agree(&mut params, &scan.items.lens());
     let mut plain = damaged_array.as_ref().map(|_| Examiner::new(&scan.head, &registry, limits).without_array());

@@ -43,7 +43,8 @@ pub struct Recovered {
     /// (zeros) or that had been moved by edits may have shifted the others.
     pub in_order: bool,
     /// The frame was an array and is one no more: its metalayer was damaged, or contradicted the chunks, which are all the
-    /// more in the new frame, one after the other. This is what was wrong with it.
+    /// more in the new frame, one after the other. This is what was wrong with it. The metalayer is left out, unless the
+    /// frame opens and has chunks that cannot be decoded without it.
     pub damaged_array: Option<NdError>,
     /// The frame had variable-length metalayers, and they are lost.
     pub lost_vlmetalayers: bool,

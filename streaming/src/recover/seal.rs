@@ -62,7 +62,7 @@ pub(super) fn seal_store<S: Store + Send + Sync>(
     match found {
         Found::Cut => return refuse("it was complete once, and its end is missing"),
         _ if !scan.dense => return refuse("its chunks do not lie one behind the other"),
-        _ if settle(&mut scan, &registry) > 0 => {
+        _ if settle(&mut scan, &registry, &options.limits)? > 0 => {
             return refuse("chunks of it are damaged or missing");
         }
         _ => {}

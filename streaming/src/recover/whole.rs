@@ -48,8 +48,13 @@ where
     let frame = reader.frame();
     let unused_bytes = source.size().await?.saturating_sub(frame.frame_len());
     let mut params = FrameParams::like(frame);
+    let layers = params.metalayers.clone();
     let damaged_array = agree(&mut params, &lens(frame));
     let mut whole = Whole { reader, source, plain: damaged_array.is_some(), budget, tally: Tally::default() };
+    if damaged_array.is_some() && whole.needs_layer().await? {
+        // It is wrong about the array and right about its blocks.
+        (params.metalayers, whole.plain) = (layers, false);
+    }
     let summary = if frame.bitshuffle_age() != BitshuffleAge::ByChunk {
         whole.encode_again(params, target).await?
     } else {
@@ -102,6 +107,27 @@ enum Fate {
 }
 
 impl<S: RangeSource + 'static> Whole<'_, S> {
+    /// Whether there is a chunk that decodes with the metalayer of the array and not without it.
+    async fn needs_layer(&mut self) -> Result<bool, RecoverError> {
+        let frame = self.reader.frame();
+        let mut next = 0;
+        while next < frame.nchunks() {
+            let i = next;
+            next = frame.alike(i).end;
+            let Ok(encoded) = self.reader.encoded_chunk(i).await else { continue };
+            let mut holds = async |plain| {
+                self.plain = plain;
+                self.check(i, &encoded).await.map(|checked| checked.is_ok())
+            };
+            let needs = !holds(true).await? && holds(false).await?;
+            self.plain = true;
+            if needs {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Copies the chunks as they are.
     async fn copy<T: Target>(&mut self, params: &FrameParams, output: &mut Output<'_, T>) -> Result<(), RecoverError> {
         let frame = self.reader.frame();
