@@ -5,8 +5,8 @@ use std::fmt;
 
 /// An error and what caused it, as `error: cause: cause of the cause`.
 ///
-/// The errors of these crates say only what they are about themselves: the cause is their
-/// [`source`](Error::source), and not quoted in their own text. Whoever shows an error to people shows the chain.
+/// The errors of these crates describe only their own level: the cause is their [`source`](Error::source) and is not
+/// quoted in the message. Print the chain when you show an error to people.
 ///
 /// ```
 /// use oxiblosc_core::Chain;
@@ -23,7 +23,7 @@ impl fmt::Display for Chain<'_> {
         let mut cause = self.0.source();
         while let Some(error) = cause {
             let message = error.to_string();
-            // Errors of other crates may quote their cause; it need not be said twice.
+            // Errors of other crates may quote their cause. Do not print it twice.
             if !said.contains(&message) {
                 write!(f, ": {message}")?;
                 said = message;

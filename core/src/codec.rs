@@ -1,4 +1,4 @@
-//! The trait of codecs, and what a codec is told about the stream it works on.
+//! The codec trait, and the context that a codec gets.
 
 use dyn_clone::DynClone;
 use thiserror::Error;
@@ -6,15 +6,15 @@ use thiserror::Error;
 use crate::filter::BlockContext;
 use crate::id::FilterId;
 
-/// Compresses and decompresses one stream: a filtered block, or one of the parts a split block falls into.
+/// Compresses and decompresses one stream: a filtered block, or one of the parts of a split block.
 ///
 /// Each worker owns a clone of every codec it runs, so an implementation may keep contexts and scratch space in
 /// `self` without locks; it must not let one call influence the result of another.
 pub trait Codec: DynClone + Send + Sync {
     /// Compresses `src` into `dst` and returns the number of bytes written, or `None` when the result does not fit.
     ///
-    /// `dst` is as long as the largest result that is worth having; not fitting is normal and makes the caller store
-    /// the stream as it is.
+    /// `dst` is as long as the largest useful result. Not fitting is normal: the caller then stores the stream as it
+    /// is.
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError>;
 
     /// Decompresses `src` into `dst`, which has exactly the decoded length, and returns the number of bytes written.
@@ -45,7 +45,7 @@ dyn_clone::clone_trait_object!(Codec);
 pub struct CodecTraits {
     /// Slow and dense: blocks are chosen larger (chunk format, automatic block size).
     pub high_ratio: bool,
-    /// Up to which level shuffled blocks are split into one stream per byte of the type, under automatic splitting;
+    /// The highest level at which automatic splitting splits shuffled blocks into one stream per byte of the type;
     /// `None` for never.
     pub split_up_to_level: Option<u8>,
     /// The codec can use a dictionary.
@@ -91,7 +91,7 @@ impl CodecTraits {
 pub struct CodecContext<'a> {
     /// The block that the stream belongs to.
     pub block: BlockContext<'a>,
-    /// Compression level 0..=9 asked for; not recorded in a chunk and therefore 0 on the way back.
+    /// The requested compression level, 0..=9. Chunks do not record it, so it is 0 when decoding.
     pub level: u8,
     /// The `compcode_meta` byte.
     pub meta: u8,
@@ -99,8 +99,8 @@ pub struct CodecContext<'a> {
     pub stream: usize,
     /// How many streams the block has: 1, or the type size when it is split.
     pub streams: usize,
-    /// The filter that the block came out of last, or [`FilterId::NONE`]: what the bytes look like depends on it more than
-    /// on anything else, and with it what is the best way to look for matches in them.
+    /// The last filter applied to the block, or [`FilterId::NONE`]. What the bytes look like, and hence the best way to
+    /// find matches in them, depends on it more than on anything else.
     pub filter: FilterId,
     /// The dictionary of the chunk, if it has one.
     pub dict: Option<&'a [u8]>,
@@ -150,7 +150,7 @@ pub enum CodecError {
         /// What is missing or does not match.
         reason: String,
     },
-    /// The library underneath refused.
+    /// The underlying library failed.
     #[error("{library}: {message}")]
     Library {
         /// Name of the library.
@@ -158,7 +158,7 @@ pub enum CodecError {
         /// Its message.
         message: String,
     },
-    /// Anything else a plugin wants to say.
+    /// Any other error of a plugin.
     #[error(transparent)]
     Other(#[from] Box<dyn std::error::Error + Send + Sync>),
 }

@@ -1,4 +1,4 @@
-//! How work on independent blocks reaches threads, without this crate starting any.
+//! Runs work on independent blocks on threads that this crate does not start itself.
 
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -38,11 +38,11 @@ pub fn for_each(executor: &dyn Executor, count: usize, task: impl Fn(usize, usiz
     });
 }
 
-/// Hands the items of `items` to the workers of `executor`, in their order and one at a time, until there are none or
-/// `task` fails; `count` is how many there are. Returns the first error that a worker reported.
+/// Hands out `items`, of which there are `count`, to the workers of `executor`, in order and one at a time, until there
+/// are none left or `task` fails. Returns the first error that a worker reported.
 ///
-/// Items may borrow mutably from one buffer (`chunks_mut`), which is how blocks are decoded side by side into their
-/// places without unsafe code.
+/// Items may borrow mutably from one buffer (`chunks_mut`), which lets workers decode blocks into one buffer without
+/// unsafe code.
 pub fn try_for_each<T, E: Send>(
     executor: &dyn Executor,
     count: usize,
@@ -62,7 +62,7 @@ pub fn try_for_each<T, E: Send>(
             let Some(item) = item else { return };
             if let Err(error) = task(worker, item) {
                 locked(&failed).get_or_insert(error);
-                // Nobody wants the rest.
+                // The remaining items are not needed.
                 while locked(&items).next().is_some() {}
                 return;
             }
@@ -71,13 +71,13 @@ pub fn try_for_each<T, E: Send>(
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
-/// Locks, also when another worker panicked: the executor passes that panic on, and what the lock guards is either
-/// consistent at any point or thrown away then.
+/// Locks even if another worker panicked: the executor passes that panic on, and what the lock guards is either
+/// consistent at any point or then discarded.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One value per worker, made when first needed and kept between calls.
+/// One value per worker, created when first needed and kept between calls.
 pub(crate) struct PerWorker<W> {
     workers: Vec<Mutex<W>>,
 }
@@ -87,8 +87,8 @@ impl<W> PerWorker<W> {
         Self { workers: Vec::new() }
     }
 
-    /// The values of the first `count` workers. An executor runs each worker number once at a time, so nobody waits
-    /// for these locks; they are there because safe code cannot know that.
+    /// The values of the first `count` workers. An executor never runs the same worker number twice at a time, so these
+    /// locks are never contended; they exist because the compiler cannot know that.
     pub(crate) fn first<E>(
         &mut self,
         count: usize,
@@ -100,13 +100,13 @@ impl<W> PerWorker<W> {
         Ok(&mut self.workers[..count])
     }
 
-    /// Every value that has been made.
+    /// Every value created so far.
     pub(crate) fn each(&mut self, change: impl FnMut(&mut W)) {
         self.workers.iter_mut().map(unlocked).for_each(change);
     }
 }
 
-/// The value itself, by way of the exclusive borrow.
+/// The value itself, through the exclusive borrow.
 pub(crate) fn unlocked<W>(mutex: &mut Mutex<W>) -> &mut W {
     mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The trait of filters, and what a filter is told about the block it works on.
+//! The filter trait, and the context that filters and codecs get.
 
 use dyn_clone::DynClone;
 use thiserror::Error;
@@ -45,7 +45,7 @@ impl FilterTraits {
     pub const FORWARD_ONLY: Self = Self { lossy: true, forward_only: true };
 }
 
-/// What a filter or codec is told about the block it works on.
+/// What a filter or codec knows about the block it works on.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct BlockContext<'a> {
@@ -129,7 +129,7 @@ pub enum FilterError {
         /// What is missing or does not match.
         reason: String,
     },
-    /// Anything else a plugin wants to say.
+    /// Any other error of a plugin.
     #[error(transparent)]
     Other(#[from] Box<dyn std::error::Error + Send + Sync>),
 }

@@ -17,9 +17,9 @@ pub struct Limits {
     pub metalayer_bytes: usize,
     /// Compressed and decoded bytes that a reader or writer keeps in flight.
     pub in_flight_bytes: usize,
-    /// Bytes that one call returns: items, a range of bytes, a slice of an array. A few hundred bytes may be a whole
-    /// frame of zeros that decodes to petabytes; whoever asks for all of it gets an error in place of memory that the
-    /// system promises and does not have. Streams are not bounded by it.
+    /// Bytes that one call returns: items, a range of bytes, a slice of an array. A few hundred bytes may be a frame of
+    /// zeros that decodes to petabytes; asking for all of it is an error instead of an allocation that the system
+    /// promises and does not have. Streams are not bounded by it.
     pub result_bytes: u64,
 }
 
@@ -38,8 +38,8 @@ impl Limits {
 
 impl Default for Limits {
     /// Allows every chunk that fits the format, but indexes and metadata only up to sizes met in practice (64 million
-    /// chunks, whose index takes half a gigabyte), and 1 GiB in flight. A result may have 64 GiB: more than most machines
-    /// have memory, and little enough that a request for it fails at once where there is none, or ends soon.
+    /// chunks, whose index takes half a gigabyte), and 1 GiB in flight. A result may have 64 GiB: more than the memory
+    /// of most machines, and little enough that a request for it fails at once or ends soon.
     fn default() -> Self {
         Self {
             chunks: 1 << 26,
@@ -47,7 +47,7 @@ impl Default for Limits {
             trailer_bytes: 256 << 20,
             metalayer_bytes: 256 << 20,
             in_flight_bytes: 1 << 30,
-            // Less on machines of 32 bits, whose buffers are shorter anyway.
+            // Less on 32-bit machines, whose buffers are shorter anyway.
             result_bytes: (1 << 36).min(isize::MAX as u64),
             ..Self::FORMAT
         }

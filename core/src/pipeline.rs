@@ -1,7 +1,7 @@
 //! The six filter slots and their order.
 //!
-//! Source: chunk format document, field `filters`: slots are applied in increasing order on the way in, in decreasing
-//! order on the way out; a slot with id 0 is skipped.
+//! Source: chunk format document, field `filters`: slots are applied in increasing order when encoding and in
+//! decreasing order when decoding; a slot with id 0 is skipped.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::registry::{Registry, RegistryError};
 /// Number of filter slots in a chunk header.
 pub const SLOTS: usize = 6;
 
-/// One filter slot: which filter, and the byte of metadata it is given.
+/// One filter slot: the filter and its byte of metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FilterSlot {
     /// The filter; [`FilterId::NONE`] leaves the slot empty.
@@ -58,7 +58,7 @@ impl FilterSlots {
         self.0.iter().copied().enumerate().filter(|(_, slot)| slot.id != FilterId::NONE)
     }
 
-    /// The filter that a block comes out of last on its way to the codec; [`FilterId::NONE`] when there is none.
+    /// The last filter applied before the codec; [`FilterId::NONE`] if there is none.
     pub fn last(&self) -> FilterId {
         self.active().next_back().map_or(FilterId::NONE, |(_, slot)| slot.id)
     }
@@ -83,12 +83,12 @@ impl fmt::Display for FilterSlots {
     }
 }
 
-/// Instances of the filters of six slots, owned by one worker, with the buffers between them.
+/// The filters of six slots, instantiated for one worker, with the buffers between them.
 #[derive(Default)]
 pub struct Pipeline {
     slots: FilterSlots,
     stages: Vec<Stage>,
-    /// Every filter met so far; an instance serves all slots that name its filter, in one chunk and the next.
+    /// Every filter used so far. An instance serves all slots that name its filter, from chunk to chunk.
     instances: Vec<Instance>,
     between: [Vec<u8>; 2],
 }
@@ -163,7 +163,7 @@ impl Pipeline {
         self.traits().any(|traits| traits.lossy)
     }
 
-    /// Whether the way back leaves every block as it is, so that it need not be taken.
+    /// Whether undoing the filters changes nothing, so that it can be skipped.
     pub fn backward_is_identity(&self) -> bool {
         self.traits().all(|traits| traits.forward_only)
     }
@@ -178,7 +178,7 @@ impl Pipeline {
     /// Undoes the filters in reverse slot order from `src` to `dst`, both of the length of the block.
     pub fn backward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), PipelineError> {
         let Self { stages, instances, between, .. } = self;
-        // Filters without a way back would only copy.
+        // Undoing these filters would only copy.
         let needed = |stage: &&Stage| !instances[stage.instance].traits.forward_only;
         let mut used = [Stage { slot: 0, id: FilterId::NONE, meta: 0, instance: 0 }; SLOTS];
         let mut count = 0;

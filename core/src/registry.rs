@@ -15,7 +15,7 @@ use crate::codec::{Codec, CodecTraits};
 use crate::filter::{Filter, FilterTraits};
 use crate::id::{CodecId, FilterId, IdRange};
 
-/// What a filter says about itself when it registers.
+/// The description with which a filter registers.
 #[derive(Debug, Clone, Copy)]
 pub struct FilterInfo {
     /// Its id in the filter slots.
@@ -26,11 +26,11 @@ pub struct FilterInfo {
     pub provider: &'static str,
     /// Facts the encoder needs.
     pub traits: FilterTraits,
-    /// The provider means to take the id over from another one.
+    /// The provider overrides another provider of the id.
     pub overrides: bool,
 }
 
-/// What a codec says about itself when it registers.
+/// The description with which a codec registers.
 #[derive(Debug, Clone, Copy)]
 pub struct CodecInfo {
     /// Its id in the `udcodec` byte.
@@ -41,14 +41,14 @@ pub struct CodecInfo {
     pub provider: &'static str,
     /// Facts the encoder needs.
     pub traits: CodecTraits,
-    /// The provider means to take the id over from another one.
+    /// The provider overrides another provider of the id.
     pub overrides: bool,
 }
 
 /// A compile-time filter registration; made by [`register_filter!`](crate::register_filter).
 #[derive(Debug)]
 pub struct FilterRegistration {
-    /// What the filter says about itself.
+    /// The description of the filter.
     pub info: FilterInfo,
     /// Makes the prototype that workers clone.
     pub new: fn() -> Box<dyn Filter>,
@@ -57,7 +57,7 @@ pub struct FilterRegistration {
 /// A compile-time codec registration; made by [`register_codec!`](crate::register_codec).
 #[derive(Debug)]
 pub struct CodecRegistration {
-    /// What the codec says about itself.
+    /// The description of the codec.
     pub info: CodecInfo,
     /// Makes the prototype that workers clone.
     pub new: fn() -> Box<dyn Codec>,
@@ -91,7 +91,7 @@ inventory::collect!(CodecRegistration);
 /// # Ok::<(), oxiblosc_core::registry::RegistryError>(())
 /// ```
 ///
-/// With `override` before the id, the registration takes the id over from a regular one.
+/// With `override` before the id, the registration replaces a regular one.
 #[macro_export]
 macro_rules! register_filter {
     (override $id:expr, $name:expr, $traits:expr, $new:expr $(,)?) => {
@@ -142,7 +142,7 @@ macro_rules! register_codec {
     };
 }
 
-/// A filter in a registry: what it says about itself, and a prototype to clone.
+/// A filter in a registry: its description, and a prototype to clone.
 #[derive(Clone)]
 pub struct FilterEntry {
     info: FilterInfo,
@@ -150,7 +150,7 @@ pub struct FilterEntry {
 }
 
 impl FilterEntry {
-    /// What the filter says about itself.
+    /// The description of the filter.
     pub fn info(&self) -> &FilterInfo {
         &self.info
     }
@@ -161,7 +161,7 @@ impl FilterEntry {
     }
 }
 
-/// A codec in a registry: what it says about itself, and a prototype to clone.
+/// A codec in a registry: its description, and a prototype to clone.
 #[derive(Clone)]
 pub struct CodecEntry {
     info: CodecInfo,
@@ -169,7 +169,7 @@ pub struct CodecEntry {
 }
 
 impl CodecEntry {
-    /// What the codec says about itself.
+    /// The description of the codec.
     pub fn info(&self) -> &CodecInfo {
         &self.info
     }
@@ -188,7 +188,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// A registry with nothing in it. Stored and special chunks can still be read and written.
+    /// An empty registry. Stored and special chunks can still be read and written.
     pub fn empty() -> Self {
         Self::default()
     }
@@ -216,8 +216,8 @@ impl Registry {
         codecs: impl Iterator<Item = &'a CodecRegistration>,
     ) -> Result<Self, RegistryError> {
         let mut registry = Self::empty();
-        // The linker decides in which order registrations are seen. Overrides go last, so that the result and any
-        // error depend on what is linked and not on that order.
+        // The linker decides the order of registrations. Overrides are applied last, so that the result and any error
+        // depend on what is linked and not on that order.
         let mut filters: Vec<_> = filters.collect();
         filters.sort_by_key(|r| (r.info.overrides, r.info.id, r.info.provider));
         for r in filters {
@@ -342,7 +342,7 @@ fn check_clash(
     present: impl Iterator<Item = Holder>,
 ) -> Result<(), RegistryError> {
     for old in present {
-        // An override replaces the holder of its id, name included; it may not take the name of a third one.
+        // An override replaces the provider of its id, name included. It must not take the name of a third one.
         let replaces = old.id == new.id && overrides && !old.overrides;
         if !replaces && (old.id == new.id || old.name == new.name) {
             return Err(RegistryError::Clash {
@@ -358,7 +358,7 @@ fn check_clash(
     Ok(())
 }
 
-/// Which of the two kinds of plugin an error speaks of.
+/// Which of the two kinds of plugin an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A filter.
@@ -376,7 +376,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Why the registry could not be built or did not have what was asked for.
+/// Why the registry could not be built or a lookup failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RegistryError {
@@ -436,7 +436,7 @@ pub enum RegistryError {
         /// The names there are.
         known: String,
     },
-    /// The id means "nothing" in the format and cannot be provided.
+    /// The id marks an empty slot in the format and cannot be registered.
     #[error("{kind} id {id} cannot be registered (crate `{provider}`): the format uses it for an empty slot")]
     ReservedId {
         /// Filter or codec.

@@ -1,4 +1,4 @@
-//! From the blocks of a chunk to its body, on one worker or several.
+//! Builds the body of a chunk from its blocks, on one worker or several.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,20 +7,20 @@ use super::block_encoder::{BlockEncoder, Job, grown, write_stored};
 use super::map::WORD;
 use crate::executor::{Executor, locked, try_for_each, unlocked};
 
-/// A chunk being built. It may take all of the buffer and no more.
+/// A chunk being built in a buffer that it must not outgrow.
 pub(crate) struct Output<'a> {
     bytes: &'a mut [u8],
     /// Length of the header, which is written last.
     header_len: usize,
-    /// How long the chunk is so far.
+    /// Length of the chunk so far.
     len: usize,
 }
 
-/// What became of the blocks.
+/// The result of encoding the blocks.
 pub(crate) enum Outcome {
-    /// They are in the output; `zero` when they are nothing but runs of zeros.
+    /// They are in the output. `zero` if all of them are runs of zeros.
     Done { zero: bool },
-    /// Together they are too long.
+    /// They do not fit.
     TooLong,
 }
 
@@ -31,18 +31,18 @@ enum Stop {
 }
 
 impl<'a> Output<'a> {
-    /// A chunk of which the first `filled` bytes, header and block starts, have their room already; `None` when they
-    /// do not fit.
+    /// Starts a chunk whose first `filled` bytes are reserved for the header and the block starts. `None` if they do
+    /// not fit.
     pub(crate) fn new(bytes: &'a mut [u8], header_len: usize, filled: usize) -> Option<Self> {
         (filled <= bytes.len()).then_some(Self { bytes, header_len, len: filled })
     }
 
-    /// How long the chunk is so far.
+    /// Length of the chunk so far.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Appends `bytes`; whether they fitted.
+    /// Appends `bytes` and returns whether they fit.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
         let room = self.bytes[self.len..].get_mut(..bytes.len());
         let fits = room.is_some();
@@ -53,15 +53,15 @@ impl<'a> Output<'a> {
         fits
     }
 
-    /// The room for the starts of `count` blocks, and the room behind all that is there already.
+    /// The room for the starts of `count` blocks, and the free room after everything written so far.
     fn rooms(&mut self, count: usize) -> (&mut [u8], &mut [u8]) {
         let (head, room) = self.bytes.split_at_mut(self.len);
         (&mut head[self.header_len..self.header_len + WORD * count], room)
     }
 }
 
-/// Encodes `blocks`, of which there are those numbered from 0 on, and puts them into `out` in their order, so that the
-/// bytes do not depend on the workers.
+/// Encodes `blocks`, numbered from 0, and puts them into `out` in order, so that the bytes do not depend on the number
+/// of workers.
 pub(crate) fn assemble(
     workers: &mut [Mutex<BlockEncoder>],
     executor: &dyn Executor,
@@ -80,7 +80,7 @@ pub(crate) fn assemble(
     }
 }
 
-/// One after the other, straight into the output. Whether they are nothing but runs of zeros.
+/// Encodes one block after another straight into the output. Returns whether all are runs of zeros.
 fn in_place(worker: &mut BlockEncoder, job: &Job<'_>, blocks: &[&[u8]], out: &mut Output<'_>) -> Result<bool, Stop> {
     let base = out.len;
     let (starts, room) = out.rooms(blocks.len());
@@ -94,8 +94,8 @@ fn in_place(worker: &mut BlockEncoder, job: &Job<'_>, blocks: &[&[u8]], out: &mu
     Ok(encoded.zero)
 }
 
-/// On several workers, each into a buffer of its own, from which it is copied to its place as soon as all before it are
-/// there: while the bytes are still in the cache, most of the time. Whether they are nothing but runs of zeros.
+/// Encodes on several workers, each into its own buffer. A run is copied to its place as soon as everything before it
+/// is there, most of the time while the bytes are still in the cache. Returns whether all are runs of zeros.
 fn side_by_side(
     workers: &mut [Mutex<BlockEncoder>],
     executor: &dyn Executor,
@@ -121,7 +121,7 @@ fn side_by_side(
             worker.finished = std::mem::take(&mut buffer);
         }
         let ready = locked(&queue).put(i, Finished { run, encoded, buffer }).ok_or(Stop::TooLong)?;
-        // Nobody waits while this one copies.
+        // Copy without holding the lock.
         let free: Vec<_> = ready.into_iter().map(Placed::fill).filter(|buffer| !buffer.is_empty()).collect();
         let mut queue = locked(&queue);
         queue.spare.extend(free);
@@ -141,14 +141,14 @@ fn side_by_side(
     Ok(zero)
 }
 
-/// How many blocks a worker takes at a time: small ones are done sooner than two workers have agreed on who takes which.
+/// How many blocks a worker takes at a time. Small ones take less time than the lock that hands them out.
 fn blocks_per_run(blocks: &[&[u8]], workers: usize) -> usize {
     const RUN: usize = 64 << 10;
     let len = blocks.first().map_or(RUN, |block| block.len().max(1));
     (RUN / len).min(blocks.len() / (2 * workers)).max(1)
 }
 
-/// Writes the streams of `blocks` of which none is worth compressing.
+/// Writes `blocks`, none of which is worth compressing, as stored streams.
 fn store(blocks: &[&[u8]], mut out: &mut [u8]) {
     for block in blocks {
         let (room, rest) = std::mem::take(&mut out).split_at_mut(WORD + block.len());
@@ -162,26 +162,26 @@ struct Run<'r> {
     /// The number of the first one.
     first: usize,
     blocks: &'r [&'r [u8]],
-    /// Where they start: in the run at first, in the chunk when its place there is known.
+    /// Their starts: relative to the run at first, relative to the chunk once the place of the run is known.
     starts: &'r mut [u8],
 }
 
-/// What has become of a run.
+/// An encoded run.
 struct EncodedRun {
     len: usize,
     zero: bool,
-    /// No block has become shorter, and none has been written.
+    /// No block got shorter, and none has been written.
     stored: bool,
 }
 
 impl Run<'_> {
     /// Encodes the blocks into the front of `out`.
     ///
-    /// Blocks that are going to be stored are not written before there is one that is not: when there is none in all the
-    /// chunk, the whole chunk is stored instead, and they are copied once and not three times.
+    /// Blocks to be stored are not written until there is one that is compressed: if none in the whole chunk is, the
+    /// chunk is stored as a whole, and the data is copied once instead of three times.
     fn encode(&mut self, worker: &mut BlockEncoder, job: &Job<'_>, out: &mut [u8]) -> Result<EncodedRun, Stop> {
         let mut run = EncodedRun { len: 0, zero: true, stored: true };
-        // Where the block before begins, unless it is stored.
+        // Where the previous block begins, unless it is stored.
         let mut last = None;
         for (i, (src, start)) in self.blocks.iter().zip(self.starts.chunks_exact_mut(WORD)).enumerate() {
             start.copy_from_slice(&(run.len as u32).to_le_bytes());
@@ -189,7 +189,7 @@ impl Run<'_> {
             if let (true, Some(at), Some(other)) = (job.repeats, last, i.checked_sub(1).map(|i| self.blocks[i]))
                 && std::ptr::eq(*src, other)
             {
-                // It cannot be zeros alone if the one before is not.
+                // It cannot be all zeros if the previous block is not.
                 let streams = &before[at..];
                 room.get_mut(..streams.len()).ok_or(Stop::TooLong)?.copy_from_slice(streams);
                 last = Some(run.len);
@@ -211,7 +211,7 @@ impl Run<'_> {
         Ok(run)
     }
 
-    /// The run starts at `base` in the chunk, whose length fits 31 bits.
+    /// Shifts the starts by `base`, the offset of the run in the chunk. The length of a chunk fits 31 bits.
     fn begin_at(&mut self, base: usize) {
         for start in self.starts.as_chunks_mut::<WORD>().0 {
             *start = (u32::from_le_bytes(*start) + base as u32).to_le_bytes();
@@ -235,7 +235,7 @@ struct Placed<'q, 'r> {
 }
 
 impl Placed<'_, '_> {
-    /// Copies the run to its place; its buffer is free then.
+    /// Copies the run to its place and returns the buffer for reuse.
     fn fill(self) -> Vec<u8> {
         let Finished { mut run, encoded, buffer } = self.finished;
         run.begin_at(self.at);
@@ -250,17 +250,17 @@ impl Placed<'_, '_> {
 
 /// Encoded runs on their way into the output.
 struct Queue<'q, 'r> {
-    /// The room that has not been given away.
+    /// The room that is still free.
     room: &'q mut [u8],
     /// Where it begins in the chunk.
     at: usize,
     /// The run that belongs there.
     next: usize,
-    /// Those behind it that are finished already.
+    /// Runs after it that are already finished.
     waiting: Vec<Option<Finished<'r>>>,
-    /// Stored runs from the first one on that have a place but have not been copied there, see [`Run::encode`].
+    /// The leading stored runs, which have a place but have not been copied there; see [`Run::encode`].
     held: Vec<Placed<'q, 'r>>,
-    /// A run has been found that is not stored.
+    /// A run that is not stored has been seen.
     shorter: bool,
     /// Bytes of the finished runs that wait.
     pending: usize,
@@ -275,7 +275,7 @@ impl<'q, 'r> Queue<'q, 'r> {
         Self { room, at, next: 0, waiting, held: Vec::new(), shorter: false, pending: 0, zero: true, spare }
     }
 
-    /// Takes run `i`, and says which runs are to be copied to which places now; `None` when they are too long together.
+    /// Takes run `i` and returns the runs that can now be copied to their places. `None` if the chunk does not fit.
     fn put(&mut self, i: usize, finished: Finished<'r>) -> Option<Vec<Placed<'q, 'r>>> {
         self.zero &= finished.encoded.zero;
         self.shorter |= !finished.encoded.stored;

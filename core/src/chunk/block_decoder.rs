@@ -1,4 +1,4 @@
-//! From the streams of one block to its bytes.
+//! Decodes the streams of one block.
 
 use super::error::StreamError;
 use super::header::VERSION_BLOSC1;
@@ -11,20 +11,20 @@ use crate::id::CodecId;
 use crate::pipeline::Pipeline;
 use crate::registry::{Registry, RegistryError};
 
-/// Decodes blocks; one per thread. Codecs, filters and buffers stay from chunk to chunk.
+/// Decodes blocks; one per thread. Codecs, filters and buffers are kept from chunk to chunk.
 pub(crate) struct BlockDecoder {
     codecs: Codecs,
     pipeline: Pipeline,
-    /// A block as the codec left it, before the filters are undone.
+    /// A block as the codec returned it, with the filters still applied.
     filtered: Vec<u8>,
 }
 
-/// What a block decoder is told besides the block itself.
+/// What a block decoder needs to know besides the block.
 #[derive(Clone, Copy)]
 pub(crate) struct Job<'a> {
     pub(crate) map: &'a BlockMap,
     pub(crate) ctx: &'a ChunkContext<'a>,
-    /// The decoded first block of the chunk, at least as long as any other one, for the blocks that need it.
+    /// The decoded first block of the chunk, for blocks that need it. At least as long as any other block.
     pub(crate) reference: Option<&'a [u8]>,
 }
 
@@ -75,7 +75,7 @@ impl BlockDecoder {
             return streams.decode(dst);
         }
         if filtered.len() < dst.len() {
-            // Fresh zero pages cost less than clearing old ones, and the contents do not matter.
+            // The contents do not matter, and fresh zero pages cost less than clearing old ones.
             *filtered = vec![0; dst.len()];
         }
         let filtered = &mut filtered[..dst.len()];
@@ -84,7 +84,7 @@ impl BlockDecoder {
     }
 }
 
-/// The codecs met so far.
+/// The codecs used so far.
 struct Codecs {
     registry: Registry,
     loaded: Vec<(CodecId, Box<dyn Codec>)>,
@@ -124,7 +124,7 @@ impl Streams<'_> {
         }
     }
 
-    /// How many streams the block has, and how many it may have instead.
+    /// How many streams the block has, and how many it may have if that does not fit.
     ///
     /// Blosc2 splits every block but a short last one into as many streams as an item has bytes, unless the "do not
     /// split" flag is set. Blosc 1 also leaves large types and small blocks whole, and its releases before 1.11 did
@@ -169,8 +169,8 @@ impl Streams<'_> {
         })?;
         let word = i32::from_le_bytes(*word);
         let Ok(len) = usize::try_from(word) else {
-            // "csize < 0: the stream is a run of one byte, whose value is -csize; a token follows, bit 0 of which
-            // says that it is a run." No other kind of token exists.
+            // "csize < 0: the stream is a run of one byte, whose value is -csize; a token follows, bit 0 of which says
+            // that it is a run." There is no other kind of token.
             let byte = u8::try_from(word.unsigned_abs()).map_err(|_| StreamError::Size { found: word })?;
             let token = *rest.first().ok_or(StreamError::Truncated { what: "run token", expected: 1, found: 0 })?;
             if token & 1 == 0 {
@@ -191,8 +191,8 @@ impl Streams<'_> {
         Ok(WORD + len)
     }
 
-    /// A block of variable length is one stream: its decoded length, then either so many raw bytes or what the codec
-    /// made of them. There are no runs.
+    /// A block of variable length is one stream: its decoded length, then either that many raw bytes or the output of
+    /// the codec. There are no runs.
     fn decode_vl(&mut self, dst: &mut [u8]) -> Result<(), ChunkError> {
         let decode = |this: &mut Self, dst: &mut [u8]| {
             let (word, payload) = this.span.split_first_chunk::<WORD>().ok_or(StreamError::Truncated {

@@ -1,4 +1,4 @@
-//! From the bytes of one block to its streams.
+//! Encodes one block into its streams.
 
 use super::map::WORD;
 use super::plan::Plan;
@@ -8,51 +8,51 @@ use crate::filter::{BitshuffleRule, BlockContext};
 use crate::pipeline::{FilterSlots, Pipeline, PipelineError};
 use crate::registry::Registry;
 
-/// Encodes blocks; one per thread. The codec, the filters and the buffers stay from chunk to chunk.
+/// Encodes blocks; one per thread. The codec, the filters and the buffers are kept from chunk to chunk.
 pub(crate) struct BlockEncoder {
     codec: Box<dyn Codec>,
     pipeline: Pipeline,
     /// A block with its filters applied.
     filtered: Vec<u8>,
-    /// Where the codec writes when the room that is left in the chunk is shorter than the stream.
+    /// Where the codec writes if the room left in the chunk is shorter than the stream.
     apart: Vec<u8>,
-    /// Where this worker puts a block when several work on one chunk.
+    /// Where this worker puts a block if several work on one chunk.
     pub(crate) finished: Vec<u8>,
-    /// More buffers of that kind, free for whoever needs one. Only the first worker keeps them.
+    /// Free buffers of that kind for any worker. Only the first worker keeps them.
     pub(crate) spare: Vec<Vec<u8>>,
 }
 
-/// A block that found room.
+/// A block that fits.
 pub(crate) struct Encoded {
     /// Bytes it takes.
     pub(crate) len: usize,
     /// Its streams are all runs of zeros.
     pub(crate) zero: bool,
-    /// It is one stream that is its own bytes, as [`write_stored`] writes it. That has not been done yet.
+    /// It is one stored stream, which [`write_stored`] still has to write.
     pub(crate) stored: bool,
 }
 
-/// What a block encoder is told besides the block itself.
+/// What a block encoder needs to know besides the block.
 #[derive(Clone, Copy)]
 pub(crate) struct Job<'a> {
     pub(crate) params: &'a EncodeParams,
     pub(crate) registry: &'a Registry,
     pub(crate) plan: &'a Plan,
-    /// The filters that the header is going to name; not always those of the parameters.
+    /// The filters that the header will name, which are not always those of the parameters.
     pub(crate) slots: &'a FilterSlots,
     pub(crate) ctx: &'a ChunkContext<'a>,
     pub(crate) bitshuffle: BitshuffleRule,
-    /// What a decoder will have as the first block, for the pipelines that use it.
+    /// The first block as a decoder will have it, for pipelines that use it.
     pub(crate) reference: Option<&'a [u8]>,
     pub(crate) dict: Option<&'a [u8]>,
     /// The filters have been applied already.
     pub(crate) filtered: bool,
-    /// A block that is the same bytes in memory as the one before it has the same streams.
+    /// A block that is the same memory as the previous one has the same streams.
     pub(crate) repeats: bool,
 }
 
 impl<'a> Job<'a> {
-    /// Without reference and dictionary, and with the filters still to be applied.
+    /// A job without reference and dictionary, with the filters still to be applied.
     pub(crate) fn new(
         params: &'a EncodeParams,
         registry: &'a Registry,
@@ -79,7 +79,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The most that a block of `len` bytes takes beyond them. (A run takes five bytes, but no stream is empty.)
+    /// The most bytes that a block of `len` bytes takes beyond its own. (A run takes five bytes, but no stream is
+    /// empty.)
     pub(crate) fn overhead(&self, len: usize) -> usize {
         WORD * self.plan.streams(len)
     }
@@ -106,7 +107,7 @@ impl BlockEncoder {
         Self { codec, pipeline, filtered: Vec::new(), apart: Vec::new(), finished: Vec::new(), spare: Vec::new() }
     }
 
-    /// Writes the streams of `block`, whose bytes are `src`, to the front of `out`; `None` when they do not fit.
+    /// Writes the streams of `block`, whose bytes are `src`, to the front of `out`. `None` if they do not fit.
     pub(crate) fn encode(
         &mut self,
         job: &Job<'_>,
@@ -122,11 +123,11 @@ impl BlockEncoder {
         }
         let filtered = grown(filtered, src.len());
         pipeline.forward(&job.block(block, src.len()), src, filtered).map_err(|e| failed(block, e))?;
-        // The next block takes the place of these bytes.
+        // The next block overwrites these bytes.
         coder.encode(filtered, false, out)
     }
 
-    /// Applies the filters alone.
+    /// Applies the filters and nothing else.
     pub(crate) fn filter(&mut self, job: &Job<'_>, block: usize, src: &[u8], dst: &mut [u8]) -> Result<(), ChunkError> {
         self.pipeline.set(job.slots, job.registry).map_err(|e| failed(block, e))?;
         self.pipeline.forward(&job.block(block, src.len()), src, dst).map_err(|e| failed(block, e))
@@ -136,7 +137,7 @@ impl BlockEncoder {
         &mut *self.codec
     }
 
-    /// What a decoder will have as `block`: `src` with everything lost that the filters discard.
+    /// `block` as a decoder will have it: `src` without what the filters discard.
     pub(crate) fn decoded<'b>(
         &mut self,
         job: &Job<'_>,
@@ -161,7 +162,8 @@ fn failed(block: usize, source: PipelineError) -> ChunkError {
     ChunkError::Pipeline { block, source }
 }
 
-/// A buffer of at least `len` bytes with whatever it held before; fresh zero pages cost less than clearing old ones.
+/// Grows a buffer to at least `len` bytes, with unspecified contents. Fresh zero pages cost less than clearing old
+/// ones.
 pub(crate) fn grown(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
     if buffer.len() < len {
         *buffer = vec![0; len];
@@ -178,9 +180,9 @@ struct Coder<'a> {
 }
 
 impl Coder<'_> {
-    /// `lasting` when the bytes can be had later too.
+    /// `lasting` if the bytes are still available later.
     fn encode(&mut self, filtered: &[u8], lasting: bool, out: &mut [u8]) -> Result<Option<Encoded>, ChunkError> {
-        // Blosc 1, the Blosc2 of 2019 and blocks of variable length have no runs: there, the codec sees them.
+        // Blosc 1, the Blosc2 of 2019 and blocks of variable length have no runs, so that the codec gets them.
         let runs = self.job.params.format == ChunkFormat::Blosc2 && !self.job.plan.vl;
         let streams = self.job.plan.streams(filtered.len());
         let len = filtered.len() / streams;
@@ -220,11 +222,11 @@ impl Coder<'_> {
         Ok(Some(encoded))
     }
 
-    /// One stream: its length, then what the codec made of it; `None` when that is not shorter. (A block of variable
-    /// length has its decoded length in front, and its place in the chunk tells the other.)
+    /// Writes one stream: its length, then the output of the codec. `None` if that is not shorter than the input. (A
+    /// block of variable length has its decoded length in front, and its place in the chunk tells the other.)
     ///
-    /// The codec writes into the chunk itself when the room left there is as long as the stream. Codecs give up on less
-    /// than they might need, and so do not give the same with less; what a stream becomes must not depend on who has
+    /// The codec writes into the chunk itself when the room left there is as long as the stream. Codecs give up early
+    /// in a short buffer, so their result may depend on its length; but a stream must not depend on which worker
     /// encoded the blocks before it, and where.
     fn code(&mut self, context: &CodecContext<'_>, src: &[u8], out: &mut [u8]) -> Result<Option<usize>, ChunkError> {
         let Some((word, room)) = out.split_first_chunk_mut::<WORD>() else { return Ok(None) };
@@ -256,7 +258,7 @@ impl Coder<'_> {
     }
 }
 
-/// A stream that is its own bytes, which a length equal to the decoded one tells; `out` has room for it.
+/// Writes a stored stream, known by a length equal to the decoded one. `out` has room for it.
 pub(crate) fn write_stored(src: &[u8], out: &mut [u8]) {
     let (word, room) = out.split_at_mut(WORD);
     word.copy_from_slice(&(src.len() as u32).to_le_bytes());
@@ -264,7 +266,7 @@ pub(crate) fn write_stored(src: &[u8], out: &mut [u8]) {
 }
 
 /// "csize is 0 for a run of zeros; for a run of another byte it is the negated byte, and a token with bit 0 set
-/// follows." Returns what it takes, `None` when that does not fit.
+/// follows." Returns its length, or `None` if it does not fit.
 fn run(byte: u8, out: &mut [u8]) -> Option<usize> {
     let word = (-i32::from(byte)).to_le_bytes();
     if byte == 0 {
@@ -277,7 +279,7 @@ fn run(byte: u8, out: &mut [u8]) -> Option<usize> {
     Some(WORD + 1)
 }
 
-/// The byte that all of `bytes` are equal to.
+/// The byte that all of `bytes` equal, if there is one.
 pub(crate) fn repeated(bytes: &[u8]) -> Option<u8> {
     let (&first, rest) = bytes.split_first()?;
     // All are equal when each equals its neighbour: one comparison of overlapping slices, which stops early.

@@ -1,21 +1,20 @@
-//! A whole chunk, block after block, in the memory of one block.
+//! Decodes whole chunks block by block, in the memory of one block.
 
 use super::block_decoder::Job;
 use super::map::Body;
 use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError};
 use crate::executor::{Executor, Inline, PerWorker, locked, try_for_each, unlocked};
 
-/// Workers share the blocks of a chunk as long as the blocks that they decode at one time have no more bytes than this
-/// together.
+/// Workers share a chunk only as long as the blocks decoded at a time have at most this many bytes.
 const MOST_AT_ONCE: usize = 64 << 20;
-/// Buffers that are longer do not stay until the next chunk.
+/// Longer buffers are not kept for the next chunk.
 const MOST_KEPT: usize = 16 << 20;
 /// A special chunk is handed out in pieces of about this length.
 const PIECE: usize = 64 << 10;
 
 impl ChunkDecoder {
-    /// Whether a chunk decodes, and to how many bytes. The bytes are not kept: it takes the memory of one block, and for
-    /// chunks of one value or of stored bytes neither memory nor time.
+    /// Checks that a chunk decodes, and returns its decoded length. The bytes are not kept: a check takes the memory of
+    /// one block, and next to nothing for stored chunks and chunks of one value.
     ///
     /// # Errors
     /// As for [`ChunkDecoder::decode`], except that no memory for the whole chunk is needed.
@@ -23,8 +22,8 @@ impl ChunkDecoder {
         self.check_on(chunk, ctx, &Inline)
     }
 
-    /// As [`ChunkDecoder::check`], the blocks spread over the workers of `executor`; it takes the memory of one block
-    /// for each of them, and uses one worker alone where blocks are very long.
+    /// As [`ChunkDecoder::check`], with the blocks spread over the workers of `executor`. It takes the memory of one
+    /// block for each worker, and uses a single worker if blocks are very long.
     pub fn check_on(
         &mut self,
         chunk: &[u8],
@@ -104,7 +103,7 @@ impl ChunkDecoder {
                 return result;
             }
         };
-        // Every piece is a whole number of items, so that all begin like the first one.
+        // Every piece is a whole number of items, so that they all begin alike.
         let item = fill.period();
         let len = item.max(PIECE / item * item).min(header.nbytes);
         let mut piece = zeroed("special chunk", len)?;
@@ -142,7 +141,7 @@ impl ChunkDecoder {
         Ok(())
     }
 
-    /// The decoded first block, if others are coded against it.
+    /// The decoded first block, if the others refer to it.
     fn reference<'b>(
         &mut self,
         map: &BlockMap,
@@ -158,7 +157,7 @@ impl ChunkDecoder {
     }
 }
 
-/// How many bytes each block decodes to.
+/// The decoded length of each block.
 fn block_lens(map: &BlockMap, chunk: &[u8]) -> Result<Vec<usize>, ChunkError> {
     if map.header().has_vl_blocks() {
         return map.decoded_lens(chunk);
@@ -168,24 +167,24 @@ fn block_lens(map: &BlockMap, chunk: &[u8]) -> Result<Vec<usize>, ChunkError> {
 
 /// `len` zeros, or an error where there is no such memory.
 pub(super) fn zeroed(what: &'static str, len: usize) -> Result<Vec<u8>, ChunkError> {
-    /// Nobody runs out of memory for so little without running out of it everywhere.
+    /// A system that cannot provide this little is out of memory everywhere.
     const SMALL: usize = 1 << 20;
-    // `vec!` gets pages that the system has cleared already, but aborts where there are none: ask first.
+    // `vec!` gets pages that the system has already cleared, but aborts if there are none, so ask first.
     if len > SMALL && Vec::<u8>::new().try_reserve_exact(len).is_err() {
         return Err(ChunkError::Memory { what, needed: len });
     }
     Ok(vec![0; len])
 }
 
-/// The first `len` bytes of a buffer, with whatever they held before.
+/// The first `len` bytes of a buffer, with unspecified contents.
 fn resized(buffer: &mut Vec<u8>, len: usize) -> Result<&mut [u8], ChunkError> {
     if buffer.len() < len {
-        // First, so that both are not there at the same time.
+        // Free the old buffer first, so that the two never exist at the same time.
         *buffer = Vec::new();
         *buffer = zeroed("decoded block", len)?;
     }
     Ok(&mut buffer[..len])
 }
 
-/// Buffers of blocks that are looked at and thrown away, one for each worker.
+/// Buffers for blocks that are checked and discarded, one for each worker.
 pub(super) type Scratch = PerWorker<Vec<u8>>;

@@ -1,4 +1,4 @@
-//! From a chunk to its bytes.
+//! Decodes chunks.
 
 use std::sync::Mutex;
 
@@ -10,7 +10,7 @@ use crate::executor::{Executor, Inline, PerWorker, locked, try_for_each, unlocke
 use crate::limits::Limits;
 use crate::registry::Registry;
 
-/// Decodes chunks; owned by one worker and reused, so that contexts and scratch space are too.
+/// Decodes chunks. Owned by one worker and reused, together with its contexts and scratch space.
 ///
 /// Codecs and filters are looked up when a block needs them: stored and special chunks decode without any.
 pub struct ChunkDecoder {
@@ -21,7 +21,7 @@ pub struct ChunkDecoder {
     scratch: Scratch,
 }
 
-/// Blocks that are decoded for a part of them only, or for others to refer to.
+/// Buffers for blocks of which only a part is wanted, or to which other blocks refer.
 #[derive(Default)]
 pub(super) struct Parts {
     pub(super) block: Vec<u8>,
@@ -29,7 +29,7 @@ pub(super) struct Parts {
 }
 
 impl ChunkDecoder {
-    /// A decoder that finds codecs and filters in `registry`, with the default [`Limits`].
+    /// Creates a decoder with the codecs and filters of `registry` and the default [`Limits`].
     pub fn new(registry: &Registry) -> Self {
         Self {
             registry: registry.clone(),
@@ -51,7 +51,7 @@ impl ChunkDecoder {
         self.decode_on(chunk, ctx, &Inline)
     }
 
-    /// Decodes a whole chunk into a new buffer, its blocks spread over the workers of `executor`.
+    /// Decodes a whole chunk into a new buffer, with the blocks spread over the workers of `executor`.
     pub fn decode_on(
         &mut self,
         chunk: &[u8],
@@ -69,7 +69,7 @@ impl ChunkDecoder {
         self.decode_into_on(chunk, ctx, dst, &Inline)
     }
 
-    /// Decodes a whole chunk into `dst`, its blocks spread over the workers of `executor`.
+    /// Decodes a whole chunk into `dst`, with the blocks spread over the workers of `executor`.
     pub fn decode_into_on(
         &mut self,
         chunk: &[u8],
@@ -80,9 +80,8 @@ impl ChunkDecoder {
         self.decode_blocks_into_on(chunk, ctx, &|_| true, dst, executor)
     }
 
-    /// Decodes the blocks of a chunk that are `wanted`, by number, spread over the workers of `executor`, each into its
-    /// place in `dst`, which must have exactly the length of the decoded chunk. The places of other blocks hold
-    /// anything afterwards.
+    /// Decodes the blocks numbered `wanted` over the workers of `executor`, each into its place in `dst`, which must be
+    /// exactly as long as the decoded chunk. The places of the other blocks have unspecified contents afterwards.
     pub fn decode_blocks_into_on(
         &mut self,
         chunk: &[u8],
@@ -166,7 +165,7 @@ impl ChunkDecoder {
         self.parts = parts;
     }
 
-    /// Checks that the limits allow to decode parts of the chunk, for callers that bring the memory for them.
+    /// Checks that the limits allow decoding parts of the chunk, for callers that provide the memory.
     pub fn check_limit(&self, map: &BlockMap) -> Result<(), ChunkError> {
         let (limit, found) = (self.limits.chunk_bytes, map.header().nbytes);
         if found > limit {
@@ -205,7 +204,7 @@ impl ChunkDecoder {
                 let mut blocks = dst.chunks_mut(header.blocksize).enumerate();
                 let mut reference = None;
                 if map.needs_reference(1) {
-                    // The others are coded against this one.
+                    // The other blocks refer to this one.
                     if let Some((block, dst)) = blocks.next() {
                         let job = Job { map, ctx, reference: None };
                         unlocked(&mut self.workers(1)?[0]).decode(&job, block, &chunk[map.span(block)], dst)?;
@@ -227,7 +226,7 @@ impl ChunkDecoder {
         blocks: impl Iterator<Item = (usize, &'d mut [u8])> + Send,
         executor: &dyn Executor,
     ) -> Result<(), ChunkError> {
-        // How many at most.
+        // An upper bound.
         let count = blocks.size_hint().1.unwrap_or(usize::MAX);
         let workers = &*self.workers(executor.workers().min(count).max(1))?;
         let job = Job { map, ctx, reference };
@@ -237,7 +236,7 @@ impl ChunkDecoder {
     }
 }
 
-/// Divides the decoded chunk into its blocks of variable length.
+/// Splits the decoded chunk into its blocks of variable length.
 fn split_vl<'d>(map: &BlockMap, chunk: &[u8], dst: &'d mut [u8]) -> Result<Vec<(usize, &'d mut [u8])>, ChunkError> {
     let mut rest = dst;
     let lens = map.decoded_lens(chunk)?;

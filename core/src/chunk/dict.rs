@@ -1,4 +1,4 @@
-//! What a dictionary for one chunk is trained on.
+//! Trains the dictionary of a chunk.
 //!
 //! Source: chunk format document, dictionary section; the sizes are those of C-Blosc2. Readers take any dictionary.
 
@@ -16,8 +16,8 @@ const FRACTION: usize = 20;
 /// Zstandard's trainer wants several samples.
 const MIN_SAMPLES: usize = 8;
 
-/// Trains a dictionary on the filtered bytes of a chunk; `None` when the chunk is too small for one, or the codec
-/// finds nothing that the streams have in common.
+/// Trains a dictionary on the filtered bytes of a chunk. `None` if the chunk is too small, or the codec finds nothing
+/// that the streams have in common.
 pub(crate) fn train(plan: &Plan, codec: &mut dyn Codec, filtered: &[u8]) -> Result<Option<Vec<u8>>, ChunkError> {
     let nbytes = filtered.len();
     let max_len = MAX_LEN.min(nbytes / FRACTION);
@@ -34,6 +34,6 @@ pub(crate) fn train(plan: &Plan, codec: &mut dyn Codec, filtered: &[u8]) -> Resu
         return Ok(None);
     }
     let dict = codec.train_dict(filtered, sample_len, count, max_len).map_err(ChunkError::Dictionary)?;
-    // A plugin that ignores `max_len` must not make a chunk that nobody reads.
+    // A plugin that ignores `max_len` must not lead to a chunk that no reader accepts.
     Ok(dict.filter(|dict| (1..=max_len).contains(&dict.len())))
 }

@@ -1,4 +1,4 @@
-//! From a buffer to a chunk.
+//! Encodes buffers into chunks.
 
 use std::sync::Mutex;
 
@@ -25,27 +25,27 @@ const MIN_COMPRESSED: usize = 32;
 /// Blosc 1 stores anything shorter than this.
 const BLOSC1_MIN_COMPRESSED: usize = 128;
 
-/// Encodes buffers into chunks; owned by one worker and reused, so that contexts and scratch space are too.
+/// Encodes buffers into chunks. Owned by one worker and reused, together with its contexts and scratch space.
 pub struct ChunkEncoder {
     params: EncodeParams,
     registry: Registry,
     traits: CodecTraits,
     workers: PerWorker<BlockEncoder>,
-    /// Where chunks are built that are to take no more memory than they need.
+    /// Where a chunk is built before it is copied into a buffer of the right length.
     scratch: Vec<u8>,
-    /// The filtered blocks, when they are needed together to train a dictionary.
+    /// All filtered blocks, if they are needed together to train a dictionary.
     filtered: Vec<u8>,
-    /// The first block as decoders will have it, when it differs from the source.
+    /// The first block as decoders will have it, if it differs from the source.
     reference: Vec<u8>,
-    /// Whether blocks that are the same bytes in memory are encoded once.
+    /// Whether blocks that are the same memory are encoded once.
     repeats: bool,
 }
 
 impl ChunkEncoder {
-    /// Instantiates the codec and the filters of `params`.
+    /// Creates an encoder with the codec and the filters of `params`.
     ///
     /// # Errors
-    /// [`ChunkError::Parameter`] for values out of range or combinations without meaning; [`ChunkError::Codec`] and
+    /// [`ChunkError::Parameter`] for values out of range or combinations that make no sense; [`ChunkError::Codec`] and
     /// [`ChunkError::Filters`] when there is no provider, except at level 0, where none is needed.
     pub fn new(params: &EncodeParams, registry: &Registry) -> Result<Self, ChunkError> {
         check(params)?;
@@ -71,7 +71,7 @@ impl ChunkEncoder {
             repeats: false,
         };
         if params.level > 0 {
-            // Both fail now rather than at the first chunk.
+            // Fail now rather than at the first chunk.
             Pipeline::new(&params.filters, registry).map_err(ChunkError::Filters)?;
             encoder.workers.first(1, || new_worker(params, registry))?;
         }
@@ -88,8 +88,8 @@ impl ChunkEncoder {
         self.encode_on(src, ctx, &Inline)
     }
 
-    /// Encodes `src` into a new chunk, its blocks spread over the workers of `executor`. The bytes are the same for
-    /// any number of workers.
+    /// Encodes `src` into a new chunk, with the blocks spread over the workers of `executor`. The bytes are the same
+    /// for any number of workers.
     pub fn encode_on(
         &mut self,
         src: &[u8],
@@ -101,13 +101,13 @@ impl ChunkEncoder {
         Ok(chunk)
     }
 
-    /// Encodes `src` and appends the chunk to `out`, which is left as it was when that fails. Returns the length of
-    /// the chunk: at most that of `src` and a header.
+    /// Encodes `src` and appends the chunk to `out`, which is left unchanged on error. Returns the length of the chunk,
+    /// which is at most that of `src` plus a header.
     pub fn encode_into(&mut self, src: &[u8], ctx: &ChunkContext<'_>, out: &mut Vec<u8>) -> Result<usize, ChunkError> {
         self.encode_into_on(src, ctx, out, &Inline)
     }
 
-    /// As [`encode_into`](ChunkEncoder::encode_into), the blocks spread over the workers of `executor`.
+    /// As [`encode_into`](ChunkEncoder::encode_into), with the blocks spread over the workers of `executor`.
     pub fn encode_into_on(
         &mut self,
         src: &[u8],
@@ -125,7 +125,7 @@ impl ChunkEncoder {
         result
     }
 
-    /// The most that a chunk of `nbytes` bytes takes: what it takes when it is stored.
+    /// The most bytes that a chunk of `nbytes` decoded bytes takes, which is what it takes if it is stored.
     pub fn max_encoded_len(&self, nbytes: usize) -> usize {
         let header = match self.params.format {
             ChunkFormat::Blosc2 | ChunkFormat::Early => ChunkHeader::EXTENDED_LEN,
@@ -134,8 +134,8 @@ impl ChunkEncoder {
         nbytes.saturating_add(header)
     }
 
-    /// Encodes `src` into the front of `dst` without a copy in between; returns the length of the chunk. What is
-    /// behind it in `dst` afterwards does not matter, nor what was there before.
+    /// Encodes `src` into the front of `dst` without an intermediate copy, and returns the length of the chunk. The
+    /// rest of `dst` has unspecified contents afterwards.
     ///
     /// # Errors
     /// [`ChunkError::Destination`] when `dst` is shorter than [`max_encoded_len`](ChunkEncoder::max_encoded_len) says.
@@ -152,7 +152,7 @@ impl ChunkEncoder {
         if self.stores(&plan) { self.store(&plan, None, src, dst) } else { self.write(&plan, src, ctx, executor, dst) }
     }
 
-    /// How long the blocks of a chunk of `nbytes` bytes are, but for the last one.
+    /// The block size of a chunk of `nbytes` bytes. The last block may be shorter.
     pub(crate) fn block_size_of(&self, nbytes: usize) -> Result<usize, ChunkError> {
         Ok(self.plan(nbytes)?.blocksize)
     }
@@ -161,7 +161,7 @@ impl ChunkEncoder {
     /// their bytes: it takes the memory of those and of the chunk, however long the source is. The chunk is the one that
     /// [`encode`](Self::encode) makes of the source, if codec and filters do not look at the number of a block.
     pub(crate) fn encode_cut(&mut self, blocks: &[&[u8]], ctx: &ChunkContext<'_>) -> Result<Vec<u8>, ChunkError> {
-        /// How many bytes of the source are taken to need a byte of the chunk, at first.
+        /// The initial guess of how many source bytes one byte of the chunk holds.
         const EXPECTED: usize = 64;
         self.repeats = true;
         let nbytes = blocks.iter().map(|block| block.len()).sum();
@@ -181,7 +181,7 @@ impl ChunkEncoder {
                     room = room.saturating_mul(8).min(most);
                     header = self.header(&plan, self.slots(&plan));
                 }
-                // To store them, or to say that they are zeros, they must be there one behind the other.
+                // To be stored, or encoded as zeros, they must be contiguous.
                 Outcome::TooLong | Outcome::Done { zero: true } => break,
                 Outcome::Done { zero: false } => {
                     dst[..header_len].copy_from_slice(&header.to_bytes());
@@ -194,12 +194,12 @@ impl ChunkEncoder {
         self.encode(&blocks.concat(), ctx)
     }
 
-    /// A chunk of `nbytes` bytes that are all one value; see [`special_chunk`] for the errors.
+    /// Encodes `nbytes` bytes of a single value as a chunk. See [`special_chunk`] for the errors.
     pub fn encode_special(&self, value: SpecialValue<'_>, nbytes: usize) -> Result<Vec<u8>, ChunkError> {
         special_chunk(value, nbytes, self.params.typesize, self.plan(nbytes)?.blocksize)
     }
 
-    /// A buffer with whatever it held before.
+    /// A buffer with unspecified contents.
     pub(super) fn take_scratch(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.scratch)
     }
@@ -216,7 +216,7 @@ impl ChunkEncoder {
         Ok(Plan::new(&self.params, &self.traits, nbytes))
     }
 
-    /// Whether the data is stored without trying to compress it.
+    /// Whether to store the data without trying to compress it.
     fn stores(&self, plan: &Plan) -> bool {
         let least = match self.params.format {
             ChunkFormat::Blosc2 => MIN_COMPRESSED,
@@ -256,8 +256,8 @@ impl ChunkEncoder {
         }
     }
 
-    /// Writes the chunk that holds `src` as it is. `tried` is the header of the attempt to compress it, if there was
-    /// one: C-Blosc2 keeps its flags then and clears them otherwise, and Blosc 1 always keeps them.
+    /// Writes `src` as a stored chunk. `tried` is the header of the attempt to compress it, if there was one: C-Blosc2
+    /// then keeps its flags and otherwise clears them; Blosc 1 always keeps them.
     fn store(&self, plan: &Plan, tried: Option<ChunkHeader>, src: &[u8], dst: &mut [u8]) -> Result<usize, ChunkError> {
         let mut header = tried.unwrap_or_else(|| {
             let mut header = self.header(plan, self.params.filters);
@@ -267,7 +267,7 @@ impl ChunkEncoder {
             header
         });
         header.flags |= flag::STORED;
-        // C-Blosc2 forgets this one and cannot read its own chunk.
+        // C-Blosc2 forgets this one, and then cannot read its own chunk.
         header.blosc2_flags &= !flag2::DICT;
         header.cbytes = header.header_len() + src.len();
         let (head, body) = dst.split_at_mut(header.header_len());
@@ -276,8 +276,8 @@ impl ChunkEncoder {
         Ok(header.cbytes)
     }
 
-    /// Writes a chunk of compressed blocks, or whatever it turns out to be better off as; `dst` is as long as a stored
-    /// one. Returns its length.
+    /// Writes a chunk of compressed blocks, or a stored or special chunk if that is shorter. `dst` is as long as a
+    /// stored one. Returns the length.
     fn write(
         &mut self,
         plan: &Plan,
@@ -297,7 +297,7 @@ impl ChunkEncoder {
         match outcome {
             Outcome::TooLong => return self.store(plan, Some(header), src, dst),
             Outcome::Done { zero } if zero && header.is_extended() && self.zeros_decode_to_zeros(src) => {
-                // Only the header remains; its flags still tell how the chunk was made.
+                // Only the header remains. Its flags still say how the chunk was made.
                 header.blosc2_flags |= SpecialKind::Zero.bits();
                 header.cbytes = header_len;
             }
@@ -307,7 +307,7 @@ impl ChunkEncoder {
         Ok(header.cbytes)
     }
 
-    /// Writes the dictionary, if there is to be one, and the blocks; notes the dictionary in `header`.
+    /// Writes the dictionary, if there is one, and the blocks, and records the dictionary in `header`.
     pub(super) fn write_blocks<'s>(
         &mut self,
         plan: &Plan,
@@ -351,9 +351,9 @@ impl ChunkEncoder {
 
     /// The filters of a regular chunk: those of the parameters, with one exception.
     ///
-    /// Under the old rule of bit shuffle, C-Blosc2 forgets the end of a last block that is shorter than an item, or
-    /// that ends in part of an item after a multiple of eight whole ones. Blosc 1 does not, but both read the chunk
-    /// right when byte shuffle, or nothing, takes the place of bit shuffle.
+    /// Under the old bit-shuffle rule, C-Blosc2 forgets the end of a last block that is shorter than an item, or that
+    /// ends in part of an item after a multiple of eight whole ones. Blosc 1 does not, but both read the chunk
+    /// correctly if byte shuffle or nothing replaces bit shuffle.
     fn slots(&self, plan: &Plan) -> FilterSlots {
         let mut slots = self.params.filters;
         let typesize = usize::from(plan.typesize);
@@ -368,14 +368,14 @@ impl ChunkEncoder {
         slots
     }
 
-    /// Whether `src`, which became all zeros in the filters, may be called zeros: the filters that Blosc knows turn
-    /// zeros into zeros on the way back, those of users may not.
+    /// Whether `src`, which the filters turned into zeros, may be encoded as zeros: the filters of Blosc turn zeros
+    /// back into zeros, those of users may not.
     fn zeros_decode_to_zeros(&self, src: &[u8]) -> bool {
         self.params.filters.active().all(|(_, slot)| slot.id.range() != IdRange::User) || src.iter().all(|&b| b == 0)
     }
 }
 
-/// Applies the filters to all blocks; returns the results one after the other.
+/// Applies the filters to all blocks and returns the results in one buffer.
 fn filter_all<'s, 'b>(
     workers: &[Mutex<BlockEncoder>],
     executor: &dyn Executor,
@@ -407,7 +407,7 @@ pub(super) fn new_worker(params: &EncodeParams, registry: &Registry) -> Result<B
     Ok(BlockEncoder::new(registry.codec(params.codec)?.instance()))
 }
 
-/// What is assumed of a codec that stores only and has no provider.
+/// The traits assumed for a codec without a provider, when all data is stored.
 fn unknown_codec(id: CodecId) -> CodecTraits {
     // "versionlz" is 1 for all codecs of the format, 255 where C-Blosc2 does not know either.
     let version = if id.range() == IdRange::Blosc { 1 } else { 255 };
@@ -431,7 +431,7 @@ fn check(params: &EncodeParams) -> Result<(), ChunkError> {
     }
 }
 
-/// What there was in 2019.
+/// Checks that `params` need nothing that was added after 2019.
 fn check_early(params: &EncodeParams) -> Result<(), ChunkError> {
     if params.codec > CodecId::ZSTD {
         return Err(ChunkError::parameter("codec", params.codec, "a codec of Blosc 1"));

@@ -38,7 +38,7 @@ pub struct ChunkHeader {
     pub blosc2_flags: u8,
 }
 
-/// What a chunk that stores no blocks decodes to.
+/// The value that a chunk without blocks consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SpecialKind {
     /// All bytes zero.
@@ -179,7 +179,7 @@ impl ChunkHeader {
         Ok(())
     }
 
-    /// The checks that tie fields together.
+    /// Checks that involve more than one field.
     fn check_body(&self) -> Result<(), ChunkError> {
         if self.version > VERSION_VL_BLOCKS && self.blosc2_flags2 & !VL_BLOCKS != 0 {
             let expected = format!("0 or 1 in a chunk of the unknown version {}", self.version);
@@ -241,7 +241,7 @@ impl ChunkHeader {
         Ok(())
     }
 
-    /// Every later offset into the block starts relies on this.
+    /// All later offsets into the block starts rely on this.
     fn check_block_starts_fit(&self) -> Result<(), ChunkError> {
         let least = self.block_starts_end();
         if least > self.cbytes {
@@ -251,7 +251,7 @@ impl ChunkHeader {
         Ok(())
     }
 
-    /// The bytes of a header that is about to be stored. No chunk gets one that its readers refuse.
+    /// The bytes of a header to be written, checked so that no chunk gets a header that readers refuse.
     ///
     /// # Errors
     /// Those of [`parse`](Self::parse).
@@ -271,8 +271,8 @@ impl ChunkHeader {
     pub(crate) fn write_to(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&[self.version, self.codec_version, self.flags, self.typesize]);
         for size in [self.nbytes, self.blocksize, self.cbytes] {
-            // The encoder bounds all three by `i32::MAX`, the parser reads no larger ones; a header made by hand with
-            // more than the format can hold becomes an invalid one (negative), not a wrong one.
+            // The encoder and the parser bound all three by `i32::MAX`. A header made by hand with larger values
+            // becomes invalid (negative) and not silently wrong.
             out.extend_from_slice(&i32::try_from(size).unwrap_or(-1).to_le_bytes());
         }
         if self.is_extended() {
@@ -283,7 +283,7 @@ impl ChunkHeader {
         }
     }
 
-    /// 16 or 32.
+    /// Bytes of the header: 16 or 32.
     pub fn header_len(&self) -> usize {
         if self.is_extended() { Self::EXTENDED_LEN } else { Self::MIN_LEN }
     }

@@ -1,4 +1,4 @@
-//! The form in which a frame's chunk is handed around without its blocks.
+//! Lazy chunks: a chunk of a frame without its blocks.
 //!
 //! Source: chunk format document, lazy chunks. After the header, with bit 3 of `blosc2_flags` set, and the block starts
 //! come `i32` number of the chunk, `i64` offset of the chunk in the frame and one `i32` length per block. It exists in
@@ -57,7 +57,7 @@ impl LazyChunk {
             let expected = "bit 3 set, bits 4..=6 clear in a lazy chunk";
             return Err(ChunkError::invalid("blosc2_flags", 31, expected, header.blosc2_flags));
         }
-        // Stored chunks reserve room for starts that they do not have.
+        // Stored chunks reserve room for block starts that they do not have.
         let count = header.block_count();
         let starts = ChunkHeader::EXTENDED_LEN;
         let trailer = starts.saturating_add(count.saturating_mul(WORD));
@@ -132,8 +132,8 @@ impl LazyChunk {
         self.spans.get(block).map(|&(start, end)| start as usize..end as usize)
     }
 
-    /// Where the dictionary lies in the chunk: its length word here, and so many bytes after it. `None` when there is
-    /// none.
+    /// Where the dictionary lies in the chunk: the offset of its length word, which that many bytes follow. `None` if
+    /// there is none.
     pub fn dict_offset(&self) -> Option<usize> {
         self.header.has_dict().then(|| self.header.block_starts_end())
     }

@@ -1,4 +1,4 @@
-//! Where the blocks of a chunk lie, known from its first bytes alone.
+//! Where the blocks of a chunk lie, as its first bytes say.
 
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ pub(crate) const WORD: usize = 4;
 
 /// Where the blocks of a chunk lie and what is needed to decode any of them, made from the first bytes of the chunk.
 ///
-/// A reader that fetches bytes from afar parses what it has with [`BlockMap::parse`], fetches more when told so, then
-/// fetches the [`span`](BlockMap::span)s of the blocks it wants and hands each of them to
+/// A reader of remote data parses what it has with [`BlockMap::parse`], fetches more if told to, then fetches the
+/// [`span`](BlockMap::span)s of the blocks it wants and passes each of them to
 /// [`ChunkDecoder::decode_block_into`](super::ChunkDecoder::decode_block_into):
 ///
 /// ```
@@ -62,12 +62,12 @@ pub(crate) enum Body {
     },
 }
 
-/// What the first bytes of a chunk were enough for.
+/// The result of parsing the first bytes of a chunk.
 #[derive(Debug, Clone)]
 pub enum MapProgress {
     /// The map.
     Ready(BlockMap),
-    /// The first so many bytes of the chunk are needed.
+    /// This many bytes from the start of the chunk are needed.
     NeedPrefix(usize),
 }
 
@@ -76,8 +76,8 @@ impl BlockMap {
     ///
     /// # Errors
     /// [`ChunkError::Invalid`] when a header field, a block start or the dictionary's size is out of its bounds;
-    /// [`ChunkError::Lazy`] and [`ChunkError::Instrumented`] for the chunks that hold no data. That the chunk ends
-    /// before [`ChunkHeader::cbytes`] is not seen here, but by asking for more than there is.
+    /// [`ChunkError::Lazy`] and [`ChunkError::Instrumented`] for the chunks that hold no data. A chunk that ends before
+    /// [`ChunkHeader::cbytes`] is not noticed here, but when more is asked for than there is.
     pub fn parse(prefix: &[u8]) -> Result<MapProgress, ChunkError> {
         let header_len = match prefix.get(2) {
             // Only bytes 0..16 are needed to tell which of the two headers it is.
@@ -152,7 +152,7 @@ impl BlockMap {
         Ok(MapProgress::Ready(Self { header, body: Body::Blocks { spans, dict } }))
     }
 
-    /// Whether the first block in the chunk follows what precedes the blocks, as every writer has it.
+    /// Whether the first block directly follows what precedes the blocks, as in the chunks of every writer.
     fn begins_at_first_block(&self) -> bool {
         let Body::Blocks { spans, dict } = &self.body else { return false };
         let dict_len = dict.as_ref().map_or(0, |dict| WORD + dict.len());
@@ -160,7 +160,7 @@ impl BlockMap {
         first.is_none_or(|first| first == self.header.block_starts_end() + dict_len)
     }
 
-    /// A map from spans that are known already.
+    /// A map of known spans.
     pub(crate) fn from_parts(
         header: ChunkHeader,
         spans: Vec<(u32, u32)>,
@@ -304,7 +304,7 @@ impl BlockMap {
             && self.header.filters.contains(FilterId::DELTA)
     }
 
-    /// The rule that bit shuffle followed when this chunk was written, as far as the version tells.
+    /// The bit-shuffle rule of the writer, as far as the version of the chunk tells.
     pub(crate) fn bitshuffle_rule(&self) -> BitshuffleRule {
         if self.header.version == VERSION_BLOSC1 {
             BitshuffleRule::WholeBlockOrNothing
@@ -328,7 +328,7 @@ impl BlockMap {
     }
 }
 
-/// The header with its block size rounded down to whole items, when it is not.
+/// The header with its block size rounded down to whole items, if it has to be.
 ///
 /// C-Blosc2 3.x cuts blocks at a multiple of the item but writes the block size that its caller asked for, and then
 /// fails to read its own chunk or reads other bytes than it was given. No other writer has a block size that is
@@ -344,10 +344,10 @@ fn rounded(header: &ChunkHeader) -> Option<ChunkHeader> {
     (rounded.block_starts_end() <= rounded.cbytes).then_some(rounded)
 }
 
-/// The dictionary, if there is one, and where the blocks may begin; `Err` holds the number of bytes needed first.
+/// The dictionary, if there is one, and where the blocks may begin. `Err` is the number of bytes needed to tell.
 type Dict = Result<(Option<Vec<u8>>, usize), usize>;
 
-/// Layout (chunk format, dictionary): `i32 size` after the block starts, then so many bytes.
+/// Layout (chunk format, dictionary): `i32 size` after the block starts, then that many bytes.
 fn dict(header: &ChunkHeader, starts_end: usize, prefix: &[u8]) -> Result<Dict, ChunkError> {
     if !header.has_dict() {
         return Ok(Ok((None, starts_end)));
@@ -381,7 +381,7 @@ fn dict(header: &ChunkHeader, starts_end: usize, prefix: &[u8]) -> Result<Dict, 
 /// Writers with several threads store blocks as they are finished, so the starts need not rise; a block ends where
 /// the next one *in the chunk* begins. Several blocks may share a start.
 fn spans(header: &ChunkHeader, starts: &[u8], body_start: usize) -> Result<Vec<(u32, u32)>, ChunkError> {
-    // Every stream begins with a word, and `cbytes` fits 31 bits, so the casts below lose nothing.
+    // Every stream begins with a word, and `cbytes` fits 31 bits, so the casts below are lossless.
     let valid = body_start..header.cbytes.saturating_sub(WORD - 1).max(body_start);
     let end = header.cbytes as u32;
     let mut spans = Vec::with_capacity(starts.len() / WORD);

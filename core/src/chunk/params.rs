@@ -1,11 +1,11 @@
-//! How a chunk is to be encoded, and where it stands.
+//! How to encode a chunk, and its place in a frame.
 
 use crate::filter::BitshuffleRule;
 use crate::id::CodecId;
 use crate::nd::Geometry;
 use crate::pipeline::FilterSlots;
 
-/// How a chunk is to be encoded.
+/// How to encode a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncodeParams {
     /// The codec.
@@ -74,7 +74,7 @@ pub enum ChunkFormat {
     Early,
 }
 
-/// Where a chunk stands; everything here is optional knowledge that some plugins need.
+/// The place of a chunk in a frame. All of it is optional; some plugins need it.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct ChunkContext<'a> {

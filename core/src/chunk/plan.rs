@@ -1,7 +1,7 @@
-//! The encoder's choices that depend on sizes and settings alone: block size, and whether blocks are split.
+//! The encoder's choices that depend on sizes and settings alone: the block size, and whether blocks are split.
 //!
-//! The numbers are those of C-Blosc2 and Blosc 1. Any others would be valid too, but with these the sizes, and the
-//! granularity of partial reads, are what users of those libraries know.
+//! The numbers are those of C-Blosc2 and Blosc 1. Others would be valid too, but these give the compressed sizes and
+//! the granularity of partial reads that users of those libraries know.
 
 use super::header::MAX_BLOCKSIZE;
 use super::{ChunkFormat, EncodeParams, SplitMode};
@@ -10,23 +10,23 @@ use crate::id::{CodecId, FilterId};
 
 /// Blosc2 splits, under the automatic modes, only when each stream gets this many bytes.
 const MIN_STREAM: usize = 32;
-/// Both split, under the automatic modes, only types of up to so many bytes.
+/// Both split, under the automatic modes, only types of up to this many bytes.
 const MAX_STREAMS: usize = 16;
-/// Blosc 1 splits types of up to so many bytes only...
+/// Blosc 1 splits only types of up to this many bytes...
 pub(crate) const BLOSC1_MAX_STREAMS: usize = 16;
-/// ... and only when each stream gets this many bytes; it expects so when it decodes, too.
+/// ... and only if each stream gets this many bytes. Its decoder expects that too.
 pub(crate) const BLOSC1_MIN_STREAM: usize = 128;
 
 /// The first-level cache that block sizes are multiples and fractions of.
 const L1: usize = 32 << 10;
 
-/// How one chunk is going to be cut.
+/// How a chunk is split into blocks and streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// Type size as the header has it.
     pub(crate) typesize: u8,
-    /// Bytes of a block, except that the last one may be shorter; how many there are when their lengths vary. At
-    /// least 1.
+    /// Bytes of a block, except that the last one may be shorter; the number of blocks if their lengths vary. At least
+    /// 1.
     pub(crate) blocksize: usize,
     /// Decoded bytes.
     pub(crate) nbytes: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The plan for `nbytes` bytes. `traits` are those of the codec, or of a plain one when none is going to be used.
+    /// The plan for `nbytes` bytes. `traits` are those of the codec, or of a plain one if none will be used.
     pub(crate) fn new(params: &EncodeParams, traits: &CodecTraits, nbytes: usize) -> Self {
         let blocksize = match params.format {
             ChunkFormat::Blosc2 | ChunkFormat::Early => blosc2_blocksize(params, traits, nbytes),
@@ -46,7 +46,7 @@ impl Plan {
         let typesize = header_typesize(params.typesize);
         let split = match params.format {
             ChunkFormat::Blosc2 => blosc2_splits(params, traits, usize::from(typesize), blocksize),
-            // Decoders of 2019 may expect of split blocks what those of Blosc 1 do.
+            // Decoders of 2019 may have the same expectations of split blocks as those of Blosc 1.
             ChunkFormat::Blosc1 | ChunkFormat::Early => blosc1_splits(params, usize::from(typesize), blocksize),
         };
         // A block that does not divide into its streams cannot be read by anyone. The automatic rules never ask for
@@ -55,7 +55,7 @@ impl Plan {
         Self { typesize, blocksize, nbytes, split, vl: false }
     }
 
-    /// The plan for `count` blocks that the caller cut, of `nbytes` bytes in all. They are never split.
+    /// The plan for `count` blocks of the caller's lengths, `nbytes` bytes in all. They are never split.
     pub(crate) fn variable(params: &EncodeParams, count: usize, nbytes: usize) -> Self {
         Self { typesize: header_typesize(params.typesize), blocksize: count, nbytes, split: false, vl: true }
     }
@@ -95,7 +95,7 @@ fn blosc2_blocksize(params: &EncodeParams, traits: &CodecTraits, nbytes: usize) 
     }
     let wanted = match params.block_size {
         Some(size) => size.clamp(1, MAX_BLOCKSIZE),
-        // The split rule is asked with the largest block there could be.
+        // Apply the split rule to the largest possible block.
         None if params.level > 0 && blosc2_splits(params, traits, typesize, nbytes) => {
             let per_stream = match params.level {
                 ..=3 => 32 << 10,
@@ -111,7 +111,7 @@ fn blosc2_blocksize(params: &EncodeParams, traits: &CodecTraits, nbytes: usize) 
     round_to_items(wanted.min(nbytes), typesize)
 }
 
-/// The block size before splitting is thought of, which is the same in Blosc 1 and 2.
+/// The block size before splitting is considered, which is the same in Blosc 1 and 2.
 fn unsplit_blocksize(level: u8, high_ratio: bool, nbytes: usize) -> usize {
     if nbytes < L1 {
         return nbytes;
@@ -131,7 +131,7 @@ fn unsplit_blocksize(level: u8, high_ratio: bool, nbytes: usize) -> usize {
 }
 
 fn blosc1_splits(params: &EncodeParams, typesize: usize, blocksize: usize) -> bool {
-    // The conditions on sizes hold under "always" as well: decoders of Blosc 1 take them for granted.
+    // The conditions on sizes apply under "always" as well: decoders of Blosc 1 rely on them.
     typesize <= BLOSC1_MAX_STREAMS
         && blocksize / typesize >= BLOSC1_MIN_STREAM
         && match params.split {

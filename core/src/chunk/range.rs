@@ -1,4 +1,4 @@
-//! Part of a chunk: only the blocks that hold it are decoded.
+//! Decodes part of a chunk: only the blocks that hold it.
 
 use std::ops::Range;
 
@@ -9,8 +9,8 @@ use super::map::Body;
 use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
 
 impl BlockMap {
-    /// The blocks whose bytes are needed to decode `bytes`: those that hold them, and the first one when it is their
-    /// reference (delta). None when nothing is stored per block.
+    /// The blocks whose bytes are needed to decode `bytes`: those that hold them, and the first one if it is their
+    /// reference (delta). Empty if nothing is stored per block.
     ///
     /// # Errors
     /// As for [`BlockMap::blocks_of_bytes`].
@@ -26,8 +26,8 @@ impl BlockMap {
         Ok(reference.into_iter().chain(blocks))
     }
 
-    /// Which bytes of the chunk are the decoded bytes `bytes` as they are; `None` unless the chunk is a stored one
-    /// that has them. Such a chunk can be read without its decoder.
+    /// Which bytes of a stored chunk are the decoded bytes `bytes`. `None` if the chunk is not stored or does not have
+    /// them. Such bytes can be read without decoding.
     pub fn stored_bytes(&self, bytes: Range<usize>) -> Option<Range<usize>> {
         let header = self.header();
         let base = header.header_len();
@@ -39,7 +39,7 @@ impl BlockMap {
     /// the header, which is 1 for items longer than 255 bytes.
     ///
     /// # Errors
-    /// [`ChunkError::OutOfRange`] when the chunk has no such items; a rest shorter than an item is none.
+    /// [`ChunkError::OutOfRange`] if the chunk has no such items. A remainder shorter than an item does not count.
     pub fn bytes_of_items(&self, items: Range<usize>, ctx: &ChunkContext<'_>) -> Result<Range<usize>, ChunkError> {
         let item = ctx.item_size_or(usize::from(self.header().typesize));
         let available = self.header().nbytes / item;
@@ -51,8 +51,8 @@ impl BlockMap {
     }
 }
 
-/// The data of a stored chunk of Blosc2 that is beyond doubt: whole, and with nothing in its header but what such a chunk
-/// has. To parse that header would take longer than to copy a few bytes.
+/// The data of a stored Blosc2 chunk that is complete and has nothing unusual in its header. Parsing that header would
+/// take longer than copying a few bytes.
 fn stored(chunk: &[u8]) -> Option<&[u8]> {
     const FLAGS: u8 = flag::EXTENDED | flag::STORED;
     let (header, data) = chunk.split_first_chunk::<{ ChunkHeader::EXTENDED_LEN }>()?;
@@ -87,7 +87,7 @@ impl ChunkDecoder {
         Ok(dst)
     }
 
-    /// Decodes the bytes `bytes` of the decoded chunk into `dst`, which must be as long.
+    /// Decodes the bytes `bytes` of the decoded chunk into `dst`, which must be of that length.
     ///
     /// # Errors
     /// As for [`ChunkDecoder::decode_items`], and [`ChunkError::Destination`].
@@ -109,8 +109,8 @@ impl ChunkDecoder {
         self.decode_spans_into(&map, bytes, |block| chunk.get(map.span(block)), ctx, dst)
     }
 
-    /// As [`ChunkDecoder::decode_bytes_into`], with a map and those spans only that [`BlockMap::blocks_needed`] lists:
-    /// `span_of` is asked for each of them, once.
+    /// As [`ChunkDecoder::decode_bytes_into`], given a map and only the spans that [`BlockMap::blocks_needed`] lists:
+    /// `span_of` is called once for each of them.
     ///
     /// # Errors
     /// As above, and [`ChunkError::Truncated`] when `span_of` does not have a span.
@@ -140,7 +140,7 @@ impl ChunkDecoder {
         let mut parts = self.take_parts();
         let result = (|| {
             let mut rest = dst;
-            // The first block is decoded apart when others are coded against it.
+            // Decode the first block separately if others refer to it.
             let last_needs_it = blocks.end > blocks.start && map.needs_reference(blocks.end - 1);
             let reference = match map.block_bytes(0) {
                 Some(first) if last_needs_it => {
@@ -157,7 +157,7 @@ impl ChunkDecoder {
                 rest = tail;
                 let inside = wanted.start - block_bytes.start..wanted.end - block_bytes.start;
                 if let Body::Stored = map.body() {
-                    // Nothing to decode, so nothing to decode as a whole.
+                    // There is nothing to decode.
                     let stored = span(block)?;
                     part.copy_from_slice(stored.get(inside).ok_or_else(|| ChunkError::Truncated {
                         what: "block",

@@ -1,4 +1,4 @@
-//! Chunks that stand for one repeated value and store no blocks.
+//! Chunks that consist of one repeated value and store no blocks.
 
 use super::header::{MAX_BLOCKSIZE, VERSION_BLOSC2, flag};
 use super::plan::header_typesize;
@@ -10,12 +10,12 @@ use crate::pipeline::FilterSlots;
 pub(crate) enum Fill {
     /// Zero bytes.
     Zero,
-    /// This item, over and over from the start of the chunk.
+    /// This item, repeated from the start of the chunk.
     Item(Vec<u8>),
 }
 
 impl Fill {
-    /// The fill of a chunk of `kind`, read from its first bytes; `Err` is the number of bytes needed.
+    /// Reads the fill of a chunk of `kind` from its first bytes. `Err` is the number of bytes needed.
     pub(crate) fn parse(kind: SpecialKind, header: &ChunkHeader, prefix: &[u8]) -> Result<Self, usize> {
         match kind {
             // What an uninitialised chunk decodes to is not defined by the format; zeros leak nothing.
@@ -24,7 +24,7 @@ impl Fill {
                 4 => 0x7FC0_0000_u32.to_le_bytes().to_vec(),
                 _ => 0x7FF8_0000_0000_0000_u64.to_le_bytes().to_vec(),
             })),
-            // The item's length is that of the rest of the chunk; the type size says 1 when it is above 255.
+            // The item is as long as the rest of the chunk: the type size says 1 if it is above 255.
             SpecialKind::Value => prefix
                 .get(ChunkHeader::EXTENDED_LEN..header.cbytes)
                 .map(|item| Self::Item(item.to_vec()))
@@ -32,7 +32,7 @@ impl Fill {
         }
     }
 
-    /// After how many bytes the fill begins again.
+    /// The number of bytes after which the fill repeats.
     pub(crate) fn period(&self) -> usize {
         match self {
             Self::Zero => 1,
@@ -40,7 +40,7 @@ impl Fill {
         }
     }
 
-    /// Fills `dst`, whose first byte stands at `offset` of the decoded chunk.
+    /// Fills `dst`, whose first byte is at `offset` in the decoded chunk.
     pub(crate) fn write(&self, offset: usize, dst: &mut [u8]) {
         let item = match self {
             Self::Zero => return dst.fill(0),
@@ -49,7 +49,7 @@ impl Fill {
         if item.is_empty() {
             return dst.fill(0);
         }
-        // The first copy starts inside the item when `offset` does; from then on the filled part doubles.
+        // The first copy starts inside the item if `offset` does. After that the filled part doubles.
         let phase = offset % item.len();
         let mut filled = dst.len().min(item.len());
         for (i, byte) in dst[..filled].iter_mut().enumerate() {
@@ -64,7 +64,7 @@ impl Fill {
     }
 }
 
-/// What a special chunk is to stand for.
+/// The value of a special chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpecialValue<'a> {
     /// All bytes zero.
@@ -77,10 +77,9 @@ pub enum SpecialValue<'a> {
     Uninit,
 }
 
-/// Writes a chunk of `nbytes` bytes that are all one value: a header, and the value when it is not a common one.
+/// Makes a chunk of `nbytes` bytes of a single value: a header, followed by the value unless it is a common one.
 ///
-/// `typesize` is the true size of an item; `blocksize` is only told to readers that want to know how the chunk would
-/// have been cut.
+/// `typesize` is the true size of an item; `blocksize` only tells readers how the chunk would have been split.
 ///
 /// # Errors
 /// [`ChunkError::Parameter`] when `nbytes` is no multiple of the item (zeros are exempt), a value has another length

@@ -1,7 +1,7 @@
-//! Chunks whose blocks the caller cuts, each of its own length (C-Blosc2 3.0: "VL-block chunks").
+//! Chunks with blocks of variable length, chosen by the caller (C-Blosc2 3.0: "VL-block chunks").
 //!
 //! Source: C-Blosc2 3.0. The header's block size holds the number of blocks, the starts rise, and each block is its
-//! decoded length followed by what the codec made of it, or by the bytes themselves when that is not shorter.
+//! decoded length followed by the output of the codec, or by the bytes themselves if that is not shorter.
 
 use super::assemble::{Outcome, Output};
 use super::block_encoder::grown;
@@ -13,12 +13,12 @@ use crate::executor::{Executor, Inline};
 use crate::pipeline::FilterSlots;
 
 impl ChunkEncoder {
-    /// Encodes each of `blocks` as a block of its own. Such a chunk is read block by block
+    /// Encodes each of `blocks` as a separate block. Such a chunk is read block by block
     /// ([`ChunkDecoder::decode_blocks`](super::ChunkDecoder::decode_blocks)) or as the concatenation of its blocks.
     ///
     /// Every block is filtered and compressed alone, delta included. Such chunks are never split and have no runs, no
-    /// special values and no stored form: they take up to 32 bytes and 8 bytes per block more than the data. At level
-    /// 0 the blocks are kept as they are, without filters.
+    /// special values and no stored form: they take up to 32 bytes, and 8 bytes per block, more than the data. At level
+    /// 0 the blocks are stored, without filters.
     ///
     /// # Errors
     /// [`ChunkError::Parameter`] when there are no blocks, one is empty, or the format is that of Blosc 1;
@@ -31,7 +31,7 @@ impl ChunkEncoder {
         self.encode_blocks_on(blocks, ctx, &Inline)
     }
 
-    /// As [`ChunkEncoder::encode_blocks`], the blocks spread over the workers of `executor`.
+    /// As [`ChunkEncoder::encode_blocks`], with the blocks spread over the workers of `executor`.
     pub fn encode_blocks_on<B: AsRef<[u8]>>(
         &mut self,
         blocks: &[B],
@@ -62,7 +62,7 @@ impl ChunkEncoder {
             return self.keep_blocks(&plan, &blocks, most);
         }
         let mut bytes = self.take_scratch();
-        // A dictionary may come on top.
+        // A dictionary may be added.
         let room = grown(&mut bytes, most.saturating_add(WORD + dict::MAX_LEN));
         let result = self.write_variable(&plan, &blocks, ctx, executor, room);
         let chunk = result.map(|len| bytes[..len].to_vec());
@@ -95,7 +95,7 @@ impl ChunkEncoder {
         Ok(header.cbytes)
     }
 
-    /// A chunk of blocks that are neither filtered nor compressed, which needs no plugin.
+    /// Writes blocks that are neither filtered nor compressed, which takes no plugin.
     fn keep_blocks(&self, plan: &Plan, blocks: &[&[u8]], len: usize) -> Result<Vec<u8>, ChunkError> {
         let mut header = self.header(plan, FilterSlots::NONE);
         header.cbytes = len;

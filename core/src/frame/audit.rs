@@ -1,11 +1,11 @@
-//! Checks that need all chunks of a frame.
+//! Checks that take all chunks of a frame.
 
 use std::ops::Range;
 
 use super::{Frame, FrameError};
 use crate::chunk::ChunkHeader;
 
-/// Checks what only all chunks of a frame together can show: show it every chunk header in order.
+/// Checks what only all chunk headers of a frame together can show. Pass it every one of them, in order.
 #[derive(Debug)]
 pub struct FrameAudit<'a> {
     frame: &'a Frame,
@@ -19,7 +19,7 @@ impl<'a> FrameAudit<'a> {
         Self { frame, nbytes: 0, vl_blocks: None }
     }
 
-    /// Takes note of chunk `i`.
+    /// Records chunk `i`.
     ///
     /// # Errors
     /// Those of [`Frame::check_chunk`]; [`FrameError::MixedBlocks`] when it is the first that has (or lacks) blocks of
@@ -28,8 +28,7 @@ impl<'a> FrameAudit<'a> {
         self.chunks(i..i.saturating_add(1), chunk)
     }
 
-    /// Takes note of chunks that have the same header and are to have the same length, as all but the last one of a
-    /// frame are.
+    /// Records chunks that have the same header, none of which may be a shorter last chunk.
     ///
     /// # Errors
     /// As [`chunk`](Self::chunk), for the first of them.

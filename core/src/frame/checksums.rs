@@ -1,4 +1,4 @@
-//! Checksums of the chunks of a frame, and of everything in it that is no chunk.
+//! Checksums of the chunks of a frame, and of everything else in it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ pub fn chunk_checksum(chunk: &[u8]) -> u64 {
     xxh3_64(chunk)
 }
 
-/// Checksums of the chunks of a frame, and the state of the frame that they were made for.
+/// The checksums of the chunks of a frame, and the state of the frame when they were computed.
 ///
-/// They are the variable-length metalayer [`NAME`](Self::NAME), a msgpack map with these entries in this order; entries
-/// that later versions add come behind them. All numbers but the kind take nine bytes, and the chunk that holds the map
-/// is stored and not compressed, so that its length is known before its content is.
+/// They are the variable-length metalayer [`NAME`](Self::NAME), a msgpack map with these entries in this order; later
+/// versions may add entries after them. All numbers but the kind take nine bytes, and the chunk that holds the map is
+/// stored uncompressed, so that its length is known before its content is.
 ///
 /// | key | value |
 /// |---|---|
@@ -34,9 +34,9 @@ pub fn chunk_checksum(chunk: &[u8]) -> u64 {
 /// | `metadata` | XXH3-64 of the header, the index chunk and the trailer, in this order; of the trailer without the last 18 bytes (the fingerprint), and with zeros in place of this number |
 /// | `chunks` | binary: for each chunk the big-endian XXH3-64 of its bytes as stored, 0 for one that is in the index alone |
 ///
-/// C-Blosc2 and python-blosc2 keep the metalayer when they edit a frame, and with it checksums that are not right any
-/// more. They also write a trailer without a fingerprint, and other lengths into the header. That tells an edit from
-/// damage: see [`ChecksumState`].
+/// C-Blosc2 and python-blosc2 keep the metalayer when they edit a frame, and with it checksums that are no longer
+/// right. But they write a trailer without a fingerprint, and other lengths into the header. That distinguishes an edit
+/// from damage: see [`ChecksumState`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checksums {
     /// Kind of the fingerprint written with them.
@@ -44,12 +44,12 @@ pub struct Checksums {
     pub(super) frame_len: u64,
     pub(super) nbytes: u64,
     pub(super) cbytes: u64,
-    /// Of all that is no chunk.
+    /// Of everything that is not a chunk.
     pub(super) metadata: u64,
     pub(super) chunks: Vec<u64>,
 }
 
-/// What the checksums of a frame are worth.
+/// Whether the checksums of a frame can be trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ChecksumState {
@@ -58,11 +58,11 @@ pub enum ChecksumState {
     Absent,
     /// Header, index and trailer are what they were, and the chunks have checksums.
     Valid(Arc<Checksums>),
-    /// The frame has since been changed by software that does not know of them: its fingerprint is gone, or its lengths
-    /// are others. They say nothing any more.
+    /// The frame has since been changed by software that does not know them: its fingerprint is gone, or its lengths
+    /// differ. They say nothing any more.
     Outdated,
-    /// Header, index, trailer or the checksums themselves are not what they were, and nothing says that somebody has
-    /// changed the frame: damage, or an edit in place that left all lengths alone.
+    /// Header, index, trailer or the checksums themselves have changed, and nothing suggests an edit: damage, or an
+    /// edit in place that kept all lengths.
     Damaged,
 }
 
@@ -98,7 +98,7 @@ impl Checksums {
         &self.chunks
     }
 
-    /// The value of the metalayer: a chunk.
+    /// The value of the metalayer, which is a chunk.
     ///
     /// # Errors
     /// There are more checksums than a chunk can hold.
@@ -131,7 +131,7 @@ impl Checksums {
         stored_chunk(&out, 1)
     }
 
-    /// Where the number `metadata` stands in the chunk.
+    /// The offset of the number `metadata` in the chunk.
     const fn metadata_at() -> usize {
         let mut at = ChunkHeader::EXTENDED_LEN + 1;
         // The algorithm as a string and the kind of the fingerprint as a byte, the lengths as numbers of nine bytes.
@@ -141,7 +141,7 @@ impl Checksums {
         at + 1 + KEYS[5].len() + 1
     }
 
-    /// Reads the value of the metalayer, if it is one that this version writes.
+    /// Parses the value of the metalayer, if it has the form that this version writes.
     fn parse(chunk: &[u8]) -> Option<Self> {
         let header = ChunkHeader::parse(chunk).ok()?;
         if !header.is_stored() || header.cbytes != chunk.len() || !header.is_extended() {
@@ -171,7 +171,7 @@ impl Checksums {
         Some(Self { fingerprint, frame_len, nbytes, cbytes, metadata, chunks })
     }
 
-    /// Judges the checksums in `trailer`, whose bytes are `trailer_bytes`, of a frame of `nchunks` chunks.
+    /// Validates the checksums in `trailer`, whose bytes are `trailer_bytes`, of a frame of `nchunks` chunks.
     pub(super) fn examine(
         header: &FrameHeader,
         header_bytes: &[u8],
@@ -181,7 +181,7 @@ impl Checksums {
         trailer_bytes: &[u8],
     ) -> ChecksumState {
         let Some(chunk) = trailer.vlmetalayers.get(Self::NAME) else { return ChecksumState::Absent };
-        // Software that does not know of checksums keeps the bytes of the metalayer, whatever else it changes.
+        // Software that does not know the checksums keeps the bytes of the metalayer, whatever else it changes.
         let Some(checksums) = Self::parse(chunk) else { return ChecksumState::Damaged };
         let unsigned = checksums.fingerprint != 0 && trailer.fingerprint == Fingerprint::NONE;
         let now = (header.frame_len, header.nbytes, header.cbytes);
@@ -190,7 +190,7 @@ impl Checksums {
         if found == Some(checksums.metadata) && checksums.chunks.len() as u64 == nchunks {
             return if unsigned { ChecksumState::Outdated } else { ChecksumState::Valid(Arc::new(checksums)) };
         }
-        // Damage does not take a fingerprint away without a trace. Without one, other lengths have to do.
+        // Damage does not remove a fingerprint without a trace. Without one, the lengths have to tell.
         let signed = checksums.fingerprint != 0 && !unsigned;
         if unsigned || (!signed && now != (checksums.frame_len, checksums.nbytes, checksums.cbytes)) {
             return ChecksumState::Outdated;
@@ -215,7 +215,7 @@ fn key(rest: &mut &[u8], expected: &str) -> Option<()> {
     (found == expected.as_bytes()).then_some(())
 }
 
-/// The digest of all that is no chunk, with zeros for the eight bytes at `at` of the trailer.
+/// The digest of everything that is not a chunk, with zeros for the eight bytes at `at` of the trailer.
 fn metadata_digest(header: &[u8], index: &[u8], trailer: &[u8], at: usize) -> Option<u64> {
     let trailer = trailer.get(..trailer.len().checked_sub(Fingerprint::LEN)?)?;
     let (before, rest) = trailer.split_at_checked(at)?;

@@ -3,11 +3,11 @@
 use std::collections::TryReserveError;
 use std::ops::Range;
 
-/// One value for each chunk of a frame, by its number.
+/// One value for each chunk of a frame, by chunk number.
 ///
 /// A frame that was filled with zeros has an index of 40 bytes for up to 2^28 equal entries, and may have a few chunks
-/// among them. As long as equal values lie side by side they are kept as runs, so that such a frame takes as much memory
-/// and time as it has bytes. Where most values differ there is one after the other.
+/// among them. Equal neighbours are kept as runs, so that such a frame takes memory and time in proportion to its
+/// bytes. If most values differ, they are kept one by one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Column<T> {
     /// Runs of equal values. Neighbouring runs may have equal values.
@@ -16,16 +16,16 @@ pub(super) enum Column<T> {
     Dense(Vec<T>),
 }
 
-/// The same value from the end of the run before it to `end`.
+/// The same value from the end of the previous run to `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run<T> {
     end: u64,
     value: T,
 }
 
-/// So many runs are always kept as runs ...
+/// Up to this many runs are always kept as runs ...
 const FEW_RUNS: usize = 4096;
-/// ... and more of them as long as a run has so many values on average: inserting one among many runs moves the others.
+/// ... and more of them as long as a run has this many values on average: inserting into many runs moves the others.
 const MEAN_RUN: u64 = 256;
 
 impl<T: Copy + PartialEq> Column<T> {
@@ -56,8 +56,8 @@ impl<T: Copy + PartialEq> Column<T> {
         }
     }
 
-    /// How far the value of `i` is known to go on without looking at every other one: at least to `i + 1`. `i` when there
-    /// is no such value.
+    /// The end of the run of equal values from `i` on, as far as it is known without looking at each value: at least `i
+    /// + 1`. `i` if there is no such value.
     pub(super) fn run_end(&self, i: u64) -> u64 {
         match self {
             Self::Runs(runs) => runs.get(run_at(runs, i)).map_or(i, |run| run.end),
@@ -65,7 +65,7 @@ impl<T: Copy + PartialEq> Column<T> {
         }
     }
 
-    /// Runs of equal values in order, and which numbers have them.
+    /// The runs of equal values in order, with the numbers that have them.
     pub(super) fn runs(&self) -> impl Iterator<Item = (Range<u64>, T)> {
         let (runs, values): (&[Run<T>], &[T]) = match self {
             Self::Runs(runs) => (runs, &[]),
@@ -98,7 +98,7 @@ impl<T: Copy + PartialEq> Column<T> {
         }
     }
 
-    /// Makes room for `more` values, where room is needed.
+    /// Makes room for `more` values if need be.
     pub(super) fn try_reserve(&mut self, more: u64) -> Result<(), TryReserveError> {
         match self {
             Self::Runs(_) => Ok(()),
@@ -123,7 +123,7 @@ impl<T: Copy + PartialEq> Column<T> {
             *self = Self::Runs(runs);
         }
         match self {
-            // Lossless: it is not many times the length of what is in memory.
+            // Lossless: bounded by what is in memory.
             Self::Dense(values) => values.resize(values.len() + count as usize, value),
             Self::Runs(runs) => {
                 add_run(runs, value, count);
@@ -132,7 +132,7 @@ impl<T: Copy + PartialEq> Column<T> {
         }
     }
 
-    /// Puts `value` before the one at `i`, or behind the last one.
+    /// Inserts `value` before the one at `i`, or after the last one.
     pub(super) fn insert(&mut self, i: u64, value: T) {
         let i = i.min(self.len());
         match self {
@@ -176,7 +176,7 @@ impl<T: Copy + PartialEq> Column<T> {
         }
     }
 
-    /// Takes the value at `i` out, if there is one.
+    /// Removes the value at `i`, if there is one.
     pub(super) fn remove(&mut self, i: u64) -> Option<T> {
         match self {
             Self::Dense(values) => {
@@ -196,7 +196,7 @@ impl<T: Copy + PartialEq> Column<T> {
         }
     }
 
-    /// Keeps the values themselves where most differ, so that one is found without a search.
+    /// Keeps the values one by one if most differ, so that lookups need no search.
     pub(super) fn for_reading(mut self) -> Self {
         if let Self::Runs(runs) = &self
             && end_of(runs) / 4 < runs.len() as u64
@@ -206,7 +206,7 @@ impl<T: Copy + PartialEq> Column<T> {
         self
     }
 
-    /// Keeps the values themselves where runs are of no use.
+    /// Keeps the values one by one if runs do not pay.
     fn settle(&mut self) {
         if let Self::Runs(runs) = self
             && runs.len() > FEW_RUNS
@@ -229,10 +229,10 @@ fn end_of<T>(runs: &[Run<T>]) -> u64 {
     runs.last().map_or(0, |run| run.end)
 }
 
-/// Which run has the value at `i`; their number when there is none.
+/// The run that has the value at `i`; the number of runs if there is none.
 fn run_at<T>(runs: &[Run<T>], i: u64) -> usize {
     match runs {
-        // Of one run, and at the end of many, nothing need be searched.
+        // A single run, or the end of many, takes no search.
         [.., last] if i >= last.end => runs.len(),
         [_] => 0,
         _ => runs.partition_point(|run| run.end <= i),
@@ -248,7 +248,7 @@ fn add_run<T: PartialEq>(runs: &mut Vec<Run<T>>, value: T, count: u64) {
     }
 }
 
-/// Cuts run `at`, which has the value at `i`, in two, unless it begins there. The one that begins at `i`.
+/// Splits run `at`, which has the value at `i`, unless it begins there. Returns the run that begins at `i`.
 fn split<T: Copy>(runs: &mut Vec<Run<T>>, at: usize, i: u64) -> usize {
     let start = at.checked_sub(1).map_or(0, |before| runs[before].end);
     match runs.get(at) {

@@ -1,4 +1,4 @@
-//! Changing a frame that exists, without ever overwriting what it consists of.
+//! Editing a frame without overwriting anything that it consists of.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,33 +15,33 @@ use super::{
 use crate::chunk::{ChunkHeader, SpecialKind};
 use crate::registry::Registry;
 
-/// How the changes of an editor become the frame.
+/// How the changes of an editor take effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "nothing has changed until a commit is carried out"]
 pub enum Commit {
-    /// A contiguous frame: write `tail` (behind the chunks written so far), make sure that it and the chunks are on
+    /// A contiguous frame: write `tail` (after the chunks written so far), make sure that it and the chunks are on
     /// stable storage, then write `patch`, the one write that makes the new frame the valid one. After that the file
     /// may be cut to `frame_len`.
     ///
     /// Until `patch` is written the old frame is intact. It lies within one [`SECTOR`](Self::SECTOR) and not beyond
     /// the end of the old frame, so that a disk writes all of it or nothing.
     Patch {
-        /// Index and trailer, with their offset; nothing when neither changed.
+        /// Index and trailer, with their offset; `None` if neither changed.
         tail: Option<(u64, Vec<u8>)>,
-        /// The part of the header that changed, with its offset; nothing when nothing changed at all. The trailer of
-        /// a frame without chunks, which readers expect right behind the header, is part of it.
+        /// The part of the header that changed, with its offset; `None` if nothing changed at all. It includes the
+        /// trailer of a frame without chunks, which readers expect right after the header.
         patch: Option<(u64, Vec<u8>)>,
         /// Bytes of the new frame.
         frame_len: u64,
     },
-    /// A contiguous frame in which more would have to be overwritten than a disk writes at once: a metalayer of the
-    /// header that is not in the sector of the lengths, or the trailer of a frame without chunks behind a long header.
-    /// Put a new file in the place of the old one (write it, make sure that it is on stable storage, rename it) that
-    /// consists of `head`, the bytes of the old file from there to `tail_at`, and `tail`.
+    /// A contiguous frame in which more has to be overwritten than a disk writes at once: a metalayer of the header
+    /// that is not in the sector of the lengths, or the trailer of a frame without chunks after a long header. Replace
+    /// the file (write a new one, make sure that it is on stable storage, rename it) by one that consists of `head`,
+    /// the bytes of the old file from there to `tail_at`, and `tail`.
     Rewrite {
         /// The header, and what follows it in a frame without chunks.
         head: Vec<u8>,
-        /// Where the old file, with the chunks written since, ends to be of use: not less than the length of `head`.
+        /// The end of what is kept of the old file, with the chunks written since: not less than the length of `head`.
         tail_at: u64,
         /// Index and trailer.
         tail: Vec<u8>,
@@ -61,17 +61,17 @@ impl Commit {
     pub const SECTOR: u64 = 512;
 }
 
-/// Changes a frame: a state machine that is told what to do and says what to write.
+/// Edits a frame: a state machine that takes changes and says what to write.
 ///
-/// Chunks are written where nothing is: behind the end of a contiguous frame (what lies between is a hole, which the
-/// format allows), into new files of a sparse one. [`commit`](Self::commit) says how all changes since the last commit
-/// take effect together; a program that dies before leaves the old frame. A copy made with
+/// Chunks are written to free space: after the end of a contiguous frame (what lies between is a hole, which the format
+/// allows), or into new files of a sparse one. [`commit`](Self::commit) says how all changes since the last commit take
+/// effect together. A program that dies before that leaves the old frame. A copy made with
 /// [`FrameWriter`](super::FrameWriter) has no holes.
 ///
 /// A contiguous frame must be the last thing in its file: what follows it is overwritten.
 ///
-/// Checksums are kept, if they are valid, and made for new chunks; outdated ones are removed. A fingerprint is removed:
-/// it would take reading the whole frame to make a new one, which is what a copy does.
+/// Valid checksums are kept up to date; outdated ones are removed. A fingerprint is removed: making a new one takes
+/// reading the whole frame, which is what a copy does.
 #[derive(Debug, Clone)]
 pub struct FrameEditor {
     table: Table,
@@ -79,11 +79,11 @@ pub struct FrameEditor {
     end: u64,
     /// What is in the file.
     committed: Committed,
-    /// Lengths of the stored chunks that are known, by entry; only to keep the total right for sparse frames.
+    /// The known lengths of stored chunks, by entry. Only needed to keep the total of sparse frames right.
     stored: BTreeMap<u64, u64>,
     /// Files of a sparse frame written since the last commit.
     written: BTreeSet<u32>,
-    /// All smaller numbers are in use.
+    /// All smaller file numbers are in use.
     next_id: u32,
     index_changed: bool,
     trailer_changed: bool,
@@ -98,16 +98,16 @@ struct Committed {
 }
 
 impl FrameEditor {
-    /// Starts with what `frame` is.
+    /// Starts an editor for `frame`.
     ///
     /// # Errors
     /// [`FrameWriteError::Layout`] for frames before 2.0.0-rc1: copy those into a new frame.
-    /// [`FrameWriteError::Checksums`] for frames whose header, index or trailer are not what their checksums say.
+    /// [`FrameWriteError::Checksums`] for frames whose header, index or trailer do not match their checksums.
     pub fn new(frame: &Frame, registry: &Registry) -> Result<Self, FrameWriteError> {
         Self::with_placement(frame, SpecialPlacement::Index, registry)
     }
 
-    /// As [`new`](Self::new), and says where new chunks of a special value go.
+    /// As [`new`](Self::new), with the placement of new chunks of a special value.
     pub fn with_placement(
         frame: &Frame,
         special: SpecialPlacement,
@@ -150,8 +150,8 @@ impl FrameEditor {
         &self.table.metalayers
     }
 
-    /// Decoded bytes of every chunk but the last; `None` when chunks differ in size, or an empty frame has not settled
-    /// it yet.
+    /// Decoded bytes of every chunk but the last; `None` if chunks differ in size, or the frame is empty and it is not
+    /// settled yet.
     pub fn chunk_size(&self) -> Option<usize> {
         self.table.header.chunk_size.fixed()
     }
@@ -164,7 +164,7 @@ impl FrameEditor {
         self.table.chunk_len(i)
     }
 
-    /// Where chunk `i` is, with all changes: in what has been written since the last commit, too.
+    /// Where chunk `i` is, with all changes, including those that are not committed yet.
     ///
     /// # Errors
     /// [`FrameWriteError::NoSuchChunk`]; [`FrameError::SpecialEntry`] for an entry that cannot be understood.
@@ -176,13 +176,13 @@ impl FrameEditor {
         }
         Ok(match self.table.header.frame_type {
             FrameType::Contiguous => ChunkEntry::Stored { offset: u64::from(self.table.header.header_len) + entry },
-            // Numbers of files have been checked when the frame was opened.
+            // File numbers were checked when the frame was opened.
             FrameType::Sparse => ChunkEntry::File { id: entry as u32 },
         })
     }
 
-    /// Tells the editor what the header of chunk `i` says. Needed before a chunk is replaced or removed whose length
-    /// the frame does not tell; in a sparse frame it also keeps the total of the chunk files right.
+    /// Tells the editor the header of chunk `i`. Needed before a chunk is replaced or removed if the frame does not say
+    /// how long it is; in a sparse frame it also keeps the total of the chunk files right.
     ///
     /// # Errors
     /// [`FrameWriteError::NoSuchChunk`].
@@ -192,8 +192,8 @@ impl FrameEditor {
         Ok(())
     }
 
-    /// Compares the bytes of chunk `i` as stored with their checksum, if the frame has checksums: before a chunk is made
-    /// of an old one, which would give damage a new checksum.
+    /// Compares the stored bytes of chunk `i` with their checksum, if the frame has checksums. Do that before deriving
+    /// a new chunk from an old one, or damage would get a valid checksum.
     ///
     /// # Errors
     /// [`FrameError::ChunkChecksum`] when they differ.
@@ -210,7 +210,7 @@ impl FrameEditor {
         }
     }
 
-    /// Settles the chunk size of an empty frame; otherwise its first chunk does.
+    /// Sets the chunk size of an empty frame, which otherwise its first chunk sets.
     ///
     /// # Errors
     /// [`FrameWriteError::Param`] when there are chunks, or the size is 0 or too large.
@@ -223,7 +223,7 @@ impl FrameEditor {
         Ok(())
     }
 
-    /// Adds a chunk at the end. `None` means that nothing has to be written for it.
+    /// Appends a chunk. `None` means that nothing has to be written for it.
     ///
     /// # Errors
     /// The chunk is damaged, or its length is not right for its place: see [`FrameWriter::push`](super::FrameWriter::push).
@@ -231,7 +231,7 @@ impl FrameEditor {
         self.place(self.nchunks(), Offered::Chunk(chunk), Place::Insert)
     }
 
-    /// Adds `nbytes` bytes of a special value at the end, as one chunk.
+    /// Appends `nbytes` bytes of a special value as one chunk.
     ///
     /// # Errors
     /// Those of [`append`](Self::append).
@@ -239,7 +239,7 @@ impl FrameEditor {
         self.place(self.nchunks(), Offered::Special(kind, nbytes), Place::Insert)
     }
 
-    /// Adds a chunk before chunk `i`, or at the end when that is `nchunks()`.
+    /// Inserts a chunk before chunk `i`, or at the end if that is `nchunks()`.
     ///
     /// # Errors
     /// Those of [`append`](Self::append).
@@ -247,7 +247,7 @@ impl FrameEditor {
         self.place(i, Offered::Chunk(chunk), Place::Insert)
     }
 
-    /// Adds `nbytes` bytes of a special value before chunk `i`, as one chunk.
+    /// Inserts `nbytes` bytes of a special value before chunk `i`, as one chunk.
     ///
     /// # Errors
     /// Those of [`append`](Self::append).
@@ -292,7 +292,7 @@ impl FrameEditor {
         Ok(())
     }
 
-    /// Puts chunk `order[i]` at `i`, for every `i`.
+    /// Reorders the chunks: chunk `order[i]` becomes chunk `i`.
     ///
     /// # Errors
     /// [`FrameWriteError::Order`] when `order` is no permutation, or would move a short last chunk.
@@ -302,7 +302,7 @@ impl FrameEditor {
         Ok(())
     }
 
-    /// Lets the chunks differ in size from now on. There is no way back, and less software that reads such frames.
+    /// Lets the chunks differ in size from now on. This cannot be undone, and less software reads such frames.
     ///
     /// Special values in the index have no length in such a frame; the returned chunks are to be written in their
     /// place.
@@ -361,11 +361,11 @@ impl FrameEditor {
         Ok(())
     }
 
-    /// Says how all changes take effect together, and takes for granted that they will. Should carrying it out fail,
-    /// the same commit can be carried out again; until it has been, nothing else of this editor may be.
+    /// Says how all changes take effect together, and assumes that they will. If carrying out the commit fails, it can
+    /// be carried out again; until that has succeeded, nothing else from this editor may be.
     ///
-    /// What is to be written is read by the rules of every reader first, within the limits that the frame was opened
-    /// with, so that no commit leaves a frame that does not open.
+    /// The new header, index and trailer are parsed first as every reader parses them, within the limits that the frame
+    /// was opened with, so that no commit leaves a frame that does not open.
     ///
     /// # Errors
     /// Index or trailer cannot be encoded; [`FrameWriteError::Unreadable`] and [`FrameWriteError::Altered`] when the
@@ -384,7 +384,7 @@ impl FrameEditor {
         let mut tail_at = self.end;
         let mut has_index = empty;
         if empty && (self.index_changed || self.trailer_changed) {
-            // Readers expect the trailer of a frame without chunks right behind the header.
+            // Readers expect the trailer of a frame without chunks right after the header.
             tail_at = header_len;
             if self.index_changed {
                 self.table.header.cbytes = 0;
@@ -393,13 +393,13 @@ impl FrameEditor {
         } else if self.index_changed || (self.trailer_changed && self.table.has_checksums()) {
             // Checksums cover the index as it is in the file, which another writer may have encoded otherwise.
             tail = self.table.index_bytes()?;
-            // The index is found behind the chunks section, so that has to reach up to here.
+            // The index is found at the end of the chunks section, so that has to reach up to here.
             self.table.header.cbytes = check_len(self.end - header_len)?;
             let trailer = self.table.close(&tail, tail_at, false, None)?;
             tail.extend(trailer);
             has_index = true;
         } else if self.trailer_changed {
-            // Between index and trailer there may be anything, so only the trailer has to be written again.
+            // There may be a gap between index and trailer, so only the trailer has to be written again.
             tail = self.table.close(&[], tail_at, false, None)?;
         }
         let header = self.table.header_bytes();
@@ -410,7 +410,7 @@ impl FrameEditor {
         Ok(commit)
     }
 
-    /// The commit of a frame with chunks, whose index and trailer, if they change, go behind all that was there.
+    /// The commit of a frame with chunks. Index and trailer, if they change, go after everything else.
     fn patch(&self, header: &[u8], tail_at: u64, tail: Vec<u8>) -> Commit {
         let patch = changed_part(&self.committed.header, header);
         if patch.as_ref().is_some_and(|patch| !is_one_sector(patch)) {
@@ -420,7 +420,8 @@ impl FrameEditor {
         Commit::Patch { tail, patch, frame_len: self.table.header.frame_len }
     }
 
-    /// The commit of a frame without chunks, whose trailer follows the header: where chunks are, or the old trailer.
+    /// The commit of a frame without chunks, whose trailer goes right after the header, where chunks or the old trailer
+    /// are.
     fn patch_empty(&self, header: &[u8], trailer: Vec<u8>) -> Commit {
         let frame_len = self.table.header.frame_len;
         let patch = changed_part(&self.committed.header, header);
@@ -434,8 +435,7 @@ impl FrameEditor {
         }
         let frame = [header, &trailer[..]].concat();
         let start = patch.map_or(header.len(), |(start, _)| start as usize);
-        // What lies behind the old frame is written ahead: a file does not become longer and its bytes others in one
-        // step.
+        // Write what lies after the end of the old frame first: a file cannot grow and change in one atomic step.
         let end = frame.len().min(usize::try_from(self.committed.frame_len).unwrap_or(usize::MAX));
         let patch = (start as u64, frame[start..end].to_vec());
         if !is_one_sector(&patch) {
@@ -461,8 +461,8 @@ impl FrameEditor {
         Ok(Commit::Replace { index, remove })
     }
 
-    /// Goes back to an earlier copy of this editor; nothing may have been committed in between. What has been written
-    /// since is overwritten, or removed with the next commit.
+    /// Rolls back to an earlier copy of this editor, with no commit in between. What has been written since is
+    /// overwritten, or removed by the next commit.
     pub fn roll_back(&mut self, to: Self) {
         let (written, next_id) = (std::mem::take(&mut self.written), self.next_id);
         *self = Self { written, next_id, ..to };
@@ -494,7 +494,7 @@ impl FrameEditor {
         Ok(write)
     }
 
-    /// Finds a place for a chunk of `len` bytes where nothing is that the committed frame needs.
+    /// Finds a place for a chunk of `len` bytes that the committed frame does not use.
     fn allocate(
         &mut self,
         len: u64,
@@ -516,8 +516,8 @@ impl FrameEditor {
         Ok((entry, Some(ChunkWrite { address, replacement })))
     }
 
-    /// The smallest number that neither the committed index nor a chunk of this session uses: C-Blosc2 cannot open
-    /// frames with large numbers and little data.
+    /// The smallest file number that neither the committed index nor a new chunk uses: C-Blosc2 cannot open frames with
+    /// large numbers and little data.
     fn free_id(&mut self) -> Result<u32, FrameWriteError> {
         let used = |id| self.committed.files.contains(&id) || self.written.contains(&id);
         while used(self.next_id) {
@@ -528,7 +528,7 @@ impl FrameEditor {
         Ok(self.next_id)
     }
 
-    /// A stored chunk is not needed any more.
+    /// Forgets a stored chunk that is no longer needed.
     fn forget(&mut self, entry: u64) {
         if self.table.header.frame_type == FrameType::Sparse
             && let Some(len) = self.stored.remove(&entry)
@@ -555,7 +555,7 @@ fn changed_part(old: &[u8], new: &[u8]) -> Option<(u64, Vec<u8>)> {
     Some((first as u64, new[first..=last].to_vec()))
 }
 
-/// Whether a disk writes these bytes, of which there is at least one, in one step.
+/// Whether a disk writes these bytes, at least one, in one step.
 fn is_one_sector((start, bytes): &(u64, Vec<u8>)) -> bool {
     let last = start + (bytes.len() as u64).saturating_sub(1);
     start / Commit::SECTOR == last / Commit::SECTOR

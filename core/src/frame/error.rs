@@ -1,4 +1,4 @@
-//! Why a frame could not be opened, or a chunk in it not be accepted.
+//! Why a frame could not be opened, or a chunk in it was refused.
 
 use std::fmt;
 
@@ -24,13 +24,13 @@ impl fmt::Display for Section {
     }
 }
 
-/// Why a frame could not be opened, or a chunk in it not be accepted.
+/// Why a frame could not be opened, or a chunk in it was refused.
 ///
 /// Offsets count from the start of the frame, and those of [`Section::Trailer`] from the start of the trailer.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// There are fewer bytes than the smallest frame has.
+    /// There are fewer bytes than in the smallest frame.
     #[error("not a Blosc2 frame: {len} bytes, the smallest frame has {min}")]
     TooShort {
         /// Bytes there are.
@@ -90,8 +90,7 @@ pub enum FrameError {
         /// The largest possible: the length of the frame, or a limit of the reader.
         max: u64,
     },
-    /// The frame is not finished: its header has no frame length, as that of an open-ended frame, or of one whose writer
-    /// has not come to its end.
+    /// The frame is unfinished: its header has no frame length. It is open-ended, or its writer did not finish.
     #[error(
         "the frame is not finished: its header has no length yet (0 at offset 16), because it was written open-ended, or \
          its writer was interrupted or is still at it (`seal` or `recover` makes a whole frame of what is there; an \
@@ -144,7 +143,7 @@ pub enum FrameError {
         /// Decoded bytes of the frame.
         nbytes: u64,
     },
-    /// More chunks than allowed.
+    /// There are more chunks than allowed.
     #[error("{found} chunks, more than the limit of {limit}")]
     TooManyChunks {
         /// Chunks the frame claims to have.
@@ -162,7 +161,7 @@ pub enum FrameError {
         /// The most there can be.
         max: u8,
     },
-    /// A byte that structures the metalayers is not what it must be.
+    /// A marker of the metalayers is wrong.
     #[error("{section}: expected {expected} at offset {offset}, found {}", Found(*.found))]
     MetalayerMarker {
         /// Header or trailer.
@@ -458,7 +457,7 @@ pub enum FrameError {
         /// What is there.
         found: u8,
     },
-    /// A chunk could not be understood.
+    /// A chunk could not be read.
     #[error("chunk {chunk}{} cannot be read", At(*.offset))]
     Chunk {
         /// Number of the chunk.
@@ -468,7 +467,7 @@ pub enum FrameError {
         /// What is wrong with it.
         source: Box<ChunkError>,
     },
-    /// The bytes of a chunk are not those that its checksum was made for.
+    /// The bytes of a chunk do not match its checksum.
     #[error(
         "chunk {chunk}{}: its bytes have the XXH3-64 checksum {found:016x}, expected {expected:016x}: they are damaged, \
          or were replaced in place by software that does not keep checksums",
@@ -484,7 +483,7 @@ pub enum FrameError {
         /// The checksum of the bytes.
         found: u64,
     },
-    /// Bytes were handed to the reader that it did not ask for, or fewer than it asked for.
+    /// The opener was not given the bytes that it asked for.
     #[error("the reader asked for bytes {start}..{end} and was not given them")]
     MissingBytes {
         /// First byte of the range.
@@ -523,7 +522,7 @@ impl fmt::Display for Found {
     }
 }
 
-/// The values that a field may have; the largest number that there is bounds nothing.
+/// The values that a field may have. The maximum of the type stands for no upper bound.
 struct Between(u64, u64);
 
 impl fmt::Display for Between {

@@ -5,7 +5,7 @@ use std::fmt;
 use rmp::Marker;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Which digest vouches for a frame.
+/// The kind of digest that a fingerprint is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum FingerprintKind {
     /// The low 32 bits of XXH3-64: kind 1.
@@ -47,21 +47,21 @@ impl FingerprintKind {
     }
 }
 
-/// What a writer may store at the end of a frame to vouch for its contents.
+/// A digest of a whole frame, which a writer may store at the very end of it.
 ///
-/// Source: contiguous frame format document, "fingerprint": its kinds, and the place at the very end of the trailer.
-/// What is digested the document leaves open; here it is, in this order: everything behind the header up to the
+/// Source: contiguous frame format document, "fingerprint", for its kinds and its place at the very end of the trailer.
+/// The document does not say what is digested. Here it is, in this order: everything after the header up to the
 /// fingerprint's own extension type (chunks section with its holes, index, trailer), then the header. The header comes
-/// last because it is known last, so that one pass over the frame is enough to write it. The chunks section of a sparse
-/// frame are its chunk files, in the order of the index and each as long as its chunk.
+/// last because it is known last, so that one pass over the frame is enough to write it. In a sparse frame the chunk
+/// files take the place of the chunks section, in the order of the index and each as long as its chunk.
 ///
-/// C-Blosc2 writes kind 0 whenever it writes a trailer and never looks at it: a fingerprint that is there was left by a
-/// writer that knows of it, and nothing but such a writer has written the trailer since.
+/// C-Blosc2 writes kind 0 whenever it writes a trailer, and never reads it. A fingerprint was therefore written by
+/// software that knows it, and no other software has written the trailer since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Fingerprint {
     /// Kind: 0 none, 1 32 bits, 2 64 bits, 3 128 bits.
     pub kind: u8,
-    /// The digest as a big-endian number, left-justified, and zeros.
+    /// The digest as a big-endian number, padded with zeros on the right.
     pub digest: [u8; 16],
 }
 
@@ -92,8 +92,8 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// Computes the fingerprint of a frame whose bytes are handed over in the order that [`Fingerprint`]
-/// gives: first everything behind the header up to the fingerprint, then the header.
+/// Computes the fingerprint of a frame from its bytes, in the order that [`Fingerprint`] gives: first everything after
+/// the header up to the fingerprint, then the header.
 #[derive(Clone)]
 pub struct Fingerprinter {
     kind: FingerprintKind,
@@ -101,17 +101,17 @@ pub struct Fingerprinter {
 }
 
 impl Fingerprinter {
-    /// Nothing digested yet.
+    /// Starts a new digest.
     pub fn new(kind: FingerprintKind) -> Self {
         Self { kind, hasher: Box::new(Xxh3::new()) }
     }
 
-    /// Which digest this is.
+    /// The kind of this digest.
     pub fn kind(&self) -> FingerprintKind {
         self.kind
     }
 
-    /// Digests the next bytes.
+    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.hasher.update(bytes);
     }

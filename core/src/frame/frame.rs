@@ -12,9 +12,9 @@ use super::{ChecksumState, Fingerprint, FrameError, Layout, Metalayers, Trailer,
 use crate::chunk::{ChunkContext, ChunkDecoder, ChunkHeader, SpecialKind};
 use crate::limits::Limits;
 
-/// The least that C-Blosc2 leaves for a chunk at any offset.
+/// The least room that C-Blosc2 expects for a chunk at any offset.
 const MIN_ROOM: u64 = ChunkHeader::EXTENDED_LEN as u64;
-/// How much longer than its decoded bytes a chunk is taken to be at most. Stored chunks are 32 bytes longer; chunks
+/// How much longer than its decoded bytes a chunk is assumed to be at most. Stored chunks are 32 bytes longer; chunks
 /// that were not allowed to be stored can exceed this, and their header then says so.
 const USUAL_OVERHEAD: u64 = 4 << 10;
 
@@ -26,7 +26,7 @@ pub struct Frame {
     metalayers: Metalayers,
     trailer: Trailer,
     index: Index,
-    /// The offsets in increasing order, each once; `None` when the index itself is in that order.
+    /// The offsets in increasing order, each once; `None` if the index is already in that order.
     sorted: Option<Vec<u64>>,
     /// Whether some chunks lie at the same offset, or in the same file.
     shared: bool,
@@ -90,14 +90,14 @@ impl Frame {
     /// # Errors
     /// [`FrameError::ChunkChecksum`] when they differ.
     pub fn check_chunk_bytes(&self, i: u64, chunk: &[u8]) -> Result<(), FrameError> {
-        // Nothing is computed that there is nothing to compare with.
+        // Compute nothing if there is nothing to compare it with.
         if self.checksums.valid().is_none() { Ok(()) } else { self.check_chunk_sum(i, chunk_checksum(chunk)) }
     }
 
-    /// As [`check_chunk_bytes`](Self::check_chunk_bytes), with the [checksum](chunk_checksum) of the bytes.
+    /// As [`check_chunk_bytes`](Self::check_chunk_bytes), given the [checksum](chunk_checksum) of the bytes.
     ///
     /// # Errors
-    /// [`FrameError::ChunkChecksum`] when it is another one.
+    /// [`FrameError::ChunkChecksum`] if they differ.
     pub fn check_chunk_sum(&self, i: u64, found: u64) -> Result<(), FrameError> {
         let Some(expected) = self.checksums.valid().and_then(|checksums| checksums.chunk(i)) else { return Ok(()) };
         // Chunks that are in the index alone have no bytes to check.
@@ -163,11 +163,11 @@ impl Frame {
         Ok(ChunkEntry::Special(kind))
     }
 
-    /// The chunks from `i` on that are known to be alike, without a look at every other one: that have the same entry
-    /// and, as far as the frame says so, the same length. At least `i` itself; nothing when there is no such chunk.
+    /// The chunks from `i` on that are known to be alike without looking at each of them: they have the same entry and,
+    /// as far as the frame says, the same length. At least `i` itself; empty if there is no such chunk.
     ///
-    /// A frame that was filled with one value has an index of a few bytes for millions of chunks: whoever looks at all
-    /// chunks need look at each run but once.
+    /// A frame that was filled with one value has an index of a few bytes for millions of chunks. Code that visits all
+    /// chunks has to look at each run only once.
     pub fn alike(&self, i: u64) -> Range<u64> {
         let end = self.index.run_end(i).max(i);
         // The last chunk may be shorter.
@@ -175,12 +175,12 @@ impl Frame {
         i..if last { end - 1 } else { end }
     }
 
-    /// Whether some chunks are the same bytes of the frame, or the same file. No writer known makes such frames.
+    /// Whether some chunks share their bytes in the frame, or their file. No known writer makes such frames.
     pub fn shares_chunks(&self) -> bool {
         self.shared
     }
 
-    /// Decoded bytes of chunk `i`; `None` when only the chunk itself tells, or there is no such chunk.
+    /// Decoded bytes of chunk `i`; `None` if only the chunk itself says, or there is no such chunk.
     pub fn chunk_len(&self, i: u64) -> Option<usize> {
         let chunk_size = self.chunk_size()?;
         match self.nchunks().checked_sub(i)? {
@@ -190,11 +190,11 @@ impl Frame {
         }
     }
 
-    /// Where chunk `i` of a contiguous frame is, in bytes from the start of the frame: enough to get all of it with one
-    /// read, and not much more than it can have. `None` when it is not stored here.
+    /// Where chunk `i` of a contiguous frame is, in bytes from the start of the frame: a range that contains all of it,
+    /// and not much more. `None` if it is not stored here.
     ///
-    /// The range ends at the next chunk, or where the chunk must have ended given its decoded length. Only a chunk
-    /// whose writer was not allowed to store incompressible data can be longer than that; compare with
+    /// The range ends at the next chunk, or where a chunk of that decoded length must have ended. Only a chunk whose
+    /// writer was not allowed to store incompressible data can be longer than that; compare with
     /// [`exact_span`](Self::exact_span).
     ///
     /// # Errors
@@ -273,7 +273,7 @@ impl Frame {
         })
     }
 
-    /// What the decoder should know about chunk `i`.
+    /// The context for decoding chunk `i`.
     pub fn chunk_context(&self, i: u64) -> ChunkContext<'static> {
         ChunkContext {
             number: Some(i),
@@ -288,15 +288,15 @@ impl Frame {
         match self.header.layout {
             Layout::Current => BitshuffleAge::ByChunk,
             Layout::Early => BitshuffleAge::Before,
-            // Beta 2 wrote 0x0D where 0x94 belongs. From beta 3 on that was right; the rule changed between beta 4 and
-            // beta 5; the frames of 2021 have version 2.
+            // Beta 2 wrote 0x0D where 0x94 belongs, which beta 3 fixed. The rule changed between beta 4 and beta 5. The
+            // frames of 2021 have version 2.
             Layout::Beta if self.trailer.marker == 0x0D => BitshuffleAge::Before,
             Layout::Beta if self.header.version == 1 => BitshuffleAge::Ambiguous,
             Layout::Beta => BitshuffleAge::ByChunk,
         }
     }
 
-    /// Whether every chunk is stored and lies behind the one before it. There may be holes between them.
+    /// Whether every chunk is stored and lies after the previous one. There may be holes between them.
     pub fn is_in_order(&self) -> bool {
         self.sorted.is_none()
     }
@@ -324,8 +324,8 @@ impl Frame {
         chunk.map(|chunk| self.decode_named("user metadata", chunk, decoder)).transpose()
     }
 
-    /// Whether the variable-length metalayer of this name can be [read](Self::vlmetalayer), if there is one; without the
-    /// memory for its content.
+    /// Checks that the variable-length metalayer of this name, if there is one, can be [read](Self::vlmetalayer),
+    /// without the memory for its content.
     ///
     /// # Errors
     /// As [`vlmetalayer`](Self::vlmetalayer).
@@ -333,7 +333,7 @@ impl Frame {
         self.trailer.vlmetalayers.get(name).map_or(Ok(()), |chunk| self.check_content(name, chunk, decoder))
     }
 
-    /// Whether the user metadata of a beta frame can be [read](Self::user_metadata), if there is some.
+    /// Checks that the user metadata of a beta frame, if there is any, can be [read](Self::user_metadata).
     ///
     /// # Errors
     /// As [`vlmetalayer`](Self::vlmetalayer).
@@ -353,7 +353,7 @@ impl Frame {
         result.map_err(|source| FrameError::Vlmetalayer { name: name.to_owned(), source })
     }
 
-    /// Whether the chunk of a metalayer has the length that it says, and decodes to no more than the limit.
+    /// Checks that the chunk of a metalayer has the length that it says, and decodes to no more than the limit.
     fn check_named(&self, name: &str, chunk: &[u8]) -> Result<(), FrameError> {
         let failed = |source| FrameError::Vlmetalayer { name: name.to_owned(), source };
         let header = ChunkHeader::parse(chunk).map_err(failed)?;
@@ -372,7 +372,7 @@ impl Frame {
         &self.index
     }
 
-    /// What was allowed when the frame was opened.
+    /// The limits that the frame was opened with.
     pub(super) fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -381,7 +381,7 @@ impl Frame {
         self.header.header_len.into()
     }
 
-    /// Where the next chunk behind `offset` (of chunk `i`) starts, or the section ends.
+    /// Where the next chunk after `offset` (of chunk `i`) starts, or the section ends.
     fn next_offset(&self, i: u64, offset: u64) -> u64 {
         let relative = offset - self.header_len();
         let next = match &self.sorted {
@@ -392,8 +392,8 @@ impl Frame {
     }
 }
 
-/// Every offset must leave room for a chunk header. The entries with special values are looked at when asked for, so
-/// that one that no reader understands does not hide all other chunks.
+/// Checks that every offset leaves room for a chunk header. Entries of special values are checked when they are used,
+/// so that an unknown one does not make all other chunks unreadable.
 pub(super) fn check_entries(header: &FrameHeader, index: &Index) -> Result<(), FrameError> {
     let cbytes = header.cbytes;
     let min_room = if header.layout == Layout::Current { MIN_ROOM } else { ChunkHeader::MIN_LEN as u64 };
@@ -411,8 +411,8 @@ pub(super) fn check_entries(header: &FrameHeader, index: &Index) -> Result<(), F
     Ok(())
 }
 
-/// The offsets in increasing order, each once, unless the index itself is that; and whether some belong to several
-/// chunks.
+/// The offsets in increasing order, each once, unless the index is already in that order; and whether some belong to
+/// several chunks.
 fn sorted_offsets(index: &Index) -> (Option<Vec<u64>>, bool) {
     let (mut ascending, mut stored, mut before) = (true, 0u64, None);
     for (chunks, entry) in index.runs() {

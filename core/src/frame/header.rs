@@ -35,7 +35,7 @@ pub(super) mod at {
     pub(super) const FLAGS2: usize = 85;
 }
 
-/// Bytes of the header that hold everything but the metalayers.
+/// Bytes of the header without the metalayers.
 pub(super) const FIXED_LEN: usize = Layout::Current.min_header_len();
 
 /// "general_flags", bits 4 and 5: offsets in the index have 64 bits.
@@ -119,13 +119,13 @@ pub struct FrameHeader {
     pub vl_blocks: bool,
     /// Contiguous or sparse.
     pub frame_type: FrameType,
-    /// Codec for chunks to be appended; each chunk names its own.
+    /// Codec for appended chunks; each chunk names its own.
     pub codec: CodecId,
     /// The `codec_meta` byte that goes with it.
     pub codec_meta: u8,
-    /// Compression level for chunks to be appended.
+    /// Compression level for appended chunks.
     pub level: u8,
-    /// Split mode for chunks to be appended; `None` in files that did not record it (C-Blosc2 before 2.5 wrote
+    /// Split mode for appended chunks; `None` in files that did not record it (C-Blosc2 before 2.5 wrote
     /// [`SplitMode::Always`] here without meaning it, which cannot be told apart).
     pub split: Option<SplitMode>,
     /// Decoded bytes of all chunks.
@@ -134,18 +134,17 @@ pub struct FrameHeader {
     pub cbytes: u64,
     /// Bytes of an item.
     pub typesize: u32,
-    /// Block size for chunks to be appended; 0 for automatic. Each chunk has its own.
+    /// Block size for appended chunks; 0 for automatic. Each chunk has its own.
     pub block_size: u32,
     /// Decoded bytes of a chunk.
     pub chunk_size: ChunkSize,
-    /// Threads that the writer used for compressing and decompressing; without meaning for readers.
+    /// Threads that the writer used for compressing and decompressing. Meaningless to readers.
     pub threads: (i16, i16),
     /// There are variable-length metalayers (a hint, the trailer decides).
     pub has_vlmetalayers: bool,
-    /// Filters for chunks to be appended; each chunk has its own. Empty for [`Layout::Early`], which has no such
-    /// field.
+    /// Filters for appended chunks; each chunk has its own. Empty for [`Layout::Early`], which has no such field.
     pub filters: FilterSlots,
-    /// Chunks to be appended get a dictionary.
+    /// Appended chunks get a dictionary.
     pub use_dict: bool,
 }
 
@@ -156,9 +155,9 @@ impl FrameHeader {
     /// The lengths in it are checked against each other but not against any file.
     ///
     /// # Errors
-    /// Every header that C-Blosc2 refuses, and those whose magic bytes it forgets to check. Markers, reserved bits
-    /// and the values that only matter for appending are not checked: files that C-Blosc2 wrote in the course of time
-    /// have different ones.
+    /// For every header that C-Blosc2 refuses, and for those whose magic bytes it does not check. Markers, reserved
+    /// bits and values that only matter for appending are not checked: versions of C-Blosc2 have written different
+    /// ones.
     pub fn parse(head: &[u8]) -> Result<Self, FrameError> {
         let header = Self::parse_unfinished(head)?;
         if header.frame_len == 0 {
@@ -171,11 +170,11 @@ impl FrameHeader {
         Ok(header)
     }
 
-    /// As [`parse`](Self::parse), but takes any frame length: a writer that was interrupted has left the provisional
-    /// header, in which it is 0.
+    /// As [`parse`](Self::parse), but accepts any frame length: it is 0 in the provisional header that an interrupted
+    /// writer leaves.
     ///
     /// # Errors
-    /// Those of `parse` but the ones about the frame length.
+    /// Those of `parse`, except for the frame length.
     pub fn parse_unfinished(head: &[u8]) -> Result<Self, FrameError> {
         let layout = Layout::detect(head)?;
         let min = layout.min_header_len();
@@ -231,7 +230,7 @@ impl FrameHeader {
         out
     }
 
-    /// The fields up to the type size, which all layouts share.
+    /// Writes the fields up to the type size, which all layouts share.
     pub(super) fn put_common(&self, out: &mut [u8], first: u8, flags: u8, frame_type: u8) {
         out[0] = first;
         out[1] = 0xA8;
@@ -251,7 +250,7 @@ impl FrameHeader {
         put(out, at::TYPESIZE, &self.typesize.to_be_bytes());
     }
 
-    /// The two thread counts, the first of which stands at `at`.
+    /// Writes the two thread counts, the first of them at `at`.
     pub(super) fn put_threads(&self, out: &mut [u8], at: usize) {
         out[at - 1] = Marker::I16.to_u8();
         put(out, at, &self.threads.0.to_be_bytes());
@@ -393,7 +392,7 @@ fn parse_current(head: &[u8]) -> Result<FrameHeader, FrameError> {
     })
 }
 
-/// Bytes of a header with these metalayers.
+/// Length of a header with these metalayers.
 pub(super) fn full_len(layout: Layout, metalayers: &Metalayers) -> usize {
     let section = if metalayers.is_empty() && !layout.always_has_metalayers() { 0 } else { metalayers.section_len() };
     layout.min_header_len() + section

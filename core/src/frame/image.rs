@@ -1,4 +1,4 @@
-//! The header of a frame that exists, byte for byte.
+//! The header of an existing frame, byte for byte.
 
 use super::fields::put;
 use super::header::{ChunkSize, FrameHeader, at, bool_marker};
@@ -8,21 +8,21 @@ use super::{Frame, FrameError, FrameWriteError};
 /// "general_flags", bits 4 and 5: how wide the offsets of the index are, which no edit changes.
 const OFFSET_BITS: u8 = 0x30;
 
-/// The header of a frame that exists, byte for byte.
+/// The header of an existing frame, byte for byte.
 ///
-/// Other writers leave room in a header, put its parts elsewhere, or have two names share a value, and every reader
-/// finds its way: only the length that the header states says where the chunks begin. Serialised anew it would have
-/// another length, so what an edit changes is changed in place and all else stays.
+/// Other writers leave room in a header, arrange its parts differently, or let two names share a value, and every
+/// reader copes: only the length in the header says where the chunks begin. Serialised again, such a header would have
+/// another length. So an edit changes what it must in place and keeps the rest.
 #[derive(Debug, Clone)]
 pub(super) struct HeaderImage {
     bytes: Vec<u8>,
-    /// What the bytes say.
+    /// The parsed header.
     header: FrameHeader,
     places: Places,
 }
 
 impl HeaderImage {
-    /// That of a frame of the current layout.
+    /// The header of a frame of the current layout.
     pub(super) fn new(frame: &Frame) -> Result<Self, FrameError> {
         let bytes = frame.header_bytes().to_vec();
         Ok(Self { places: Places::of_header(&bytes)?, header: frame.header().clone(), bytes })
@@ -47,7 +47,7 @@ impl HeaderImage {
         out
     }
 
-    /// Replaces the content of a metalayer that exists by one of the same length.
+    /// Replaces the content of an existing metalayer by one of the same length.
     pub(super) fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
         let reason = "what it occupies belongs to something else in the header too: copy the frame first";
         let place = self.places.sole_content(&self.bytes, name).filter(|place| place.len() == content.len());

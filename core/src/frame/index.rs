@@ -2,7 +2,7 @@
 //!
 //! Source: contiguous frame format document, "chunk idx". The index is a chunk of little-endian 64-bit entries. A
 //! non-negative entry is the offset of a chunk from the *end* of the header (in a sparse frame, the number in the name
-//! of its file); a negative one stands for a chunk of which every item has a special value.
+//! of its file); a negative one stands for a chunk whose items all have a special value.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::registry::Registry;
 /// Bytes of an entry.
 pub(super) const ENTRY_LEN: usize = 8;
 
-/// "offsets": the special values, in the top byte. C-Blosc2 tests single bits of them and writes nothing else.
+/// "offsets": the special values, in the top byte. C-Blosc2 tests single bits of them, but writes only these.
 const ZERO: u64 = 0x81 << 56;
 const NAN: u64 = 0x82 << 56;
 const UNINIT: u64 = 0x84 << 56;
@@ -30,10 +30,10 @@ const SPECIAL_BIT: u64 = 1 << 63;
 /// Smallest room for an index: a chunk of one entry with the short header.
 pub(super) const MIN_INDEX: u64 = (ChunkHeader::MIN_LEN + ENTRY_LEN) as u64;
 
-/// How many times its compressed size an index may decode to, beyond [`FREE_EXPANSION`]. Blosc's run tokens reach a
-/// few hundred, a general codec on thousands of equal entries some ten thousand.
+/// The largest ratio of the decoded to the compressed size of an index, beyond [`FREE_EXPANSION`]. Blosc's run tokens
+/// reach a few hundred, a general codec on thousands of equal entries some ten thousand.
 const MAX_EXPANSION: u64 = 1 << 14;
-/// An index that decodes to no more than this needs no justification.
+/// An index of up to this decoded size may have any ratio.
 const FREE_EXPANSION: u64 = 1 << 20;
 
 /// What the index says about a chunk.
@@ -124,7 +124,7 @@ impl Index {
         Ok(count)
     }
 
-    /// Decodes the index chunk at `offset`, whose header `check_header` has accepted and which is all there.
+    /// Decodes the complete index chunk at `offset`, whose header `check_header` has accepted.
     pub(super) fn decode(
         chunk: &[u8],
         header: &ChunkHeader,
@@ -150,16 +150,16 @@ impl Index {
             return Ok(Self::uniform(entry, count));
         }
         let mut entries = Self::EMPTY;
-        // The entry that came last, and how often in a row.
+        // The last entry, and how often it has been repeated.
         let (mut last, mut times) = (0, 0);
-        // A block need not be a whole number of entries.
+        // Entries may cross the boundaries of blocks.
         let mut cut = Vec::new();
         let mut push = |entry: u64| {
             if entry == last {
                 times += 1;
                 return Ok(());
             }
-            // Room for as much again as there is: what has not been decoded yet may never be.
+            // Grow by doubling: what has not been decoded yet may turn out to be damaged.
             let more = times.max(entries.len().min(count - entries.len()));
             let needed = chunk_bytes(entries.len() + more);
             if !entries.has_room(times) {
@@ -191,15 +191,15 @@ impl Index {
     }
 }
 
-/// Bytes of so many entries; no more than are counted in memory.
+/// Bytes of this many entries, which fit in memory.
 fn chunk_bytes(entries: u64) -> usize {
     usize::try_from(entries).unwrap_or(usize::MAX).saturating_mul(ENTRY_LEN)
 }
 
-/// Indexes of more entries are encoded run by run where they consist of runs.
+/// Longer indexes are encoded run by run if they consist of runs.
 const LONG: u64 = 1 << 17;
 
-/// Encodes entries into an index chunk, as C-Blosc2 does when the registry has BloscLZ and shuffle, else stored.
+/// Encodes entries into an index chunk: as C-Blosc2 does if the registry has BloscLZ and shuffle, and stored otherwise.
 ///
 /// A long index of equal entries becomes a repeated value, as in a frame that C-Blosc2 has filled: it would take
 /// gigabytes of memory otherwise.
@@ -225,7 +225,7 @@ pub(super) fn encode(entries: &Index, format: ChunkFormat, registry: &Registry) 
     let bytes: Vec<u8> = entries.iter().flat_map(u64::to_le_bytes).collect();
     if let Ok(mut encoder) = ChunkEncoder::new(&params, registry) {
         let chunk = encoder.encode(&bytes, &ChunkContext::default()).map_err(FrameWriteError::Index)?;
-        // Entries that are all zero would become a chunk without a body, which C-Blosc2 does not read lazily.
+        // All-zero entries would become a chunk without a body, which C-Blosc2 cannot read lazily.
         if ChunkHeader::parse(&chunk).map_err(FrameWriteError::Index)?.special().is_none() {
             return Ok(chunk);
         }
@@ -237,13 +237,13 @@ pub(super) fn encode(entries: &Index, format: ChunkFormat, registry: &Registry) 
     Ok(chunk)
 }
 
-/// Encodes entries that are not all equal, in which many neighbours are: blocks of one entry are there but once.
+/// Encodes entries with long runs of equal ones: a block that consists of one repeated entry is in memory only once.
 fn encode_runs(entries: &Index, mut encoder: ChunkEncoder) -> Result<Vec<u8>, FrameWriteError> {
     let nbytes = chunk_bytes(entries.len());
     let block_bytes = encoder.block_size_of(nbytes).map_err(FrameWriteError::Index)?;
     // Blocks of 16 KiB are whole numbers of entries.
     let per_block = (block_bytes / ENTRY_LEN).max(1) as u64;
-    /// A block of one entry, or of those at some place of the bytes put together.
+    /// A block of one repeated entry, or of several, at some offset of the joined bytes.
     enum Block {
         Of(u64, u64),
         Mixed(Range<usize>),
@@ -283,7 +283,7 @@ fn encode_runs(entries: &Index, mut encoder: ChunkEncoder) -> Result<Vec<u8>, Fr
 mod tests {
     use super::*;
 
-    /// What `encode` would make of entries that it does not know to be runs.
+    /// What `encode` makes of entries that are not known to be runs.
     fn flat(entries: &Index) -> Vec<u8> {
         let dense = Index::Dense(entries.iter().collect());
         encode(&dense, ChunkFormat::Blosc2, &Registry::empty()).unwrap()

@@ -21,11 +21,12 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Finds out which layout the frame that starts with `head` has; at least 65 bytes of it, or all if it is shorter.
+    /// Detects the layout of the frame that starts with `head`, which must hold at least 65 bytes, or the whole frame
+    /// if it is shorter.
     ///
     /// # Errors
     /// [`FrameError::TooShort`], [`FrameError::Magic`], [`FrameError::UnknownLayout`], or
-    /// [`FrameError::LayoutMismatch`] when bytes that tell the layouts apart contradict the first one.
+    /// [`FrameError::LayoutMismatch`] if bytes that distinguish the layouts contradict the first one.
     pub fn detect(head: &[u8]) -> Result<Self, FrameError> {
         let too_short = || FrameError::TooShort { len: head.len() as u64, min: Self::Early.min_header_len() as u64 };
         let magic: [u8; 8] = super::fields::array(head, 2).ok_or_else(too_short)?;
@@ -82,8 +83,8 @@ impl Layout {
 
 /// Which rule the bit-shuffled chunks of a frame follow.
 ///
-/// Bit shuffle changed in February 2020 without a change of the chunk version, so only the age of the frame tells
-/// which rule its writer followed, and frames of the months around the change do not tell even that.
+/// Bit shuffle changed in February 2020 without a change of the chunk version, so only the age of the frame tells which
+/// rule its writer followed, and for frames of the months around the change not even that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BitshuffleAge {
     /// Nothing special: the version of each chunk decides.

@@ -62,13 +62,13 @@ impl Metalayers {
         self.entries.is_empty()
     }
 
-    /// The value called `name`. When a file has two of that name, the first, as in C-Blosc2.
+    /// The value called `name`. If a file has two of that name, the first one, as in C-Blosc2.
     pub fn get(&self, name: &str) -> Option<&Bytes> {
         self.entries.iter().find(|(n, _)| **n == *name.as_bytes()).map(|(_, value)| value)
     }
 
-    /// Names and values in file order. Names are UTF-8 by convention; what is not is shown with replacement
-    /// characters, and kept as it is when the list is written again.
+    /// Names and values in file order. Names are UTF-8 by convention. Others are shown with replacement characters, and
+    /// written back unchanged.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (Cow<'_, str>, &Bytes)> {
         self.entries.iter().map(|(name, value)| (String::from_utf8_lossy(name), value))
     }
@@ -78,7 +78,7 @@ impl Metalayers {
         self.iter().map(|(name, _)| name)
     }
 
-    /// Adds a value at the end, or replaces the one of that name in its place.
+    /// Appends a value, or replaces the one of that name in place.
     ///
     /// # Errors
     /// A name of more than 31 bytes, a value of 2 GiB or more, or a 17th entry: C-Blosc2 could not read them back.
@@ -107,7 +107,8 @@ impl Metalayers {
         Some(self.entries.remove(at).1)
     }
 
-    /// The metalayers in `header`, a whole header of the given layout, for readers that have no more of the frame yet.
+    /// Parses the metalayers in `header`, a complete header of the given layout, for readers that do not have more of
+    /// the frame yet.
     ///
     /// # Errors
     /// When the section is damaged.
@@ -134,7 +135,7 @@ impl Metalayers {
         Ok(Self { entries: entries.map(|(name, value)| (bytes[name].into(), bytes.slice(value))).collect() })
     }
 
-    /// Bytes of the map size field's range, without the `93` in front of it.
+    /// The value of the map size field, which does not count the `93` before it.
     fn map_len(&self) -> usize {
         3 + 3 + self.entries.iter().map(|(name, _)| name.len() + ENTRY_OVERHEAD).sum::<usize>()
     }
@@ -145,7 +146,7 @@ impl Metalayers {
         1 + self.map_len() + 3 + contents
     }
 
-    /// Where the content called `name` begins in the section when written.
+    /// The offset of the content called `name` in the serialised section.
     pub(super) fn content_at(&self, name: &str) -> Option<usize> {
         let at = self.entries.iter().position(|(n, _)| **n == *name.as_bytes())?;
         let before: usize = self.entries[..at].iter().map(|(_, value)| CONTENT_OVERHEAD + value.len()).sum();
@@ -279,15 +280,15 @@ impl Places {
         }
     }
 
-    /// Where the content called `name` is in `bytes`, if nothing else of the section is there: readers do not mind two
-    /// names that share a content, but it cannot be changed for one of them alone.
+    /// Where the content called `name` is in `bytes`, if nothing else of the section overlaps it: readers accept two
+    /// names that share a content, but it cannot be changed for only one of them.
     pub(super) fn sole_content(&self, bytes: &[u8], name: &str) -> Option<Range<usize>> {
         let called = |(n, _): &&(Range<usize>, Range<usize>)| bytes.get(n.clone()) == Some(name.as_bytes());
         let at = self.entries.iter().position(|entry| called(&entry))?;
         let content = &self.entries[at].1;
         let meets = |other: &Range<usize>| other.start < content.end && content.start < other.end;
         let others = self.entries.iter().enumerate().filter(|(i, _)| *i != at);
-        // The length in front of a content is part of it.
+        // The length before a content is part of it.
         let shared =
             others.map(|(_, (_, other))| other).any(|other| meets(&(other.start - CONTENT_OVERHEAD..other.end)));
         (!shared && !meets(&self.map)).then(|| content.clone())

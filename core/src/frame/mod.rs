@@ -7,8 +7,8 @@
 //! | header   | chunks       | index                 | trailer                 |
 //! ```
 //!
-//! Nothing here does I/O: [`FrameWriter`] is handed chunks and says what to emit, [`FrameOpener`] says which bytes it
-//! needs and ends with a [`Frame`], which says where each chunk is.
+//! Nothing here does I/O: [`FrameWriter`] takes chunks and says what to emit, [`FrameOpener`] says which bytes it needs
+//! and yields a [`Frame`], which says where each chunk is.
 
 mod audit;
 mod checksums;

@@ -1,8 +1,8 @@
-//! Frames without totals: what has come of them so far.
+//! Open-ended frames: frames without totals.
 //!
-//! The header of an open-ended frame says neither where its chunks end nor how many there are. What tells is the frame
-//! itself: chunk follows chunk from the end of the header on, and behind the last one come index and trailer, once the
-//! writer has closed it.
+//! The header of an open-ended frame says neither where its chunks end nor how many there are. The frame itself tells:
+//! chunk follows chunk from the end of the header on, and after the last one come index and trailer, once the writer
+//! has closed it.
 
 use bytes::Bytes;
 
@@ -17,14 +17,14 @@ use crate::limits::Limits;
 use crate::nd::ArrayMeta;
 use crate::registry::Registry;
 
-/// What follows the chunks of an open-ended frame that have been taken.
+/// The next part of an open-ended frame.
 #[derive(Debug)]
 pub enum OpenEndedStep {
-    /// Take the [step](OpenEnded::step) again with so many bytes, counted from [`end`](OpenEnded::end). When there are
-    /// fewer, the frame ends at `end`, unfinished: what follows is part of a chunk, an index or a trailer that was never
-    /// written to its end.
+    /// Take the [step](OpenEnded::step) again with this many bytes, counted from [`end`](OpenEnded::end). If there are
+    /// fewer, the frame ends at `end`, unfinished: what follows is the beginning of a chunk, an index or a trailer that
+    /// was never completed.
     Needs(u64),
-    /// The next chunk. It has been taken: [`end`](OpenEnded::end) is behind it now.
+    /// The next chunk. It is counted already: [`end`](OpenEnded::end) is now after it.
     Chunk {
         /// Its number.
         number: u64,
@@ -37,8 +37,8 @@ pub enum OpenEndedStep {
     Closed(Box<Frame>),
 }
 
-/// An open-ended frame as far as it has been seen: a state machine that is handed what follows, chunk by chunk, from
-/// the front, and gives at any time the frame that the chunks so far make up.
+/// An open-ended frame as far as it has been read: a state machine that is fed from front to back, chunk by chunk, and
+/// at any time gives the frame that consists of the chunks so far.
 ///
 /// ```
 /// use oxiblosc_core::frame::{Frame, FrameError, OpenEnded, OpenEndedStep};
@@ -69,13 +69,13 @@ pub struct OpenEnded {
     /// Decoded bytes of the last chunk.
     last_len: u64,
     vl_blocks: bool,
-    /// What begins at the end has been found to hold the offsets of all chunks.
+    /// The chunk at the end has been found to hold the offsets of all chunks.
     at_index: bool,
 }
 
 impl OpenEnded {
-    /// The frame that begins with `head`, all bytes of its header or more; `None` when it has totals, or does not
-    /// [promise](Sequential) what reading it without them takes.
+    /// Starts a frame whose first bytes are `head`, which must include the whole header; `None` if it has totals, or
+    /// does not [promise](Sequential) what it takes to read it without them.
     ///
     /// # Errors
     /// What is wrong with the header.
@@ -124,16 +124,16 @@ impl OpenEnded {
         self.head.header.header_len.into()
     }
 
-    /// Looks at what follows the chunks that have been taken, and takes the next one. `bytes` are those from
-    /// [`end`](Self::end) on, as many as have been read; `available` is how many are known to be there. Of most chunks
-    /// the header suffices, if the rest is there.
+    /// Examines what follows the chunks so far, and takes the next one. `bytes` are those from [`end`](Self::end) on,
+    /// as many as have been read; `available` is the number known to exist. For most chunks the header suffices if the
+    /// rest exists.
     ///
     /// # Errors
-    /// When what follows can be neither a chunk nor the end of the frame: a chunk that is damaged, too short, of another
-    /// length than the frame says, behind one that is shorter than the others, or one too many; an index or a trailer
-    /// that is damaged.
+    /// When what follows is neither a valid chunk nor the end of the frame: a chunk that is damaged, too short, of
+    /// another length than the frame says, after a short last chunk, or one too many; an index or a trailer that is
+    /// damaged.
     pub fn step(&mut self, bytes: &[u8], available: u64, registry: &Registry) -> Result<OpenEndedStep, FrameError> {
-        // A trailer is longer than the header of a chunk: nothing behind the frame is asked for.
+        // A trailer is longer than the header of a chunk, so no bytes after the frame are requested.
         let Some(&first) = bytes.first().filter(|_| bytes.len() >= ChunkHeader::EXTENDED_LEN) else {
             return Ok(OpenEndedStep::Needs(ChunkHeader::EXTENDED_LEN as u64));
         };
@@ -152,7 +152,7 @@ impl OpenEnded {
                 return Ok(OpenEndedStep::Needs(len));
             };
             self.at_index = self.at_index || self.is_index(index, registry);
-            // What follows tells the index from a chunk that happens to hold the offsets of all others.
+            // What follows distinguishes the index from a chunk that happens to hold the offsets of all others.
             match behind.first() {
                 None if self.at_index => return Ok(OpenEndedStep::Needs(len + 1)),
                 Some(&byte) if self.at_index && Trailer::begins_with(byte) => {
@@ -165,7 +165,7 @@ impl OpenEnded {
         Ok(OpenEndedStep::Chunk { number, offset, len })
     }
 
-    /// `trailer` begins with a trailer, which lies behind `index`.
+    /// Completes the frame with `index` and the trailer at the start of `trailer`.
     fn step_trailer(&self, index: &[u8], trailer: &[u8], registry: &Registry) -> Result<OpenEndedStep, FrameError> {
         let needed = match Trailer::extent(trailer)? {
             TrailerExtent::Len(len) if len <= trailer.len() => {
@@ -181,7 +181,7 @@ impl OpenEnded {
         Ok(OpenEndedStep::Needs((index.len() + needed) as u64))
     }
 
-    /// Takes the chunk that begins at [`end`](Self::end), and returns its number.
+    /// Adds the chunk that begins at [`end`](Self::end), and returns its number.
     fn push(&mut self, chunk: &ChunkHeader) -> Result<u64, FrameError> {
         let (number, offset) = (self.nchunks(), self.end());
         if number >= self.limits.chunks {
@@ -221,8 +221,8 @@ impl OpenEnded {
         entries > 0 && usize::from(chunk.typesize) == ENTRY_LEN && chunk.nbytes == ENTRY_LEN.saturating_mul(entries)
     }
 
-    /// Whether `chunk`, which begins at [`end`](Self::end), holds the offsets of all chunks so far. It is the index then
-    /// if a trailer follows, and else a chunk like any other.
+    /// Whether `chunk`, which begins at [`end`](Self::end), holds the offsets of all chunks so far. If a trailer
+    /// follows, it is the index, otherwise a chunk like any other.
     fn is_index(&self, chunk: &[u8], registry: &Registry) -> bool {
         let header_len = self.header_len();
         let expected = self.offsets.iter().map(|offset| ChunkEntry::Stored { offset: header_len + offset });
@@ -230,14 +230,13 @@ impl OpenEnded {
             .is_some_and(|runs| runs.into_iter().flat_map(|run| run.chunks.map(move |_| run.entry)).eq(expected))
     }
 
-    /// The chunks so far as a frame, which ends with the last of them and has no trailer.
+    /// The chunks so far as a frame that ends with the last of them and has no trailer.
     ///
-    /// An array has the rows that these chunks make up as a whole, whatever its header says: chunks of a slab that is
-    /// not complete are left out. (The rows that fill up the last slab of an array are only told from others by the
-    /// trailer, which says how long the array is.)
+    /// An array has the rows of its complete slabs, whatever its header says: chunks of an incomplete slab are left
+    /// out. (Only the trailer, which has the length of the array, tells padding rows in the last slab from others.)
     ///
     /// # Errors
-    /// When the chunks are none that a frame can have.
+    /// If a frame cannot have these chunks.
     pub fn so_far(&self) -> Result<Frame, FrameError> {
         let mut head = self.head.clone();
         let count = whole_slabs(&mut head, self.offsets.len());
@@ -254,15 +253,15 @@ impl OpenEnded {
         Frame::new(head.header, bytes, head.metalayers, trailer, index, sums, self.limits)
     }
 
-    /// The whole frame: as it is once it is sealed, with the totals that its header lacks. `index` is what lies at
-    /// [`end`](Self::end), nothing in a frame without chunks; behind it lies `trailer`.
+    /// The complete frame as it will be once it is sealed, with the totals that its header lacks. `index` is what lies
+    /// at [`end`](Self::end), empty in a frame without chunks; `trailer` follows it.
     fn closed(&self, index: Bytes, trailer: Bytes, registry: &Registry) -> Result<Frame, FrameError> {
         let parsed = Trailer::parse(&trailer, Layout::Current)?;
         let mut head = self.head.clone();
         if let Some(meta) = head.late_array(&parsed.vlmetalayers, registry)
             && let Ok(content) = meta.to_bytes()
         {
-            // It has the length of the one before.
+            // The length stays the same.
             let _ = head.metalayers.insert(ArrayMeta::NAME, content);
         }
         let (index_at, trailer_at) = (self.end(), self.end() + index.len() as u64);
@@ -280,8 +279,8 @@ impl OpenEnded {
     }
 }
 
-/// Gives an array the rows that `found` chunks make up, and returns how many of the chunks that takes; all chunks of a
-/// frame that is no array.
+/// Sets the rows of an array to those of the complete slabs among `found` chunks, and returns how many chunks that
+/// takes: all of them if the frame is not an array.
 fn whole_slabs(head: &mut Head, found: usize) -> usize {
     let Some(Ok(mut meta)) = ArrayMeta::find(&head.metalayers) else { return found };
     let FrameHeader { typesize, .. } = head.header;
@@ -293,7 +292,7 @@ fn whole_slabs(head: &mut Head, found: usize) -> usize {
     let Some(slabs) = (found as u64).checked_div(per_slab) else { return found };
     let complete = slabs.saturating_mul(slab_rows.into());
     meta.geometry.shape[0] = if rows == 0 { complete } else { complete.min(rows) };
-    // It has the length of the one before: a shape takes the same room whatever it is.
+    // The length stays the same: a shape takes the same room whatever it is.
     let replaced = meta.to_bytes().is_ok_and(|content| head.metalayers.insert(ArrayMeta::NAME, content).is_ok());
     // Lossless: no more than were found.
     if replaced { (slabs * per_slab) as usize } else { found }

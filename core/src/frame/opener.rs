@@ -1,4 +1,4 @@
-//! Opening a frame: which bytes are needed, and what they say.
+//! Opening a frame: which bytes that takes, and what they say.
 
 use std::ops::Range;
 
@@ -14,9 +14,10 @@ use crate::chunk::{ChunkDecoder, ChunkHeader};
 use crate::limits::Limits;
 use crate::registry::Registry;
 
-/// How much of the head and of the tail is read before anything is known. Most headers, trailers and indexes fit.
+/// How much of head and tail is read first. Most headers, trailers and indexes fit.
 const PROBE: u64 = 16 << 10;
-/// The space between chunks and frame end is read as a whole up to this size, and piece by piece above.
+/// The bytes between the chunks and the end of the frame are read as a whole up to this size, and piece by piece above
+/// it.
 const MAX_TAIL_READ: u64 = 4 << 20;
 
 /// What an opener needs next.
@@ -31,9 +32,10 @@ pub enum OpenStep {
 
 /// Opens a frame: a state machine that says which bytes it needs.
 ///
-/// It asks once for the head and the tail, and, where these were not enough, a second time for the rest of header,
-/// index and trailer. When the head is fed before the first step (a remote source may give it together with the
-/// length), it asks for the rest at once. (Frames with megabytes of dead bytes between index and trailer may take a third and a fourth.)
+/// It asks once for the head and the tail and, if these were not enough, a second time for the rest of header, index
+/// and trailer. If the head is fed before the first step (a remote source may return it together with the length), it
+/// asks for the rest at once. (Frames with megabytes of dead bytes between index and trailer may take a third and a
+/// fourth.)
 ///
 /// ```
 /// use oxiblosc_core::frame::{FrameOpener, OpenStep};
@@ -90,12 +92,12 @@ impl FrameOpener {
         Self { frame_type: FrameType::Sparse, ..Self::new(available, registry, limits) }
     }
 
-    /// Hands over the bytes from `start` of the frame on.
+    /// Provides the bytes of the frame from `start` on.
     pub fn feed(&mut self, start: u64, bytes: Bytes) {
         self.pieces.push((start, bytes));
     }
 
-    /// Goes on as far as the bytes allow.
+    /// Proceeds as far as the bytes allow.
     ///
     /// # Errors
     /// What is wrong with the frame; [`FrameError::MissingBytes`] when called again without the bytes asked for.
@@ -105,7 +107,8 @@ impl FrameOpener {
             if self.available < min {
                 return Err(FrameError::TooShort { len: self.available, min });
             }
-            // Whoever has the head already is told exactly what else is needed: the tail need not be guessed.
+            // A caller that already has the head is asked for exactly what else is needed: the tail need not be
+            // guessed.
             if self.get(0..(FIXED_LEN as u64).min(self.available)).is_none() {
                 let head = 0..PROBE.min(self.available);
                 let tail = self.available.saturating_sub(PROBE).max(head.end)..self.available;
@@ -117,7 +120,7 @@ impl FrameOpener {
         if let Some(frame) = self.open(&mut missing)? {
             return Ok(OpenStep::Done(Box::new(frame)));
         }
-        // Asking twice would go on forever with a source that is shorter than it said.
+        // Asking again would never end with a source that is shorter than it said.
         let again = |range: &&Range<u64>| self.asked.iter().any(|a| a.start <= range.start && range.end <= a.end);
         if let Some(&Range { start, end }) = missing.iter().find(again) {
             return Err(FrameError::MissingBytes { start, end });
@@ -126,7 +129,7 @@ impl FrameOpener {
         Ok(OpenStep::Read(missing))
     }
 
-    /// Opens the frame, or notes what is missing for that. Everything that can be asked for at once is.
+    /// Opens the frame, or records the missing ranges: all of those that can be requested at once.
     fn open(&self, missing: &mut Vec<Range<u64>>) -> Result<Option<Frame>, FrameError> {
         let head_len = (FIXED_LEN as u64).min(self.available);
         let head = self.get(0..head_len).ok_or(FrameError::MissingBytes { start: 0, end: head_len })?;
@@ -143,10 +146,10 @@ impl FrameOpener {
             }
             found
         };
-        // Copies, so that the frame does not keep what was read around them.
+        // Copy, so that the frame does not keep the rest of what was read alive.
         let header_bytes = want(0..header.header_len.into()).map(|bytes| Bytes::copy_from_slice(&bytes));
         // Without the tail it is not known where the index ends. If there is little between the chunks and the end of
-        // the frame, all of it is read at once, and else first what tells where the pieces are.
+        // the frame, read all of it at once; otherwise first read what says where the parts are.
         let end = plan.index_at..header.frame_len;
         if end.end - end.start <= MAX_TAIL_READ {
             want(end);
@@ -217,7 +220,7 @@ impl FrameOpener {
             }
             return Ok(Some((Index::EMPTY, Bytes::new())));
         }
-        // Until the trailer is known, its tail is the least that the index must leave.
+        // Until the trailer is known, the index must leave room for at least its tail.
         let least_tail = if header.layout.has_trailer() { TRAILER_TAIL as u64 } else { 0 };
         let end = trailer_at.unwrap_or(header.frame_len - least_tail);
         let room = end - at;
@@ -239,7 +242,7 @@ impl FrameOpener {
         Ok(Some((index, bytes)))
     }
 
-    /// The bytes of a range, when they have been fed: a view of one piece, or pieced together.
+    /// The bytes of a range, if they have been fed: a view of one piece, or several pieces joined.
     pub(super) fn get(&self, range: Range<u64>) -> Option<Bytes> {
         let len = usize::try_from(range.end - range.start).ok()?;
         let mut found = BytesMut::new();
@@ -263,7 +266,7 @@ impl FrameOpener {
 }
 
 impl FrameOpener {
-    /// What is left of a range when the parts that have been fed are cut off at both ends.
+    /// A range without the parts at both ends that have already been fed.
     fn uncovered(&self, mut range: Range<u64>) -> Range<u64> {
         loop {
             let before = range.clone();
@@ -288,7 +291,7 @@ pub(super) struct Located {
     pub(super) bytes: Option<Bytes>,
 }
 
-/// What the header alone tells about the rest.
+/// What the header alone says about the rest.
 pub(super) struct Plan {
     /// Where the index starts.
     index_at: u64,
@@ -317,7 +320,7 @@ impl Plan {
         if frame_len > available {
             return Err(FrameError::FrameLen { found: frame_len, min: header_len, max: available });
         }
-        // Deleting all chunks leaves the length of the chunks section as it was; nothing is looked for in it.
+        // Deleting all chunks leaves the length of the chunks section unchanged. Ignore it.
         let in_frame = header.nbytes > 0 && header.frame_type == FrameType::Contiguous;
         let section = if in_frame { header.cbytes } else { 0 };
         let index_at = match header_len.checked_add(section) {

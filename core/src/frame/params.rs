@@ -1,4 +1,4 @@
-//! What a new frame is to look like.
+//! The parameters of a new frame.
 
 use super::header::{ChunkSize, FrameHeader, FrameType, full_len};
 use super::{FingerprintKind, Frame, FrameWriteError, Head, Layout, Metalayers, Section, Sequential};
@@ -6,11 +6,11 @@ use crate::chunk::EncodeParams;
 use crate::id::CodecId;
 use crate::pipeline::FilterSlots;
 
-/// Where chunks go that consist of one special value.
+/// Where chunks of a special value go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SpecialPlacement {
     /// Zeros, NaNs and uninitialised chunks become an entry of the index and take no other space. Where C-Blosc2 could
-    /// not read that (chunks of variable size, or of no whole number of items), they are stored in a few bytes.
+    /// not read that (chunks of variable size, or with a partial item), they are stored in a few bytes.
     #[default]
     Index,
     /// All are stored in a few bytes, so that the chunks section holds every chunk of the frame in
@@ -18,7 +18,7 @@ pub enum SpecialPlacement {
     Stored,
 }
 
-/// What a new frame is to look like.
+/// The parameters of a new frame.
 #[derive(Debug, Clone)]
 pub struct FrameParams {
     /// Whether the chunks go into the frame itself or into files of their own.
@@ -36,7 +36,7 @@ pub struct FrameParams {
     /// Age of the layout to write: [`Layout::Current`], or [`Layout::Early`] for the software of 2019, with chunks in
     /// [`ChunkFormat::Early`](crate::chunk::ChunkFormat::Early).
     pub layout: Layout,
-    /// Promise readers that see the frame only once, front to back, that its chunks lie in order without holes: adds
+    /// Promise to readers that see the frame only once, front to back, that its chunks lie in order without holes: adds
     /// the header metalayer [`Sequential::NAME`](super::Sequential::NAME) and implies [`SpecialPlacement::Stored`].
     pub sequential: bool,
     /// Which fingerprint of the whole frame the trailer gets; none by default.
@@ -76,7 +76,7 @@ impl FrameParams {
         }
     }
 
-    /// Parameters for a copy of what is left of a frame of which there is but the head.
+    /// Parameters for a copy of what is left of a frame, given only its head.
     pub fn like_head(head: &Head) -> Self {
         Self::of(&head.header, head.metalayers.clone())
     }
@@ -87,7 +87,7 @@ impl FrameParams {
         let chunk_size = match header.chunk_size {
             ChunkSize::Fixed(n) => n as usize,
             ChunkSize::Variable if header.nbytes > 0 || header.layout == Layout::Current => 0,
-            // An empty frame that has not settled it. The copy of one does not tell its chunk size either.
+            // An empty frame whose chunk size is not settled. Its copy does not state one either.
             ChunkSize::Variable | ChunkSize::Unset => 1 << 20,
         };
         Self {
@@ -127,7 +127,7 @@ impl FrameParams {
         // A chunk with its header must fit a 32-bit length.
         let max_chunk = crate::chunk::ChunkHeader::MAX_NBYTES;
         let chunk_size = fits("chunk size", self.chunk_size, 0, max_chunk)?;
-        // Early chunks have one byte for the type size, and their frames no way to say more.
+        // Early chunks have one byte for the type size, and their frames have no other field for it.
         let max_typesize = if early { 255 } else { i32::MAX as usize };
         let typesize = fits("type size", self.encode.typesize, 1, max_typesize)?;
         let block_size = fits("block size", self.encode.block_size.unwrap_or(0), 0, max_chunk)?;

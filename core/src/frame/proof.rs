@@ -1,4 +1,4 @@
-//! Whether what a commit is about to write can be opened again.
+//! Checks that what a commit is about to write can be opened again.
 
 use std::borrow::Cow;
 
@@ -16,24 +16,24 @@ pub(super) struct Written<'a> {
     pub(super) header: &'a [u8],
     /// Where the rest goes.
     pub(super) tail_at: u64,
-    /// Index and trailer, or the trailer alone; nothing when both stay as they are.
+    /// Index and trailer, or the trailer alone; empty if both stay unchanged.
     pub(super) tail: &'a [u8],
-    /// Whether the index is part of it, or there is none.
+    /// Whether the index is part of it, or the frame has none.
     pub(super) has_index: bool,
 }
 
 impl Written<'_> {
-    /// Reads what is about to be written by the rules of every reader and compares it with what it was made from. An
-    /// editor that has been led astray by an odd frame must find out before it overwrites the header.
+    /// Parses what is about to be written as every reader does, and compares it with what it was made from. An editor
+    /// that an unusual frame has confused must notice before it overwrites the header.
     ///
-    /// No chunk is looked at, and the index only if it is written.
+    /// Chunks are not read, and the index only if it is written.
     pub(super) fn check(&self, table: &Table) -> Result<(), FrameWriteError> {
         self.read(table)
             .map_err(FrameWriteError::Unreadable)?
             .map_or(Ok(()), |what| Err(FrameWriteError::Altered { what }))
     }
 
-    /// What has become something else, if anything.
+    /// What differs, if anything.
     fn read(&self, table: &Table) -> Result<Option<&'static str>, FrameError> {
         let bytes = Bytes::copy_from_slice(self.header);
         let header = FrameHeader::parse(&bytes)?;
@@ -88,7 +88,7 @@ impl Written<'_> {
     }
 }
 
-/// All but the checksums, which cover themselves and are judged as what they are.
+/// All but the checksums, which cover themselves and are compared separately.
 fn named(metalayers: &Metalayers) -> impl Iterator<Item = (Cow<'_, str>, &Bytes)> {
     metalayers.iter().filter(|(name, _)| name != Checksums::NAME)
 }

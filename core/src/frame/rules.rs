@@ -1,4 +1,4 @@
-//! Which chunks a frame may take, and in which form.
+//! Which chunks a frame accepts, and in which form.
 
 use super::header::{ChunkSize, FrameHeader};
 use super::index::special_entry;
@@ -16,14 +16,14 @@ const MIN_CHUNK: usize = ChunkHeader::EXTENDED_LEN;
 pub(super) enum Offered<'a> {
     /// As bytes.
     Chunk(&'a [u8]),
-    /// As the first bytes of a chunk and its length. Only where the chunk stays as it is.
+    /// As the first bytes of a chunk and its length. Only for chunks that stay as they are.
     Head(&'a [u8], usize),
     /// As this many bytes of a special value.
     Special(SpecialKind, usize),
 }
 
 impl<'a> Offered<'a> {
-    /// The bytes handed in, if any.
+    /// The bytes offered, if any.
     pub(super) fn bytes(self) -> &'a [u8] {
         match self {
             Self::Chunk(bytes) | Self::Head(bytes, _) => bytes,
@@ -32,27 +32,27 @@ impl<'a> Offered<'a> {
     }
 }
 
-/// A chunk that a frame may take.
+/// A chunk that a frame accepts.
 pub(super) struct Accepted {
     /// Decoded bytes.
     pub(super) nbytes: usize,
-    /// Blocks of variable length or not.
+    /// Whether the blocks are of variable length.
     pub(super) vl_blocks: bool,
-    /// What to put into the frame.
+    /// What goes into the frame.
     pub(super) form: Form,
 }
 
-/// What to put into a frame for a chunk.
+/// What goes into a frame for a chunk.
 pub(super) enum Form {
-    /// An index entry and nothing else.
+    /// Only an index entry.
     Entry(u64),
-    /// The chunk that was offered; its length.
+    /// The chunk that was offered, of this length.
     AsIs(usize),
-    /// This chunk in its place.
+    /// This chunk instead.
     Bytes(Vec<u8>),
 }
 
-/// The rules of one frame, and what they need to remember.
+/// The rules of one frame, and the state that they need.
 #[derive(Debug, Clone)]
 pub(super) struct ChunkRules {
     /// The chunk size; `Unset` until the first chunk of a frame that was opened empty.
@@ -78,17 +78,17 @@ impl ChunkRules {
         }
     }
 
-    /// Remembers what an accepted chunk settles for the ones that follow.
+    /// Records what an accepted chunk settles for those that follow.
     pub(super) fn settle(&mut self, nbytes: u64, vl_blocks: bool) {
         self.vl_blocks.get_or_insert(vl_blocks);
         if self.chunk_size == ChunkSize::Unset {
-            // Lengths of chunks have been checked to fit.
+            // Lengths of chunks were checked to fit.
             self.chunk_size = u32::try_from(nbytes).map_or(ChunkSize::Unset, ChunkSize::Fixed);
         }
     }
 
-    /// Examines what is to become chunk `number`. Whether its length is right for its place is left to the caller, who
-    /// knows the places.
+    /// Checks what is to become chunk `number`. The caller, who knows its place, checks that the length is right for
+    /// it.
     pub(super) fn accept(&self, number: u64, offered: Offered<'_>) -> Result<Accepted, FrameWriteError> {
         match offered {
             Offered::Chunk(chunk) => self.accept_chunk(number, chunk, chunk.len()),
@@ -161,8 +161,8 @@ impl ChunkRules {
 
     /// A chunk without a body is never stored as such: C-Blosc2 cannot open a file that starts with one.
     fn special_form(&self, number: u64, kind: SpecialKind, nbytes: usize) -> Result<Form, FrameWriteError> {
-        // The length of an index entry is that of the place it has, which only chunks of fixed size determine, and
-        // C-Blosc2 takes it for a whole number of items.
+        // The length of a chunk in the index follows from its position, which takes chunks of fixed size, and C-Blosc2
+        // assumes a whole number of items.
         let in_index = self.special == SpecialPlacement::Index
             && self.chunk_size != ChunkSize::Variable
             && nbytes.is_multiple_of(self.typesize as usize);
@@ -173,14 +173,14 @@ impl ChunkRules {
     }
 
     fn repeated(&self, number: u64, kind: SpecialKind, nbytes: usize, item: usize) -> Result<Form, FrameWriteError> {
-        // C-Blosc2 reads slices of arrays by blocks, and takes only chunks that have as many as the others.
+        // C-Blosc2 reads slices of arrays by blocks, and only accepts chunks with the same number of them.
         let block_size = if self.block_size == 0 { nbytes } else { self.block_size as usize };
         special_body(kind, nbytes, item, block_size)
             .map(Form::Bytes)
             .ok_or(FrameWriteError::Special { chunk: number, nbytes })
     }
 
-    /// The length that a chunk must have to stand before others, if that is settled.
+    /// The length of every chunk but the last, if that is settled.
     pub(super) fn full_len(&self) -> Option<u64> {
         match self.chunk_size {
             ChunkSize::Fixed(n) => Some(n.into()),
@@ -189,7 +189,7 @@ impl ChunkRules {
     }
 }
 
-/// What readers of 2019 do not know.
+/// Checks that readers of 2019 know everything in the chunk.
 fn check_early(header: &ChunkHeader) -> Result<(), FrameWriteError> {
     let what = if header.special().is_some() {
         "chunks of a special value"
@@ -198,7 +198,7 @@ fn check_early(header: &ChunkHeader) -> Result<(), FrameWriteError> {
     } else if !header.is_extended() {
         "chunks with a 16-byte header"
     } else if header.version > EARLY_VERSION && !header.is_stored() {
-        // Nothing in the header tells whether there are runs in them, which only later decoders know.
+        // The header does not tell whether they contain runs, which only later decoders know.
         "compressed chunks of version 5 (encode them in the early chunk format)"
     } else if header.filters.active().any(|(_, slot)| slot.id > FilterId::TRUNC_PREC) {
         "filters above 4"

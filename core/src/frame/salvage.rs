@@ -1,4 +1,4 @@
-//! What can still be told about a frame whose end, or whose writer, is missing.
+//! What can be read of a frame without an end, because it is cut off or its writer died.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::limits::Limits;
 use crate::nd::ArrayMeta;
 use crate::registry::Registry;
 
-/// The head of a frame that need not be whole: its header with the metalayers, whatever the lengths in it say.
+/// The head of a frame that may be incomplete: its header with the metalayers, whatever the lengths in it say.
 #[derive(Debug, Clone)]
 pub struct Head {
     /// The fixed part.
@@ -23,7 +23,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Bytes of the fixed part in every layout, or more.
+    /// At least the length of the fixed part in every layout.
     pub const FIXED_LEN: usize = super::header::FIXED_LEN;
 
     /// How many bytes of a frame its head needs, as far as the first bytes of it tell: more of them must be read, and handed
@@ -48,7 +48,7 @@ impl Head {
         Ok(FrameHeader::parse_unfinished(bytes)?.header_len as usize)
     }
 
-    /// Parses the head of a frame, which `bytes` must hold as a whole.
+    /// Parses the head of a frame, all of which must be in `bytes`.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -68,14 +68,14 @@ impl Head {
         Ok(Self { header, metalayers })
     }
 
-    /// Whether the frame was not finished: no length has been written.
+    /// Whether the frame is unfinished: no length has been written.
     pub fn is_unfinished(&self) -> bool {
         let FrameHeader { frame_len, nbytes, cbytes, .. } = self.header;
         (frame_len, nbytes, cbytes) == (0, 0, 0)
     }
 
-    /// The metalayer of an array in the trailer: of one whose rows were counted where the header could not be written
-    /// again. It replaces the one in the header, whose length it has.
+    /// The array metalayer in the trailer, of an array whose rows were counted where the header could not be written
+    /// again. It replaces the one in the header, which has the same length.
     pub fn late_array(&self, vlmetalayers: &Metalayers, registry: &Registry) -> Option<ArrayMeta> {
         let (early, chunk) = (self.metalayers.get(ArrayMeta::NAME)?, vlmetalayers.get(ArrayMeta::NAME)?);
         let header = ChunkHeader::parse(chunk).ok().filter(|header| header.nbytes == early.len())?;
@@ -83,7 +83,7 @@ impl Head {
         (content.len() == header.nbytes).then(|| ArrayMeta::parse(&content).ok()).flatten()
     }
 
-    /// The header of this frame with lengths and flags that are known by now: of an open-ended one that is sealed.
+    /// The header of this frame with the lengths and flags that are known at the end: the one of a sealed frame.
     pub fn sealed(&self, totals: Sequential, vl_blocks: bool, has_vlmetalayers: bool) -> Vec<u8> {
         let Sequential { frame_len, nbytes, cbytes } = totals;
         let mut header = FrameHeader { frame_len, nbytes, cbytes, vl_blocks, has_vlmetalayers, ..self.header.clone() };
@@ -105,18 +105,18 @@ impl Head {
     }
 }
 
-/// Chunks of which an index says the same, one after the other.
+/// Consecutive chunks with the same index entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryRun {
     /// Their numbers.
     pub chunks: Range<u64>,
-    /// What it says.
+    /// The entry.
     pub entry: ChunkEntry,
 }
 
-/// The entries of `chunk`, if it can be the index of a frame whose header has `header_len` bytes; `at` is where it is.
+/// The entries of `chunk`, which lies at `at`, if it can be the index of a frame whose header has `header_len` bytes.
 ///
-/// Chunks of 8-byte items can look like one: whether the offsets are those of chunks is for the caller to see.
+/// Chunks of 8-byte items can look like one: the caller has to check that the offsets are those of chunks.
 pub fn index_entries(
     chunk: &[u8],
     at: u64,
@@ -126,7 +126,7 @@ pub fn index_entries(
 ) -> Option<Vec<EntryRun>> {
     let header = ChunkHeader::parse(chunk).ok()?;
     let count = Index::check_header(&header, at, chunk.len() as u64, None, limits).ok()?;
-    // Every entry belongs to a chunk or to the index alone; frames filled with one value are never without an end.
+    // Every entry belongs to a chunk or to the index alone, and frames filled with one value are never cut off.
     if count > limits.chunks.min(FREE_ENTRIES.max(at)) {
         return None;
     }
@@ -142,13 +142,13 @@ pub fn index_entries(
     index.runs().map(run).collect()
 }
 
-/// An index with so many entries needs no bytes of chunks to be believed.
+/// An index of up to this many entries is believed without the chunks to go with it.
 const FREE_ENTRIES: u64 = 1 << 20;
 
-/// The trailer that begins with the first of `bytes`, and its length. Behind it there may be anything.
+/// The trailer at the start of `bytes`, and its length. Anything may follow it.
 ///
-/// A trailer is found from its end, where its length stands; looking for it from its beginning is only for frames whose
-/// end is somewhere else.
+/// A trailer is normally found from its end, which holds its length. Finding it from its start is for frames that do
+/// not end where the file does.
 pub fn find_trailer(bytes: &Bytes) -> Option<(Trailer, u64)> {
     // "trailer": its length is a uint32, followed by a fixext16.
     const LEN_MARKER: u8 = 0xCE;

@@ -1,9 +1,9 @@
 //! The promise that a frame can be decoded front to back without its index.
 //!
-//! Only the index says in which order the chunks of a frame belong, which of them are still alive, and where special
+//! Only the index says in which order the chunks of a frame belong, which of them are still in use, and where special
 //! chunks go that are stored nowhere else. A reader that cannot seek sees it last. A writer that stores every chunk, in
 //! order and without holes, says so in a metalayer, together with the lengths at the end of writing: software that does
-//! not know of the promise and edits the frame changes them, and the promise is void.
+//! not know the promise and edits the frame changes them, which voids the promise.
 
 use rmp::Marker;
 
@@ -36,7 +36,7 @@ impl Sequential {
             let len = rmp::decode::read_str_len(&mut rest).ok()? as usize;
             let (key, value) = rest.split_at_checked(len)?;
             rest = value;
-            // Keys added by later versions may have values of any kind; the three come first.
+            // Keys added by later versions may have values of any kind. These three come first.
             let Some(slot) = KEYS.iter().position(|k| k.as_bytes() == key) else { break };
             found[slot] = rmp::decode::read_int(&mut rest).ok();
         }
@@ -50,8 +50,8 @@ impl Sequential {
     }
 
     /// Whether the frame with this header is open-ended: still growing, abandoned, or written where the header could
-    /// not be made final. All lengths are 0, in the header and in the promise. From the end of the header on there are
-    /// the chunks, in order and without holes; after the last one come, once the frame is complete, index and trailer.
+    /// not be made final. All lengths are 0, in the header and in the promise. The chunks follow the header, in order
+    /// and without holes. Once the frame is complete, index and trailer follow the last one.
     ///
     /// The index is the chunk that is followed by a trailer, whose first byte (0x90 to 0x9F) begins no chunk.
     pub fn is_open(&self, header: &FrameHeader) -> bool {

@@ -19,13 +19,13 @@ const FLAG_DONT_SPLIT: u8 = 0x10;
 const MAX_BLOCK: usize = 536_866_816;
 /// Bytes of a block start, and of the length of a stream.
 const WORD: usize = 4;
-/// The longest item that is written down to be repeated.
+/// The longest item that a chunk of a repeated value is made for.
 const MAX_ITEM: usize = 64 << 10;
-/// Streams of zeros may take so many bytes in any case, and otherwise as many as are [`LEAST_GAIN`] times fewer than they
-/// stand for: 256 bytes a block.
+/// Streams of zeros may always take this many bytes, and more if they are [`LEAST_GAIN`] times fewer than they stand
+/// for: 256 bytes a block.
 const MAX_STREAMS: usize = 1 << 10;
 const LEAST_GAIN: usize = 32;
-/// The block size that takes the place of one that is too small. C-Blosc2 allocates a few of them for each thread.
+/// The block size used instead of one that is too small. C-Blosc2 allocates a few of them for each thread.
 const WIDE_BLOCK: usize = 1 << 20;
 
 fn header(flags: u8, typesize: usize, nbytes: usize, blocksize: usize, body: usize) -> ChunkHeader {
@@ -45,11 +45,11 @@ fn header(flags: u8, typesize: usize, nbytes: usize, blocksize: usize, body: usi
     }
 }
 
-/// A chunk that holds `data` as it is. The shuffle in the last slot is what C-Blosc2's default pipeline leaves in
-/// headers of stored chunks, too; readers do not apply it.
+/// Makes a stored chunk of `data`. The default pipeline of C-Blosc2 leaves the shuffle in the last slot in headers of
+/// stored chunks, too; readers do not apply it.
 ///
 /// # Errors
-/// There is more than a chunk can hold.
+/// If `data` is more than a chunk can hold.
 pub(super) fn stored_chunk(data: &[u8], typesize: usize) -> Result<Vec<u8>, ChunkError> {
     let mut header = header(FLAG_STORED, typesize, data.len(), data.len().clamp(1, MAX_BLOCK), data.len());
     header.filters = FilterSlots::SHUFFLE;
@@ -58,8 +58,8 @@ pub(super) fn stored_chunk(data: &[u8], typesize: usize) -> Result<Vec<u8>, Chun
     Ok(out)
 }
 
-/// A chunk with a body that decodes to `nbytes` bytes of the given special value in items of `typesize` bytes, in blocks
-/// of about `block_size` bytes. `None` when the length does not allow it.
+/// Makes a chunk with a body that decodes to `nbytes` bytes of the given special value in items of `typesize` bytes, in
+/// blocks of about `block_size` bytes. `None` if the length does not allow that.
 ///
 /// Special chunks with a repeated value are the one kind that C-Blosc2 can read lazily from a frame, and only if they
 /// hold whole items of the type size of the frame. Zeros that do not, or whose items are long, are ordinary chunks of
@@ -78,11 +78,11 @@ pub(super) fn special_body(kind: SpecialKind, nbytes: usize, typesize: usize, bl
     }
 }
 
-/// A chunk whose blocks are one stream of zeros each: "csize 0: all bytes of the stream are zero".
+/// Makes a chunk whose blocks are one stream of zeros each: "csize 0: all bytes of the stream are zero".
 ///
-/// Each block takes the eight bytes of its start and of the length of its stream. When blocks are so small that this
-/// would be much, compared with the bytes that they stand for, they are made larger: in a chunk of part of an item no
-/// reader relies on their size.
+/// Each block takes the eight bytes of its start and of the length of its stream. If blocks are so small that this
+/// would be much compared with the bytes that they stand for, they are made larger: no reader relies on the block size
+/// of a chunk with a partial item.
 fn zero_streams(nbytes: usize, typesize: usize, block_size: usize) -> Result<Vec<u8>, ChunkError> {
     let whole_items = |block_size: usize| {
         let most = nbytes.min(MAX_BLOCK).min(block_size);
@@ -101,8 +101,8 @@ fn zero_streams(nbytes: usize, typesize: usize, block_size: usize) -> Result<Vec
     Ok(out)
 }
 
-/// A chunk without a body, as the reader of a frame makes it up for an index entry of a special value. Never part of a
-/// frame. `None` when `nbytes` is no whole number of NaNs.
+/// Makes a chunk without a body, as readers need it for an index entry of a special value. It never becomes part of a
+/// frame. `None` if `nbytes` is not a whole number of NaNs.
 pub(super) fn special_chunk(kind: SpecialKind, nbytes: usize, typesize: usize, block_size: usize) -> Option<Vec<u8>> {
     let value = match kind {
         SpecialKind::Nan => SpecialValue::Nan,
@@ -115,7 +115,7 @@ pub(super) fn special_chunk(kind: SpecialKind, nbytes: usize, typesize: usize, b
     crate::chunk::special_chunk(value, nbytes, typesize, block_size).ok()
 }
 
-/// Dates the extended header of a stored chunk back to 2019: another version, and byte 22 was reserved.
+/// Turns the extended header of a stored chunk into one of 2019: another version, and byte 22 reserved.
 pub(super) fn set_early(chunk: &mut [u8]) {
     if let Some(header) = chunk.first_chunk_mut::<{ ChunkHeader::EXTENDED_LEN }>() {
         header[0] = EARLY_VERSION;

@@ -1,4 +1,4 @@
-//! A frame in the making: its header, its entries, and what goes into index and trailer.
+//! A frame being written or edited: its header, its entries, and what goes into index and trailer.
 
 use bytes::Bytes;
 
@@ -31,23 +31,23 @@ pub(super) enum Place {
     Replace,
 }
 
-/// A frame in the making. Where the chunks are stored is the business of its owner, who keeps `header.cbytes`.
+/// A frame being written or edited. Its owner decides where chunks are stored, and keeps `header.cbytes` right.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     pub(super) header: FrameHeader,
     pub(super) metalayers: Metalayers,
     pub(super) trailer: Trailer,
     pub(super) registry: Registry,
-    /// What readers of the result are taken to allow.
+    /// The limits that readers of the result are assumed to have.
     pub(super) limits: Limits,
-    /// The header as it is in the file, when there is one.
+    /// The header as it is in the file, if there is one.
     image: Option<HeaderImage>,
     entries: Index,
     rules: ChunkRules,
-    /// Decoded length of the last chunk, when all others have the chunk size.
+    /// Decoded length of the last chunk, if all others have the chunk size.
     last_len: u64,
-    /// Decoded length of each chunk that is known, for chunks that differ in size; `None` for a new frame, in which no
-    /// chunk is ever replaced.
+    /// The known decoded lengths of chunks that differ in size; `None` for a new frame, in which no chunk is ever
+    /// replaced.
     lens: Option<Column<Option<u64>>>,
     /// Checksum of each chunk, if the frame is to have them.
     sums: Option<Vec<u64>>,
@@ -59,7 +59,7 @@ impl Table {
         let header = params.header()?;
         let mut trailer = Trailer::new();
         if params.checksums {
-            // Takes one of the sixteen places before anybody else does.
+            // Reserve one of the sixteen places.
             trailer.vlmetalayers.insert(Checksums::NAME, Bytes::new())?;
         }
         Ok(Self {
@@ -89,7 +89,7 @@ impl Table {
         let last = frame.nchunks().checked_sub(1).and_then(|last| frame.chunk_len(last));
         let mut trailer = frame.trailer().clone();
         if frame.checksums().valid().is_none() {
-            // They are worth nothing; valid ones are made anew.
+            // Invalid ones are dropped; valid ones are computed again.
             trailer.vlmetalayers.remove(Checksums::NAME);
         }
         Ok(Self {
@@ -132,7 +132,7 @@ impl Table {
         }
     }
 
-    /// Takes note of what the header of chunk `i` says.
+    /// Records the header of chunk `i`.
     pub(super) fn learn(&mut self, i: u64, chunk: &ChunkHeader) -> Result<(), FrameWriteError> {
         self.entry(i)?;
         self.rules.vl_blocks = Some(chunk.has_vl_blocks());
@@ -142,7 +142,7 @@ impl Table {
         Ok(())
     }
 
-    /// Whether a chunk may be put at `i`; nothing is changed yet.
+    /// Checks that a chunk may be put at `i`. Nothing is changed yet.
     pub(super) fn admit(&self, i: u64, offered: Offered<'_>, place: Place) -> Result<Accepted, FrameWriteError> {
         let last = match place {
             Place::Insert if i > self.len() => {
@@ -177,8 +177,8 @@ impl Table {
         Ok(accepted)
     }
 
-    /// Decoded bytes of all chunks but `i`. When chunks differ in size nothing but the chunks says how long they are,
-    /// and the total in the header may be less than that.
+    /// Decoded bytes of all chunks but `i`. If chunks differ in size, only the chunks say how long they are, and the
+    /// total in the header may be less than that.
     fn total_without(&self, i: u64) -> Result<u64, FrameWriteError> {
         let (len, nbytes) = (self.chunk_len(i)?, self.header.nbytes);
         if self.len() == 1 {
@@ -188,7 +188,7 @@ impl Table {
         others.ok_or(FrameWriteError::Total { chunk: i, len, nbytes })
     }
 
-    /// The checksum of a chunk to be stored, if there is a use for it.
+    /// The checksum of a chunk to be stored, if the frame has checksums.
     pub(super) fn checksum(&self, chunk: &[u8]) -> u64 {
         if self.sums.is_some() { chunk_checksum(chunk) } else { 0 }
     }
@@ -240,7 +240,7 @@ impl Table {
         self.header.nbytes = others + nbytes;
     }
 
-    /// Puts `count` chunks of a special value behind the last one, if the index alone can have them.
+    /// Appends `count` chunks of a special value, if they can be in the index alone.
     pub(super) fn push_specials(
         &mut self,
         kind: SpecialKind,
@@ -279,7 +279,7 @@ impl Table {
         Ok(true)
     }
 
-    /// Takes chunk `i` out and returns its entry.
+    /// Removes chunk `i` and returns its entry.
     pub(super) fn remove(&mut self, i: u64) -> Result<u64, FrameWriteError> {
         let others = self.total_without(i)?;
         let nchunks = self.len();
@@ -289,7 +289,7 @@ impl Table {
             sums.remove(i as usize);
         }
         match self.rules.full_len() {
-            // What was before the last chunk is whole.
+            // The chunk before the last one has full length.
             Some(full) if i == self.len() => self.last_len = full,
             Some(_) => {}
             None => {
@@ -305,7 +305,7 @@ impl Table {
         Ok(entry)
     }
 
-    /// Puts chunk `order[i]` at `i`, for every `i`.
+    /// Reorders the chunks: chunk `order[i]` becomes chunk `i`.
     pub(super) fn reorder(&mut self, order: &[u64]) -> Result<(), FrameWriteError> {
         let nchunks = self.len();
         let wrong = |reason| FrameWriteError::Order { nchunks, reason };
@@ -349,7 +349,7 @@ impl Table {
         self.header.chunk_size = ChunkSize::Variable;
     }
 
-    /// Settles the chunk size of an empty frame.
+    /// Sets the chunk size of an empty frame.
     pub(super) fn set_chunk_size(&mut self, chunk_size: u32) {
         self.rules.chunk_size = ChunkSize::Fixed(chunk_size);
         self.header.chunk_size = self.rules.chunk_size;
@@ -401,7 +401,7 @@ impl Table {
         Ok(())
     }
 
-    /// The index chunk; nothing for an empty frame.
+    /// The index chunk; empty for an empty frame.
     pub(super) fn index_bytes(&self) -> Result<Vec<u8>, FrameWriteError> {
         if self.entries.is_empty() {
             return Ok(Vec::new());
@@ -411,11 +411,11 @@ impl Table {
         index::encode(&self.entries, format, &self.registry)
     }
 
-    /// The trailer of a frame whose last bytes are `index` and this; what comes before them ends at `before`. Makes the
-    /// length in the header and everything that depends on it final, the promise included if there is one to be made.
+    /// Makes the trailer of a frame that ends with `index` and the trailer, after `before` other bytes. Makes the
+    /// length in the header, and everything that depends on it, final, including the promise if there is one.
     ///
-    /// `fingerprint` has digested what lies between header and index. Without it there is none, as whatever the old one
-    /// vouched for is not what is written now.
+    /// `fingerprint` has digested what lies between header and index. Without it the frame gets no fingerprint: the old
+    /// one does not match what is written now.
     pub(super) fn close(
         &mut self,
         index: &[u8],
@@ -437,11 +437,11 @@ impl Table {
             let offset = before + index.len() as u64;
             return Err(FrameError::TrailerLen { offset, found: trailer_len, min: 0, max }.into());
         }
-        // Again, with the length; it takes the same room.
+        // Again, now with the length, which takes the same room.
         self.put_checksums(fingerprint.as_ref())?;
         if promise {
             let FrameHeader { frame_len, nbytes, cbytes, .. } = self.header;
-            // It replaces the provisional one, which has the same length.
+            // This replaces the provisional one, which has the same length.
             self.metalayers.insert(Sequential::NAME, Sequential { frame_len, nbytes, cbytes }.to_bytes())?;
         }
         let mut trailer = self.trailer.to_bytes()?;
@@ -477,8 +477,8 @@ impl Table {
         self.trailer.vlmetalayers.insert(Checksums::NAME, chunk)
     }
 
-    /// The header with its metalayers. An empty frame does not say its chunk size, as C-Blosc2 expects; unless it is an
-    /// array, which has a shape of chunks before it has any, and which C-Blosc2 could not enlarge otherwise.
+    /// The header with its metalayers. An empty frame does not state its chunk size, as C-Blosc2 expects, unless it is
+    /// an array: that has a chunk shape before it has chunks, and C-Blosc2 could not enlarge it otherwise.
     pub(super) fn header_bytes(&self) -> Vec<u8> {
         let mut header = self.header.clone();
         let is_array = [ArrayMeta::NAME, ArrayMeta::LEGACY_NAME].iter().any(|name| self.metalayers.get(name).is_some());
@@ -491,8 +491,8 @@ impl Table {
         }
     }
 
-    /// The header of a frame in the making: without lengths, which nobody could trust, but with the chunk size, which
-    /// whoever follows or recovers the frame needs to know.
+    /// The header of an unfinished frame: without lengths, which would not be reliable, but with the chunk size, which
+    /// is needed to follow or recover the frame.
     pub(super) fn provisional_header_bytes(&self) -> Vec<u8> {
         self.with_metalayers(&FrameHeader { frame_len: 0, nbytes: 0, cbytes: 0, ..self.header.clone() })
     }
@@ -506,7 +506,7 @@ impl Table {
     }
 }
 
-/// Whether the chunks section may grow to this many bytes.
+/// Checks that the chunks section may grow to this many bytes.
 pub(super) fn check_len(cbytes: u64) -> Result<u64, FrameWriteError> {
     if cbytes > MAX_LEN { Err(FrameWriteError::TooLong) } else { Ok(cbytes) }
 }

@@ -40,17 +40,17 @@ pub struct Trailer {
     pub fingerprint: Fingerprint,
 }
 
-/// What the first bytes of a trailer tell about its length.
+/// What the first bytes of a trailer say about its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TrailerExtent {
-    /// So many bytes must be there to tell more.
+    /// This many bytes are needed to tell more.
     Needs(usize),
-    /// It has so many bytes.
+    /// It has this many bytes.
     Len(usize),
 }
 
 impl Trailer {
-    /// An empty trailer, as new frames start with.
+    /// An empty trailer, as in a new frame.
     pub fn new() -> Self {
         Self { marker: Marker::FixArray(4).to_u8(), version: VERSION, ..Self::default() }
     }
@@ -107,13 +107,13 @@ impl Trailer {
         byte == Marker::FixArray(4).to_u8()
     }
 
-    /// How long the trailer is whose first bytes are `bytes`, for readers that come from the front.
+    /// The length of the trailer that starts with `bytes`, for readers that arrive from the front.
     ///
     /// # Errors
-    /// When no trailer begins like that.
+    /// If no trailer starts like that.
     pub(super) fn extent(bytes: &[u8]) -> Result<TrailerExtent, FrameError> {
-        // "vlmetalayers": an array of three elements, the first of which is the length of the map (uint16) that it is
-        // counted in itself; behind the map an array16 of bin32 contents.
+        // "vlmetalayers": an array of three elements. The first is the length (uint16) of the map, which counts itself;
+        // after the map comes an array16 of bin32 contents.
         let expect = |at: usize, marker: Marker| match u8_at(bytes, at) {
             None => Ok(()),
             Some(found) if found == marker.to_u8() => Ok(()),
@@ -166,7 +166,7 @@ impl Trailer {
         Ok(out)
     }
 
-    /// Replaces the fingerprint in the last bytes of a serialised frame end.
+    /// Replaces the fingerprint in the last bytes of a serialised trailer.
     pub fn set_fingerprint(tail: &mut [u8], fingerprint: Fingerprint) {
         if let Some(at) = tail.len().checked_sub(Fingerprint::LEN) {
             put(tail, at, &fingerprint.to_bytes());

@@ -1,7 +1,7 @@
-//! What is in a metalayer, for people: msgpack shown as text or JSON.
+//! Shows the content of a metalayer, msgpack, as text or JSON.
 //!
 //! Metalayers are opaque to Blosc. By convention they hold msgpack, and python-blosc2 adds a few conventions of its own
-//! for what Python has and msgpack has not: a tuple is an array that starts with `"__tuple__"`, and the extension types
+//! for what Python has and msgpack lacks: a tuple is an array that starts with `"__tuple__"`, and the extension types
 //! 42 to 46 stand for frames, references, complex numbers, sets and arrays.
 
 use std::fmt::{self, Write};
@@ -11,7 +11,8 @@ use thiserror::Error;
 
 /// Values nested deeper than this are not followed.
 const MAX_DEPTH: usize = 64;
-/// Longer contents are not taken apart: that can take fifty times their size in memory, and nobody reads the result.
+/// Longer contents are not parsed: that can take fifty times their size in memory, for a result that is too long to
+/// read.
 const MAX_CONTENT: usize = 16 << 20;
 const TUPLE: &str = "__tuple__";
 const EXT_COMPLEX: i8 = 44;
@@ -47,7 +48,7 @@ pub enum MetaValue {
     Extension(i8, Vec<u8>),
 }
 
-/// Why bytes are not one msgpack value.
+/// Why bytes are not a single msgpack value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ValueError {
@@ -59,7 +60,7 @@ pub enum ValueError {
         /// How many there should be.
         needed: usize,
     },
-    /// A byte that starts no value.
+    /// A byte does not start a value.
     #[error("byte {found:#04x} at offset {offset} starts no msgpack value")]
     Marker {
         /// Where it is.
@@ -97,7 +98,7 @@ impl MetaValue {
     /// Parses the content of a metalayer, which must be one msgpack value and nothing else.
     ///
     /// # Errors
-    /// [`ValueError`]; the content is then whatever its writer meant it to be. [`MetaValue::read`] never fails.
+    /// [`ValueError`] if the content is something else. [`MetaValue::read`] never fails.
     pub fn parse(content: &[u8]) -> Result<Self, ValueError> {
         if content.len() > MAX_CONTENT {
             return Err(ValueError::TooLong { len: content.len(), max: MAX_CONTENT });
@@ -157,7 +158,7 @@ impl<'a> Parser<'a> {
     fn len<const N: usize>(&mut self) -> Result<usize, ValueError> {
         let bytes = self.array::<N>()?;
         let len = bytes.iter().fold(0_u64, |len, &byte| len << 8 | u64::from(byte));
-        // On machines where it does not fit it is too long for what is there, too.
+        // On machines where this does not fit, it is also longer than what is there.
         Ok(usize::try_from(len).unwrap_or(usize::MAX))
     }
 
@@ -423,7 +424,7 @@ mod tests {
         assert_eq!(MetaValue::parse(b"\xc1"), Err(ValueError::Marker { offset: 0, found: 0xC1 }));
         assert_eq!(MetaValue::parse(b"\x01\x02"), Err(ValueError::Trailing { offset: 1, left: 1 }));
         assert_eq!(MetaValue::read(b"\x01\x02"), MetaValue::Bytes(vec![1, 2]));
-        // Lengths that nothing justifies take no memory.
+        // Unjustified lengths take no memory.
         for marker in [0xC6, 0xDB, 0xDD, 0xDF, 0xC9] {
             assert!(matches!(MetaValue::parse(&[marker, 255, 255, 255, 255, 0]), Err(ValueError::Truncated { .. })));
         }

@@ -1,4 +1,4 @@
-//! Why a frame could not be written or edited as asked.
+//! Why a frame could not be written or edited.
 
 use thiserror::Error;
 
@@ -6,7 +6,7 @@ use super::{FrameError, Layout, Section};
 use crate::chunk::ChunkError;
 use crate::id::CodecId;
 
-/// Why a frame could not be written or edited as asked. Nothing has been changed by the call that returns one.
+/// Why a frame could not be written or edited. Nothing has been changed by the call that returns one.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FrameWriteError {
@@ -22,7 +22,7 @@ pub enum FrameWriteError {
         /// The largest possible value.
         max: usize,
     },
-    /// Frames of this layout are only read, or do not have the form asked for.
+    /// Frames of this layout cannot be written, or not in the requested form.
     #[error("frames of the layout {layout:?} cannot be written like this")]
     Layout {
         /// The layout.
@@ -72,7 +72,7 @@ pub enum FrameWriteError {
         /// Bytes up to their end.
         len: usize,
     },
-    /// The frame to be edited is not what its checksums say.
+    /// The frame to be edited does not match its checksums.
     #[error("header, index or trailer are not what the checksums of the frame say: copy what is left of it first")]
     Checksums,
     /// A variable-length metalayer could not be compressed.
@@ -83,7 +83,7 @@ pub enum FrameWriteError {
         /// What the encoder says.
         source: ChunkError,
     },
-    /// What was pushed is no valid chunk.
+    /// What was pushed is not a valid chunk.
     #[error("chunk {chunk} is no valid chunk")]
     Chunk {
         /// The number it would have had.
@@ -117,7 +117,7 @@ pub enum FrameWriteError {
         /// The number it would have had.
         chunk: u64,
     },
-    /// A chunk that is in a file already would have to be stored in another form.
+    /// A chunk that is already in a file would have to be stored in another form.
     #[error("chunk {chunk} is a special value without a body and cannot stay in a file of its own")]
     Adopted {
         /// The number it would have had.
@@ -198,7 +198,7 @@ pub enum FrameWriteError {
         /// What is wrong.
         reason: &'static str,
     },
-    /// The chunks of the frame differ in size, and nobody has told yet how long this one is.
+    /// The chunks of the frame differ in size, and the length of this one has not been provided.
     #[error("the decoded length of chunk {chunk} is not known; read its header first")]
     UnknownLen {
         /// The number.
@@ -217,10 +217,10 @@ pub enum FrameWriteError {
         /// Bytes of all chunks according to the header.
         nbytes: u64,
     },
-    /// The frame could not be opened any more after the changes. It is as it was.
+    /// The frame could no longer be opened after the changes. It is unchanged.
     #[error("nothing was committed, because the frame could not be opened any more")]
     Unreadable(#[source] FrameError),
-    /// The frame would not hold what it was to hold after the changes. It is as it was.
+    /// The frame would not hold the intended content after the changes. It is unchanged.
     #[error("nothing was committed, because {what} would not be what they were changed to")]
     Altered {
         /// What would be different.

@@ -24,26 +24,26 @@ pub enum ChunkAddress {
 pub struct ChunkWrite {
     /// Where to store it.
     pub address: ChunkAddress,
-    /// The bytes to store, when they are not those that were handed in.
+    /// The bytes to store, if they differ from those passed in.
     pub replacement: Option<Vec<u8>>,
 }
 
 impl ChunkWrite {
-    /// The bytes to store for `chunk`, the bytes that were handed in.
+    /// The bytes to store for `chunk`, as passed in.
     pub fn bytes<'a>(&'a self, chunk: &'a [u8]) -> &'a [u8] {
         self.replacement.as_deref().unwrap_or(chunk)
     }
 }
 
-/// Writes a frame: a state machine that is handed chunks and says what to store. It does no I/O.
+/// Writes a frame: a state machine that takes chunks and says what to store. It does no I/O.
 ///
 /// A contiguous frame consists of [`header`](Self::header), then the chunks that [`push`](Self::push) says to store, in
 /// order, then what [`finish`](Self::finish) returns. The header has the same length before and after, but final
-/// contents only after `finish`: a target that can seek writes a provisional one first and the final one last, any
-/// other target keeps the rest back.
+/// contents only after `finish`: a target that can seek writes a provisional one first and the final one last; any
+/// other target holds the rest back.
 ///
 /// A [sparse](FrameParams::frame_type) frame has a file for each chunk that `push` says to store, and an index file,
-/// which `finish` returns. Each file is written once. The index file comes last: until it is there, there is no frame.
+/// which `finish` returns. Each file is written once. The index file comes last: until it exists, there is no frame.
 ///
 /// ```
 /// use oxiblosc_core::Registry;
@@ -77,15 +77,15 @@ pub struct FrameWriter {
     cbytes: u64,
     /// The number of the next chunk file of a sparse frame.
     next_id: u64,
-    /// Has digested the chunks so far.
+    /// The digest of the chunks so far.
     fingerprint: Option<Fingerprinter>,
     /// Bytes of the whole frame, once it is finished.
     frame_len: Option<u64>,
 }
 
 impl FrameWriter {
-    /// Starts a frame. `registry` provides what compresses the index and the variable-length metalayers; what it lacks
-    /// is replaced by storing them.
+    /// Starts a frame. `registry` provides the codecs for the index and the variable-length metalayers, which are
+    /// stored if it lacks them.
     ///
     /// # Errors
     /// [`FrameWriteError::Param`], [`FrameWriteError::Layout`] or an error about the metalayers, when a frame with
@@ -110,16 +110,16 @@ impl FrameWriter {
         })
     }
 
-    /// Whether the chunks go into the frame itself or into files of their own.
+    /// Whether the chunks go into the frame itself or into separate files.
     pub fn frame_type(&self) -> FrameType {
         self.table.header.frame_type
     }
 
     /// The header: provisional until [`finish`](Self::finish), final afterwards, always of the same length.
     ///
-    /// The provisional one lacks the lengths alone, and with the promise ([`FrameParams::sequential`]) it is that of
+    /// The provisional one lacks only the lengths. With the promise ([`FrameParams::sequential`]) it is the header of
     /// an open-ended frame, which can be read while it grows: see [`Sequential::is_open`]. That of a sparse frame is
-    /// for those who keep it to recover the frame when its writer dies; no reader looks at it.
+    /// kept only to recover the frame if its writer dies; no reader looks at it.
     pub fn header(&self) -> Vec<u8> {
         match self.frame_len {
             Some(_) => self.table.header_bytes(),
@@ -144,9 +144,9 @@ impl FrameWriter {
         self.place(Offered::Special(kind, nbytes), None)
     }
 
-    /// Adds `count` chunks of `nbytes` bytes each that consist of a special value, other than a repeated one, and are in the
-    /// index alone: in one step, however many there are. `false`, and nothing has changed, when such chunks have to be
-    /// stored, or are no whole number of items; they can then be pushed one by one.
+    /// Adds `count` chunks of `nbytes` bytes each that consist of a special value, other than a repeated one, and exist
+    /// only in the index: in one step, however many there are. Returns `false` and changes nothing if such chunks must
+    /// be stored, or are not a whole number of items; they can then be pushed one by one.
     ///
     /// # Errors
     /// As [`push_special`](Self::push_special).
@@ -154,8 +154,8 @@ impl FrameWriter {
         self.unfinished()?.push_specials(kind, nbytes, count)
     }
 
-    /// Adds a chunk to a sparse frame that someone else has written, or is going to write, into the file of number `id`.
-    /// This is how several writers fill one frame and one of them commits it. The numbers should be dense, and none be
+    /// Adds a chunk to a sparse frame that another writer has stored, or will store, in the file of number `id`. This
+    /// is how several writers fill one frame and one of them commits it. The numbers should be dense, and none may be
     /// used twice.
     ///
     /// # Errors
@@ -245,7 +245,7 @@ impl FrameWriter {
         self.unfinished()?.copy_vlmetalayers(encoded)
     }
 
-    /// Ends the frame and makes the header final. Returns the index and the trailer, to store behind the last chunk, or
+    /// Ends the frame and makes the header final. Returns the index and the trailer, to store after the last chunk, or
     /// the whole index file of a sparse frame. Calling it again returns the same bytes.
     ///
     /// # Errors
@@ -268,7 +268,7 @@ impl FrameWriter {
         }
     }
 
-    /// The table, as long as it may change.
+    /// The table, while it may still change.
     fn unfinished(&mut self) -> Result<&mut Table, FrameWriteError> {
         if self.frame_len.is_some() {
             return Err(FrameWriteError::Finished);
@@ -276,7 +276,7 @@ impl FrameWriter {
         Ok(&mut self.table)
     }
 
-    /// Whether chunks are digested as they are pushed, for checksums or a fingerprint.
+    /// Whether chunks are digested when they are pushed, for checksums or a fingerprint.
     pub fn digests(&self) -> bool {
         self.fingerprint.is_some() || self.table.has_checksums()
     }

@@ -1,4 +1,4 @@
-//! What a selection takes from one axis, in ascending order of the index.
+//! The members of a selection along one axis, in ascending order of the index.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ pub(super) struct Pick {
     pub(super) position: u64,
 }
 
-/// What a selection takes from one axis: its members, ordered by index, are numbered `0..count`.
+/// The members of a selection along one axis, ordered by index and numbered `0..count`.
 ///
-/// Whatever order the user asked for, members ascend here: those of one chunk or block are then neighbours, and
-/// finding them costs no more than there are.
+/// Members ascend here whatever order the user asked for: those of one chunk or block are then neighbours, and finding
+/// them costs no more than their number.
 #[derive(Debug, Clone)]
 pub(super) enum Axis {
     /// `count` indices from `first` on, `step` apart. Their positions in the result ascend from `position`, or
@@ -66,8 +66,8 @@ impl Axis {
         }
     }
 
-    /// The members from `from` on, but before `limit`, that fall in the same tile as `from` does. Tiles are
-    /// `length` long and counted from `origin`, which is not above any member.
+    /// The members from `from` on, but before `limit`, that fall in the same tile as `from`. Tiles are `length` long
+    /// and counted from `origin`, which is at most the index of any member.
     pub(super) fn stretch(&self, from: u64, limit: u64, origin: u64, length: u64) -> Stretch {
         let index = self.index(from);
         let tile = (index - origin) / length;

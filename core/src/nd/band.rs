@@ -26,8 +26,8 @@ pub struct Band {
 }
 
 impl Plan {
-    /// Cuts the plan into bands, in the order of the buffer, whose buffers make up the whole one: several threads can
-    /// then work at once, or a stream give one after the other.
+    /// Cuts the plan into bands, in the order of the buffer, whose buffers together are the whole one, so that several
+    /// threads can work at once, or a stream can yield one after another.
     ///
     /// A band holds everything that falls in one row of chunks, or of blocks. (A list of points, or of indices in any
     /// but ascending order, [cannot be cut](Self::is_banded): it is one band.)
@@ -52,7 +52,7 @@ impl Plan {
                 return Some(Band { buffer: 0..bytes, plan: plan.clone() });
             };
             let (axis, tiling) = (&axes[along], plan.tiling.axes()[along]);
-            // Descending, the buffer begins with the last member.
+            // If positions descend, the buffer begins with the last member.
             let descending = matches!(axis, Axis::Even { descending: true, .. });
             let edge = if descending { members - at - 1 } else { at };
             let chunk = axis.index(edge) / tiling.chunk * tiling.chunk;
@@ -60,7 +60,7 @@ impl Plan {
                 Cut::Chunks => (0, tiling.chunk),
                 Cut::Blocks => (chunk, tiling.block),
             };
-            // A chunk need not end with a block: no tile reaches beyond it.
+            // A chunk may end within a block, and no tile reaches beyond it.
             let range = if descending {
                 axis.first_from(origin + (axis.index(edge) - origin) / length * length)..edge + 1
             } else {
@@ -95,7 +95,8 @@ impl Plan {
         let rows = members.end - members.start;
         let mut axes = axes.clone();
         axes[along] = axes[along].part(members);
-        // The result may lack the axes of single items before this one, but not this, which is the first longer than 1.
+        // The result may lack the axes of single items before this one, but not this axis, which is the first longer
+        // than 1.
         let mut shape = self.shape.clone();
         if let Some(len) = shape.iter_mut().find(|len| **len > 1) {
             *len = rows;
@@ -115,7 +116,7 @@ impl Axis {
         }
     }
 
-    /// Some members of an axis that is in order, as a result of their own.
+    /// Some members of an axis that is in order, as a separate result.
     fn part(&self, members: Range<u64>) -> Axis {
         match self {
             &Axis::Even { first, step, descending, .. } => {

@@ -33,7 +33,7 @@ impl Loop<'_> {
             }
             Loop::Listed { picks, tile_stride, buffer_stride, into_tile } => {
                 let (from, to) = (picks[from], picks[to]);
-                // Differences of offsets into one buffer: they fit however large the indices are.
+                // Differences of offsets into one buffer fit, however large the indices are.
                 let tile = (to.index.wrapping_sub(from.index) as isize) * tile_stride;
                 let buffer = (to.position.wrapping_sub(from.position) as isize) * buffer_stride;
                 if into_tile { (buffer, tile) } else { (tile, buffer) }
@@ -53,12 +53,12 @@ pub(super) struct Nest<'a> {
 }
 
 impl<'a> Nest<'a> {
-    /// A copy of `run` bytes from `src` to `dst`, around which [`surround`](Self::surround) then puts loops.
+    /// A copy of `run` bytes from `src` to `dst`, to which [`surround`](Self::surround) then adds loops.
     pub(super) fn new(run: usize, src: usize, dst: usize) -> Self {
         Self { loops: [Loop::Even { count: 0, src: 0, dst: 0 }; MAX_DIMS], depth: 0, run, src, dst }
     }
 
-    /// Puts another loop around the nest; at most [`MAX_DIMS`] of them, from the innermost axis outwards.
+    /// Adds another loop around the nest: at most [`MAX_DIMS`] of them, from the innermost axis outwards.
     ///
     /// Loops are kept innermost first until they run. A loop that continues the run, or the loop inside it, in both
     /// buffers is joined with it: this is what makes long runs of short rows.
@@ -115,7 +115,7 @@ impl<'a> Nest<'a> {
         self.copy_runs(Repeat(self.run, item), &[], dst);
     }
 
-    /// Turns the loops like the wheels of an odometer, and lets the innermost run by itself.
+    /// Steps through the loops like an odometer, with the innermost as a plain loop.
     fn copy_runs<R: Run>(&self, run: R, src: &[u8], dst: &mut [u8]) {
         let Some((inner, outer)) = self.loops[..self.depth].split_first() else {
             return run.copy(src, self.src, dst, self.dst);
@@ -140,7 +140,7 @@ impl<'a> Nest<'a> {
                     }
                 }
             }
-            // Turn the innermost wheel that is not at its end, and turn back those inside of it.
+            // Advance the innermost loop that is not at its end, and reset those inside it.
             let mut turned = false;
             for (around, at) in outer.iter().zip(&mut wheels) {
                 if *at + 1 < around.count() {
@@ -195,7 +195,7 @@ impl Run for Any {
     }
 }
 
-/// A run of one item, over and over.
+/// A run of one repeated item.
 #[derive(Clone, Copy)]
 struct Repeat<'i>(usize, &'i [u8]);
 

@@ -1,4 +1,4 @@
-//! The size of what a NumPy dtype describes.
+//! The item size of a NumPy dtype.
 //!
 //! A dtype is written as NumPy prints it: a name (`<i4`, `|S5`, `<M8[ns]`), a list of fields
 //! (`[('a', '<i4'), ('b', '<f8', (3,))]`), a dictionary of fields with their offsets when there is padding, or a pair
@@ -6,11 +6,11 @@
 
 use std::collections::BTreeSet;
 
-/// Deepest nesting of brackets that is followed; NumPy itself stops before.
+/// The deepest supported nesting of brackets. NumPy itself supports less.
 const MAX_DEPTH: usize = 32;
 
-/// Bytes of an item of a NumPy dtype, or `None` when it cannot be told: the text is not a dtype, has no size of its
-/// own (`|O`, `|V`), describes an item that is empty or too large to exist, or one that NumPy does not know (`<i3`, two
+/// Bytes of an item of a NumPy dtype, or `None` if it cannot be told: the text is not a dtype, has no size of its own
+/// (`|O`, `|V`), describes an item that is empty or too large to exist, or one that NumPy does not know (`<i3`, two
 /// fields of one name).
 ///
 /// ```
@@ -61,7 +61,7 @@ fn named(name: &str) -> Option<usize> {
     }
 }
 
-/// The sizes that numbers of a kind come in. The long double has 12 bytes on some machines and 16 on others.
+/// The possible sizes of numbers of a kind. The long double has 12 bytes on some machines and 16 on others.
 fn number_sizes(kind: char) -> &'static [usize] {
     match kind {
         'b' => &[1],
@@ -98,7 +98,7 @@ enum Literal {
 }
 
 impl Literal {
-    /// The size of what the literal describes as a dtype.
+    /// The item size of the dtype that the literal describes.
     fn item_size(&self) -> Option<usize> {
         match self {
             Self::Text(name) => named(name),
@@ -107,7 +107,7 @@ impl Literal {
                 fields.iter().try_fold(0, |sum, field| field.field_size()?.checked_add(sum))
             }
             Self::Tuple(parts) => match &parts[..] {
-                // A record type: the scalar type, then what it holds.
+                // A record type: the scalar type, then its fields.
                 [Self::Name, dtype] => dtype.item_size(),
                 [dtype, shape] => dtype.item_size()?.checked_mul(shape.product()?),
                 _ => None,
@@ -209,7 +209,7 @@ impl Parser<'_> {
         }
         if self.eat('(') {
             let (mut items, comma) = self.sequence(')', depth)?;
-            // Parentheses around a single thing without a comma are only parentheses.
+            // Parentheses around a single value without a comma are only parentheses.
             return Some(if items.len() == 1 && !comma { items.pop()? } else { Literal::Tuple(items) });
         }
         if self.eat('{') {
@@ -229,7 +229,7 @@ impl Parser<'_> {
         Some(word.parse().map_or(Literal::Name, Literal::Number))
     }
 
-    /// What stands before `close`, and whether a comma was the last of it.
+    /// The values before `close`, and whether they end with a comma.
     fn sequence(&mut self, close: char, depth: usize) -> Option<(Vec<Literal>, bool)> {
         let (mut items, mut comma) = (Vec::new(), false);
         while !self.eat(close) {

@@ -1,15 +1,15 @@
-//! Why an array cannot be laid out, described or selected from.
+//! Why an array cannot be laid out, described or sliced.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// How much too large something is.
+/// A value that is too large, and its limit.
 struct TooLarge(Option<u64>, u64);
 
 impl fmt::Display for TooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Limits of 63 bits are those of machines and formats, and tell nobody anything.
+        // A limit of 63 bits comes from the machine or the format, and showing it helps no one.
         match self {
             Self(Some(found), limit) if *limit < MACHINE && *found < MACHINE => {
                 write!(f, "{found}, the limit is {limit}")
@@ -20,10 +20,10 @@ impl fmt::Display for TooLarge {
     }
 }
 
-/// The longest that 63 bits count.
+/// The largest 63-bit number.
 const MACHINE: u64 = i64::MAX as u64;
 
-/// Why an array cannot be laid out, described or selected from.
+/// Why an array cannot be laid out, described or sliced.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NdError {

@@ -11,8 +11,8 @@ pub const MAX_DIMS: usize = 16;
 /// Shapes, in items and in C order, of an array, its chunks and its blocks. All three have the same number of
 /// dimensions; an array of no dimensions holds one item.
 ///
-/// This is what the metalayer records and what plugins are told. It may hold anything; [`Geometry::tile`] checks it
-/// and gives the [`Tiling`] that the rest of this module works with.
+/// This is what the metalayer records and what plugins are told. It may hold anything: [`Geometry::tile`] checks it and
+/// returns the [`Tiling`] that the rest of this module works with.
 ///
 /// Source: b2nd metalayer document.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -31,18 +31,18 @@ impl Geometry {
         self.shape.len()
     }
 
-    /// Number of items in the array, or `None` when 64 bits cannot hold it.
+    /// Number of items in the array, or `None` if that does not fit 64 bits.
     pub fn items(&self) -> Option<u64> {
         product(self.shape.iter().copied())
     }
 
-    /// Number of items in a block, or `None` when 64 bits cannot hold it.
+    /// Number of items in a block, or `None` if that does not fit 64 bits.
     pub fn block_items(&self) -> Option<u64> {
         product(self.block_shape.iter().map(|&n| n.into()))
     }
 
-    /// Number of items that a chunk stores: those of the extended chunk, whole blocks along each axis. `None` when
-    /// 64 bits cannot hold it.
+    /// Number of items that a chunk stores: those of the extended chunk, whole blocks along each axis. `None` if that
+    /// does not fit 64 bits.
     pub fn stored_chunk_items(&self) -> Option<u64> {
         product(self.extended_chunk_shape())
     }

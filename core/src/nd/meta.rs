@@ -21,18 +21,18 @@ pub struct ArrayMeta {
     pub version: u8,
     /// The shapes.
     pub geometry: Geometry,
-    /// In which format the dtype is given: 0 for NumPy. Meaningless without a dtype.
+    /// The format of the dtype: 0 for NumPy. Meaningless without a dtype.
     pub dtype_format: u8,
-    /// What the items are, word for word. Arrays made by the predecessor of b2nd do not tell.
+    /// The dtype of the items as it is in the metalayer. Arrays made by the predecessor of b2nd have none.
     pub dtype: Option<String>,
 }
 
-/// What the header of the frame around an array says; to be compared with the metalayer.
+/// The sizes in the header of the frame around an array, to be compared with the metalayer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameSizes {
     /// Size of an item.
     pub typesize: u64,
-    /// Decoded bytes of a chunk; 0 when they differ, or when the frame has no chunk yet that would settle it.
+    /// Decoded bytes of a chunk; 0 if they differ, or if the frame has no chunks yet.
     pub chunksize: u64,
     /// Decoded bytes of a block; 0 when the frame does not tell.
     pub blocksize: u64,
@@ -41,7 +41,7 @@ pub struct FrameSizes {
 }
 
 impl FrameSizes {
-    /// What the header of `frame` says.
+    /// The sizes in the header of `frame`.
     pub fn of(frame: &Frame) -> Self {
         let header = frame.header();
         Self {
@@ -76,7 +76,7 @@ impl ArrayMeta {
         Self { version: 0, geometry, dtype_format: Self::NUMPY, dtype: Some(dtype.into()) }
     }
 
-    /// Reads the metalayer of an array; `None` when `metalayers` has none and the frame is not an array.
+    /// Parses the metalayer of an array; `None` if `metalayers` has none, so that the frame is not an array.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
@@ -85,14 +85,14 @@ impl ArrayMeta {
         content.map(|content| Self::parse(content))
     }
 
-    /// Reads the content of the metalayer.
+    /// Parses the content of the metalayer.
     ///
     /// Fields are read by position and markers of integers and arrays not looked at, as C-Blosc2 does: with 16
-    /// dimensions the markers that every writer uses are not msgpack any more. What follows the dtype is ignored.
+    /// dimensions the markers that every writer uses are no longer valid msgpack. What follows the dtype is ignored.
     ///
     /// # Errors
-    /// The content ends early, has more than [`MAX_DIMS`] dimensions or negative lengths, or its dtype is no text.
-    /// Whether the shapes make sense together is for [`tiling`](Self::tiling) to say.
+    /// The content ends early, has more than [`MAX_DIMS`] dimensions or negative lengths, or its dtype is not text.
+    /// [`tiling`](Self::tiling) checks whether the shapes make sense together.
     pub fn parse(content: &[u8]) -> Result<Self, NdError> {
         let mut input = Input { content, at: 0 };
         // "[msgpack] fixarray with X=7 elements" (5 without a dtype), the version, the number of dimensions.
@@ -163,7 +163,7 @@ impl ArrayMeta {
         Ok(out)
     }
 
-    /// Bytes of an item according to the dtype, if it is there and can be understood.
+    /// Bytes of an item according to the dtype, if there is one that is understood.
     pub fn dtype_item_size(&self) -> Option<usize> {
         if self.dtype_format != Self::NUMPY {
             return None;
@@ -171,7 +171,7 @@ impl ArrayMeta {
         self.dtype.as_deref().and_then(dtype::item_size)
     }
 
-    /// Checks the shapes against each other, the dtype and the frame, and gives the layout of the array.
+    /// Checks the shapes against each other, the dtype and the frame, and returns the layout of the array.
     ///
     /// C-Blosc2 does not compare the metalayer with the frame, and reads wrong data when they disagree. One
     /// disagreement is its own: arrays of items wider than 255 bytes made by python-blosc2 may have type size 1 in
@@ -193,7 +193,7 @@ impl ArrayMeta {
                 wide.filter(|&size| size > 255 && typesize == 1).unwrap_or(typesize)
             }
         };
-        // What does not fit is too large in any case.
+        // What does not fit is too large anyway.
         let tiling = self.geometry.clone().tile(usize::try_from(item_size).unwrap_or(usize::MAX))?;
         if frame.nchunks != tiling.chunk_count() {
             return differ("the number of chunks", tiling.chunk_count(), frame.nchunks);

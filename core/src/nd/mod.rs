@@ -1,8 +1,8 @@
 //! N-dimensional arrays (b2nd) on top of a frame.
 //!
 //! An array is cut into chunks, and every chunk into blocks; items of a block are in C order. The metalayer
-//! ([`ArrayMeta`]) says how, [`Tiling`] is that cut, checked, and [`Plan`] tells for a [`Selection`] which chunks and
-//! blocks it touches and what to copy:
+//! ([`ArrayMeta`]) says how, [`Tiling`] is that cut, checked, and [`Plan`] says which chunks and blocks a [`Selection`]
+//! touches and what to copy:
 //!
 //! ```
 //! use oxiblosc_core::nd::{Partition, Plan};

@@ -7,16 +7,16 @@ use super::{Geometry, MAX_BLOCK_BYTES, MAX_CHUNK_BYTES, MAX_DIMS, NdError};
 ///
 /// # How they are chosen
 ///
-/// A **block** is what one core works on: it, the copies that filters make and the compressed result should fit into
-/// the core's own cache (level 2), so it gets a quarter of that. A **chunk** is what all cores work on together and
-/// what is compressed while the next one is being filled: decoded and compressed, twice, it should fit into the
-/// cache that cores share (level 3), so it gets a quarter of that.
+/// A **block** is what one core works on. It, the copies that filters make and the compressed result should fit into
+/// the core's own cache (level 2), so it gets a quarter of that. A **chunk** is what all cores work on together, and it
+/// is compressed while the next one is being filled. Two of them, decoded and compressed, should fit into the cache
+/// that cores share (level 3), so it gets a quarter of that.
 ///
 /// The shape of a chunk begins as that of the array. While it has too many bytes the longest axis is halved (rounded
 /// up, so that chunks cover the array with little padding); among equal ones the first. The last axis counts as a
-/// quarter of its length, because long runs of neighbours copy and compress better. Chunks come out as slices that
-/// are cheap to read in any direction, a little longer than wide. A block begins as the chunk and is cut in the same
-/// way. An axis of length 0 is taken as boundless, so that arrays can grow along it.
+/// quarter of its length, because long runs of neighbours copy and compress better. Chunks come out as slices that are
+/// cheap to read in any direction, a little longer than wide. A block begins as the chunk and is cut in the same way.
+/// An axis of length 0 is treated as unbounded, so that arrays can grow along it.
 ///
 /// When rows are to be streamed in, a slab of chunks has to be kept in memory: all chunks that share the same rows.
 /// [`slab_bytes`](Self::slab_bytes) bounds it by halving the first axis.
@@ -37,20 +37,20 @@ impl Default for Partition {
     }
 }
 
-/// How much longer than the others the last axis may be.
+/// How many times longer than the others the last axis may be.
 const LAST_AXIS: u64 = 4;
 
-/// Where an axis without bound begins. A power of two, to be halved without padding.
+/// The initial length of an unbounded axis. A power of two, so that halving it adds no padding.
 const BOUNDLESS: u64 = 1 << 31;
 
 impl Partition {
-    /// For the sizes in bytes of the level 2 cache of a core and of the level 3 cache that cores share.
+    /// A partition for caches of these sizes in bytes: level 2 of a core, and level 3, which cores share.
     pub fn for_caches(level2: usize, level3: usize) -> Self {
         Self { chunk_bytes: (level3 / 4).max(1), block_bytes: (level2 / 4).max(1), slab_bytes: None }
     }
 
-    /// The geometry of an array of items of `item_size` bytes. Shapes that are given stay as they are; one that is
-    /// not is chosen to go with them.
+    /// The geometry of an array of items of `item_size` bytes. Given shapes stay as they are; missing ones are chosen
+    /// to match.
     ///
     /// # Errors
     /// A given shape has another rank than the array, or the array, its chunks or its blocks exceed what the format
@@ -117,7 +117,7 @@ fn halve(lens: &mut [u64], item_size: usize, limit: u64) {
     while !fits(lens) {
         let last = lens.len().saturating_sub(1);
         let weight = |axis: usize, len: u64| if axis == last { len.div_ceil(LAST_AXIS) } else { len };
-        // `rev` because of equal ones `max_by_key` gives the last.
+        // `rev` because `max_by_key` returns the last of equal ones.
         let longest = lens.iter().enumerate().rev().filter(|&(_, &n)| n > 1).max_by_key(|&(axis, &n)| weight(axis, n));
         let Some((axis, _)) = longest else { return };
         lens[axis] = lens[axis].div_ceil(2);

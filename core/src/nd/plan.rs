@@ -10,11 +10,11 @@ use super::selection::Resolved;
 use super::walk::TileWalk;
 use super::{MAX_DIMS, NdError, Selection, Tiling, Window};
 
-/// What a [`Selection`] means for a [`Tiling`]: the chunks it touches, in each of them the blocks, and for each block
-/// the copy between the decoded block and a C-order buffer of the selected items. The same plan reads and writes.
+/// A [`Selection`] applied to a [`Tiling`]: the chunks it touches, the blocks in each of them, and for each block the
+/// copy between the decoded block and a C-order buffer of the selected items. The same plan reads and writes.
 ///
-/// Making a plan costs as much as the lists in the selection are long; walking it, as much as there are chunks and
-/// blocks to visit, whatever the size of the array. Chunks come in ascending order, and so do the blocks of a chunk.
+/// Making a plan takes time in proportion to the lists in the selection, and walking it in proportion to the chunks and
+/// blocks visited, whatever the size of the array. Chunks come in ascending order, and so do the blocks of a chunk.
 ///
 /// ```
 /// use oxiblosc_core::nd::{Geometry, Plan, Selection};
@@ -42,7 +42,8 @@ pub struct Plan {
 
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
-    /// Every combination of the members of the axes; with the bytes between neighbours along each axis in the buffer.
+    /// Every combination of the members of the axes, with the distance in the buffer between neighbours along each
+    /// axis.
     Product { axes: Vec<Axis>, strides: [usize; MAX_DIMS] },
     /// Lone items, by chunk, then block, then place in the buffer.
     Points(Vec<Point>),
@@ -53,7 +54,7 @@ pub(super) enum Kind {
 pub(super) struct Point {
     chunk: u64,
     block: usize,
-    /// Number of the point in the list. Before the offset, so that of two writes to one item the later one wins.
+    /// Number of the point in the list. Ordered before the offset, so that the later of two writes to one item wins.
     place: usize,
     /// Byte offset in the decoded block.
     offset: usize,
@@ -109,14 +110,14 @@ impl Plan {
         let mut stride = tiling.item_size();
         for (axis, &len) in lens.iter().enumerate().rev() {
             strides[axis] = stride;
-            // Wraps only if the buffer cannot exist, or is empty while its other axes are too long: either way there
-            // is nothing to copy (`buffer_bytes` fails, or no chunk is visited).
+            // This wraps only if the buffer cannot exist, or is empty while its other axes are too long: either way
+            // there is nothing to copy (`buffer_bytes` fails, or no chunk is visited).
             stride = stride.wrapping_mul(len as usize);
         }
         Self { tiling: Arc::new(tiling.clone()), shape, kind: Kind::Product { axes, strides } }
     }
 
-    /// The array that the plan is about.
+    /// The tiling of the array.
     pub fn tiling(&self) -> &Tiling {
         &self.tiling
     }
@@ -130,7 +131,7 @@ impl Plan {
     /// Bytes of the C-order buffer that is read into or written from.
     ///
     /// # Errors
-    /// More than the address space holds: lists may repeat indices without end.
+    /// If that exceeds the address space: lists may repeat indices any number of times.
     pub fn buffer_bytes(&self) -> Result<usize, NdError> {
         let bytes = product(self.shape.iter().copied()).and_then(|n| n.checked_mul(self.tiling.item_size() as u64));
         // Offsets are computed as isize.
@@ -159,7 +160,7 @@ impl Plan {
         })
     }
 
-    /// What the selection has in chunk `number`, if anything; found without looking at other chunks.
+    /// The part of the selection in chunk `number`, if any, found without looking at other chunks.
     pub fn chunk(&self, number: u64) -> Option<ChunkPlan<'_>> {
         let mut found = ChunkPlan { plan: self, number, stretches: [Stretch::default(); MAX_DIMS], points: &[] };
         match &self.kind {
@@ -195,7 +196,7 @@ impl Plan {
     }
 }
 
-/// What a selection has in one chunk.
+/// The part of a selection in one chunk.
 #[derive(Debug, Clone)]
 pub struct ChunkPlan<'p> {
     plan: &'p Plan,
@@ -217,8 +218,8 @@ impl<'p> ChunkPlan<'p> {
         self.plan.tiling.item_size()
     }
 
-    /// The selection has every item of the chunk that belongs to the array: a writer need not read the chunk first,
-    /// and starts from zeros.
+    /// Whether the selection has every item of the chunk that belongs to the array. A writer then need not read the
+    /// chunk first, and starts from zeros.
     pub fn covers_all(&self) -> bool {
         // Points are few for their chunk; to count the distinct ones would cost more than it can save.
         let Kind::Product { axes, .. } = &self.plan.kind else { return false };
@@ -252,8 +253,7 @@ impl<'p> ChunkPlan<'p> {
         })
     }
 
-    /// Where the whole decoded chunk lands in the buffer, when it does so in one piece: it can then be decoded right
-    /// there.
+    /// Where the whole decoded chunk goes in the buffer, if it does so in one piece: it can then be decoded in place.
     pub fn in_place(&self) -> Option<Range<usize>> {
         let tiling = &self.plan.tiling;
         let mut stored = self.stretches.iter().zip(tiling.extended_chunk_shape());
@@ -272,7 +272,7 @@ impl<'p> ChunkPlan<'p> {
         place.filter(|range| range.len() == tiling.chunk_bytes())
     }
 
-    /// Copies what the selection has in this chunk from the decoded chunk to the buffer.
+    /// Copies the selected items of this chunk from the decoded chunk to the buffer.
     ///
     /// # Errors
     /// A buffer is not as long as it must be.
@@ -281,7 +281,7 @@ impl<'p> ChunkPlan<'p> {
         self.blocks().try_for_each(|block| block.copy_out(&chunk[block.bytes()], buffer))
     }
 
-    /// Copies what the selection has in this chunk from the buffer to the decoded chunk.
+    /// Copies the selected items of this chunk from the buffer to the decoded chunk.
     ///
     /// # Errors
     /// A buffer is not as long as it must be.
@@ -296,7 +296,7 @@ impl<'p> ChunkPlan<'p> {
     }
 }
 
-/// What a selection has in one block.
+/// The part of a selection in one block.
 #[derive(Debug, Clone)]
 pub struct BlockPlan<'p> {
     plan: &'p Plan,
@@ -316,7 +316,7 @@ enum Direction {
 }
 
 impl Direction {
-    /// Of the block and the buffer, the source and the destination.
+    /// Orders block and buffer as source and destination.
     fn order<T>(self, block: T, buffer: T) -> (T, T) {
         match self {
             Self::Out => (block, buffer),
@@ -337,7 +337,7 @@ impl<'p> BlockPlan<'p> {
         self.number * len..(self.number + 1) * len
     }
 
-    /// Copies what the selection has in this block from the decoded block to the buffer.
+    /// Copies the selected items of this block from the decoded block to the buffer.
     ///
     /// # Errors
     /// A buffer is not as long as it must be.
@@ -353,7 +353,7 @@ impl<'p> BlockPlan<'p> {
         Ok(())
     }
 
-    /// Writes what the selection has in this block to the buffer, when the block is nothing but `item` over and over: as
+    /// Fills the selected items of this block in the buffer with `item`, for a block that repeats one item: as
     /// [`copy_out`](Self::copy_out) does, without the block.
     ///
     /// # Errors
@@ -371,8 +371,8 @@ impl<'p> BlockPlan<'p> {
         Ok(())
     }
 
-    /// Copies what the selection has in this block from the buffer to the decoded block. Where a list names an item
-    /// twice, the later value stays.
+    /// Copies the selected items of this block from the buffer to the decoded block. If a list names an item twice, the
+    /// later value wins.
     ///
     /// # Errors
     /// A buffer is not as long as it must be.
@@ -388,8 +388,7 @@ impl<'p> BlockPlan<'p> {
         Ok(())
     }
 
-    /// Where the whole decoded block lands in the buffer, when it does so in one piece: it can then be decoded right
-    /// there.
+    /// Where the whole decoded block goes in the buffer, if it does so in one piece: it can then be decoded in place.
     pub fn in_place(&self) -> Option<Range<usize>> {
         self.plan.buffer_bytes().ok()?;
         let bytes = self.plan.tiling.block_bytes();
@@ -425,7 +424,7 @@ impl<'p> BlockPlan<'p> {
             let (tile_stride, buffer_stride) = (tiling.item_stride as isize, strides[axis] as isize);
             nest.surround(match &axes[axis] {
                 Axis::Even { step, descending, .. } => {
-                    // A step wider than the block is never taken inside of it.
+                    // A step wider than the block is never taken inside it.
                     let block = if stretch.count() > 1 { tile_stride * *step as isize } else { 0 };
                     let buffer = if *descending { -buffer_stride } else { buffer_stride };
                     let (src, dst) = direction.order(block, buffer);

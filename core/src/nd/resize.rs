@@ -1,16 +1,16 @@
-//! What becomes of the chunks when an array changes its shape.
+//! What happens to the chunks when an array changes its shape.
 
 use std::ops::Range;
 
 use super::{AxisSelection, NdError, Selection, Tiling};
 
-/// What becomes of the chunks when an array changes its shape: which stay, under which number, where fresh ones
-/// (all zero) come in, and which hold old data where the array now has new items.
+/// What happens to the chunks when an array changes its shape: which stay, under which number, where fresh ones (all
+/// zero) are inserted, and which hold old data where the array now has new items.
 ///
 /// Chunks are kept or dropped whole, as C-Blosc2 does: one that loses only some of its items keeps their bytes. When
 /// the array grows again, C-Blosc2 lets those old values reappear. Here new items are zero, always: the chunks that
-/// [`stale`](Self::stale) lists are to be cleared beyond the old shape before the new one is committed, whoever
-/// shrank the array.
+/// [`stale`](Self::stale) lists have to be cleared beyond the old shape before the new one is committed, whatever
+/// software shrank the array.
 ///
 /// ```
 /// use oxiblosc_core::nd::{Geometry, Moved, Resize};
@@ -39,21 +39,21 @@ pub enum Moved {
         /// How many.
         count: u64,
     },
-    /// Chunks that did not exist: all zero.
+    /// New chunks, all zero.
     Fresh {
         /// How many.
         count: u64,
     },
 }
 
-/// A kept chunk that has bytes of its own where the array has new items.
+/// A kept chunk with old data where the array has new items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stale {
     /// Its number before.
     pub from: u64,
     /// Its number after.
     pub to: u64,
-    /// How many of its items along each axis are of the old array. [`Tiling::clear_beyond`] clears the others.
+    /// How many of its items along each axis belong to the old array. [`Tiling::clear_beyond`] clears the others.
     pub extents: Vec<u64>,
 }
 
@@ -69,8 +69,8 @@ impl Resize {
         Ok(Self { old: tiling.clone(), new: tiling.with_shape(shape)? })
     }
 
-    /// Plans to lengthen an array by `count` items along `axis`; also gives the selection of what is new. When all
-    /// of that is written at once nothing needs to be cleared.
+    /// Plans to lengthen an array by `count` items along `axis`; also returns the selection of the new items. If all of
+    /// them are written at once, nothing needs to be cleared.
     ///
     /// # Errors
     /// There is no such axis, or as [`new`](Self::new).
@@ -101,7 +101,7 @@ impl Resize {
     /// an array grows and shrinks at its end, and there are at most two.
     pub fn moves(&self) -> impl Iterator<Item = Moved> + '_ {
         let (old, new) = (self.old.axes(), self.new.axes());
-        // The innermost axis whose number of chunks changes: what lies inside of it moves as one.
+        // The innermost axis whose number of chunks changes: everything inside it moves as one.
         let pivot = (0..old.len()).rev().find(|&axis| old[axis].chunks != new[axis].chunks);
         let mut rows = Rows { old: &self.old, new: &self.new, pivot, next: 0, pending: None };
         std::iter::from_fn(move || {
@@ -119,7 +119,7 @@ impl Resize {
         })
     }
 
-    /// The kept chunks that have bytes of their own where the array has new items, each once.
+    /// The kept chunks with old data where the array has new items, each once.
     pub fn stale(&self) -> impl Iterator<Item = Stale> + '_ {
         let (old, new) = (self.old.axes(), self.new.axes());
         // Along an axis that grows, the last old chunk is such a chunk unless it was full.
@@ -145,7 +145,7 @@ impl Resize {
     }
 }
 
-/// Two runs that follow each other, as one if they are of the same kind and the kept chunks followed each other before.
+/// Joins two consecutive runs if they are of the same kind and their kept chunks were consecutive before.
 fn joined(first: Moved, second: Moved) -> Option<Moved> {
     match (first, second) {
         (Moved::Fresh { count }, Moved::Fresh { count: more }) => Some(Moved::Fresh { count: count + more }),

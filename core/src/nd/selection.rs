@@ -1,4 +1,4 @@
-//! What to take from an array.
+//! Selections of items of an array.
 
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::axis::{Axis, Pick};
 use super::{MAX_DIMS, NdError, Tiling};
 
-/// What to take from an array, in the manner of NumPy: one [`AxisSelection`] for each axis, or a list of coordinates.
+/// A selection of items of an array, as in NumPy: one [`AxisSelection`] for each axis, or a list of coordinates.
 ///
 /// Axes that are not mentioned are taken whole. Lists on several axes are orthogonal: they select every combination,
 /// as `numpy.ix_` and Zarr's `oindex` do.
@@ -26,7 +26,7 @@ pub struct Selection(Kind);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Kind {
-    /// `head` for the first axes and `tail` for the last ones; what lies between is taken whole.
+    /// `head` for the first axes and `tail` for the last ones; those between are taken whole.
     Axes {
         head: Vec<AxisSelection>,
         tail: Vec<AxisSelection>,
@@ -41,17 +41,17 @@ struct Points {
     count: usize,
     /// Dimensions of the first point.
     ndim: Option<usize>,
-    /// Dimensions of the first point that has others: then this is no list of coordinates.
+    /// Dimensions of the first point that differs: then this is not a list of coordinates.
     ragged: Option<usize>,
 }
 
-/// What to take along one axis. Negative indices count from the end.
+/// A selection along one axis. Negative indices count from the end.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum AxisSelection {
     /// One index; the result does not have this axis. Must be inside the array.
     Item(i64),
-    /// Python's `start:stop:step`. Bounds outside the array are clipped to it; an absent bound is the end that the
-    /// step leads from or to.
+    /// Python's `start:stop:step`. Bounds outside the array are clipped to it; an absent bound is the end that the step
+    /// starts from or leads to.
     Slice {
         /// First index.
         start: Option<i64>,
@@ -131,9 +131,9 @@ impl Selection {
     }
 }
 
-/// A selection in terms of one array.
+/// A selection resolved against the shape of an array.
 pub(super) enum Resolved {
-    /// The combinations of what is taken from each axis; `shape` leaves out the axes where one item is taken.
+    /// The combinations of the members of each axis; `shape` leaves out the axes of single items.
     Axes { axes: Vec<Axis>, shape: Vec<u64> },
     /// As many indices for each point as there are dimensions.
     Points { indices: Vec<u64>, count: usize },
@@ -157,7 +157,7 @@ fn resolve_axes(head: &[AxisSelection], tail: &[AxisSelection], lens: &[u64]) ->
     Ok(Resolved::Axes { axes, shape })
 }
 
-/// Turns an index that may count from the end into one that does not, inside the axis.
+/// Resolves an index that may count from the end.
 fn resolve_index(index: i64, len: u64, axis: usize) -> Result<u64, NdError> {
     let resolved = if index < 0 { len.checked_sub(index.unsigned_abs()) } else { Some(index as u64) };
     resolved.filter(|&i| i < len).ok_or(NdError::OutOfBounds { axis, index, len })
@@ -187,7 +187,7 @@ impl AxisSelection {
                 for (position, &index) in indices.iter().enumerate() {
                     picks.push(Pick { index: resolve_index(index, len, axis)?, position: position as u64 });
                 }
-                // Positions are unique and order equal indices, so that the last of them wins a write.
+                // Positions are unique and order equal indices, so that the last one wins a write.
                 picks.sort_unstable();
                 Axis::List(picks.into())
             }
@@ -259,7 +259,7 @@ impl From<Vec<i64>> for AxisSelection {
     }
 }
 
-/// Reads what Python has between the brackets: `3`, `2:10`, `::-1`, `[4,1,1]` and `...`, with commas between the axes.
+/// Parses what Python has between the brackets: `3`, `2:10`, `::-1`, `[4,1,1]` and `...`, with commas between the axes.
 impl FromStr for Selection {
     type Err = NdError;
 

@@ -1,11 +1,10 @@
-//! Between a C-order buffer and a chunk.
+//! Copies between a C-order buffer and a chunk.
 
 use super::{NdError, Plan, Tiling, Window};
 
 impl Tiling {
     /// Fills a decoded chunk from `buffer`, which holds `window` of the array in C order: the whole array
-    /// ([`Tiling::whole`]), or some rows of it. Items of the chunk that the window does not have, and the padding,
-    /// become zero.
+    /// ([`Tiling::whole`]), or some rows of it. Items of the chunk outside the window, and the padding, become zero.
     ///
     /// # Errors
     /// There is no such chunk, the window has another rank, or a buffer has the wrong length.
@@ -19,7 +18,8 @@ impl Tiling {
         let plan = Plan::of_chunk(self, number, window)?;
         let covered = plan.chunks().any(|part| part.covers_all());
         if !(covered && self.is_unpadded(number)?) {
-            // Cheaper than to find the cells that are left over: the copy that follows goes over most of them.
+            // Clearing all is cheaper than finding the cells that are left over: the copy that follows overwrites most
+            // of them.
             chunk.fill(0);
         }
         plan.chunks().try_for_each(|part| part.copy_in(buffer, chunk))
@@ -41,13 +41,13 @@ impl Tiling {
         plan.chunks().try_for_each(|part| part.copy_out(chunk, buffer))
     }
 
-    /// Whether all that a chunk stores belongs to the array.
+    /// Whether everything that a chunk stores belongs to the array.
     fn is_unpadded(&self, number: u64) -> Result<bool, NdError> {
         Ok(self.chunk_window(number)?.shape.into_iter().eq(self.extended_chunk_shape()))
     }
 
-    /// Sets to zero what a decoded chunk stores beyond `extents`, a length along each axis, and tells whether
-    /// anything there was not zero already.
+    /// Clears what a decoded chunk stores beyond `extents`, a length along each axis, and returns whether anything
+    /// there was not zero.
     ///
     /// # Errors
     /// The extents have another rank, or the chunk has the wrong length.

@@ -17,9 +17,9 @@ pub const MAX_CHUNKS: u64 = i32::MAX as u64 / 8;
 /// A checked [`Geometry`] with the size of an item: where every item of the array is stored.
 ///
 /// The array is cut into a grid of chunks, and every chunk into a grid of blocks. Chunks are numbered in C order of
-/// their grid, blocks in C order of theirs inside the chunk, and the items of a block are in C order. Chunks at the
-/// far edges and blocks at the far edges of a chunk stick out; all are stored at full size, and what sticks out is
-/// padding that means nothing (zero when written here).
+/// their grid, blocks in C order of theirs inside the chunk, and the items of a block are in C order. Chunks at the far
+/// edges, and blocks at the far edges of a chunk, extend beyond them. All are stored at full size, and what lies beyond
+/// is padding without meaning (zero if written here).
 ///
 /// Every product of these lengths was checked on construction, so the arithmetic of this module cannot overflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Tiling {
             axes.push(Self::axis(&geometry, axis)?);
         }
 
-        // Stored sizes. The item size may be anything (a usize of 64 bits), so every product is checked.
+        // Stored sizes. The item size may be any 64-bit number, so every product is checked.
         let item = item_size as u64;
         let bytes = |what, limit, items: Option<u64>| {
             let found = items.and_then(|n| n.checked_mul(item));
@@ -97,7 +97,7 @@ impl Tiling {
         let chunks = product(axes.iter().map(|a| a.chunks));
         let too_many = NdError::TooLarge { what: "the number of chunks", limit: MAX_CHUNKS, found: chunks };
         let chunk_count = chunks.filter(|&n| n <= MAX_CHUNKS).ok_or(too_many)?;
-        // C-Blosc2 refuses shapes whose product does not fit a signed 64-bit integer, also when rounded up.
+        // C-Blosc2 refuses shapes whose product does not fit a signed 64-bit integer, even after rounding up.
         let limit = i64::MAX as u64;
         bytes("the array", limit, geometry.items())?;
         bytes("the array in whole chunks", limit, product(geometry.extended_shape()))?;
@@ -227,7 +227,7 @@ impl Tiling {
         self.axes.iter().map(|axis| axis.blocks)
     }
 
-    /// Number of the chunk at a position of the grid, or `None` when there is none.
+    /// Number of the chunk at a position of the grid, or `None` if there is none.
     pub fn chunk_at(&self, position: &[u64]) -> Option<u64> {
         if position.len() != self.ndim() || self.chunk_count == 0 {
             return None;
@@ -314,7 +314,7 @@ pub struct Location {
     pub offset: usize,
 }
 
-/// A box of an array: what a C-order buffer holds of it.
+/// A box of an array: the part that a C-order buffer holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Window {
     /// First index along each dimension.

@@ -3,8 +3,8 @@
 use super::axis::{Axis, Stretch};
 use super::{MAX_DIMS, Tiling};
 
-/// Visits, in ascending order of their number, the tiles that hold something of every axis: an odometer whose digits
-/// are the tiles touched along each axis, found one from the other.
+/// Visits the tiles that a selection touches, in ascending order of their number: an odometer whose digits are the
+/// tiles touched along each axis, each found from the previous one.
 #[derive(Debug)]
 pub(super) struct TileWalk<'p> {
     axes: &'p [Axis],
@@ -13,7 +13,7 @@ pub(super) struct TileWalk<'p> {
     done: bool,
 }
 
-/// What the odometer needs to know of one axis.
+/// The state of the odometer for one axis.
 #[derive(Debug, Clone, Copy, Default)]
 struct Digit {
     /// Members to visit.
@@ -22,12 +22,12 @@ struct Digit {
     /// Index where the tiles begin, and their length.
     origin: u64,
     length: u64,
-    /// By how much the number of a tile grows from one to the next along the axis.
+    /// The difference of the tile numbers of neighbours along the axis.
     stride: u64,
 }
 
 impl<'p> TileWalk<'p> {
-    /// The chunks of the array; `None` when nothing is selected.
+    /// Walks the chunks of the array; `None` if nothing is selected.
     pub(super) fn of_chunks(tiling: &Tiling, axes: &'p [Axis]) -> Option<Self> {
         let mut digits = [Digit::default(); MAX_DIMS];
         for ((digit, axis), tiling) in digits.iter_mut().zip(axes).zip(tiling.axes()) {
@@ -40,7 +40,7 @@ impl<'p> TileWalk<'p> {
         Some(Self::start(axes, digits))
     }
 
-    /// The blocks of one chunk, in which the members `chunk` of each axis fall.
+    /// Walks the blocks of one chunk, which holds the members `chunk` of each axis.
     pub(super) fn of_blocks(tiling: &Tiling, axes: &'p [Axis], chunk: &[Stretch; MAX_DIMS]) -> Self {
         let mut digits = [Digit::default(); MAX_DIMS];
         for ((digit, stretch), tiling) in digits.iter_mut().zip(chunk).zip(tiling.axes()) {
@@ -65,7 +65,7 @@ impl<'p> TileWalk<'p> {
 }
 
 impl Iterator for TileWalk<'_> {
-    /// Number of the tile, and what falls in it along each axis.
+    /// Number of the tile, and the members in it along each axis.
     type Item = (u64, [Stretch; MAX_DIMS]);
 
     fn next(&mut self) -> Option<Self::Item> {
