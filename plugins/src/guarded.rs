@@ -1,24 +1,24 @@
-//! Memory between pages that may not be touched, for tests of code that reads and writes without asking.
+//! Memory between guard pages, for tests of code that reads and writes without bounds checks.
 
 use std::ptr::{self, NonNull};
 use std::slice;
 
-/// Bytes that no kernel writes, around those that it may.
+/// The filler around the bytes that a kernel may write.
 const FILLER: u8 = 0xA5;
 
-/// How many bytes around a slice are looked at afterwards.
+/// How many bytes around a slice are checked afterwards.
 const WATCHED: usize = 128;
 
-/// Which of the two pages a slice is next to.
+/// The guard page that a slice is next to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// It begins where the page before ends.
+    /// The slice begins where the lower page ends.
     Low,
-    /// It ends where the page behind begins.
+    /// The slice ends where the upper page begins.
     High,
 }
 
-/// Where a slice lies: next to a page, but for so many bytes.
+/// Where a slice lies: this many bytes away from a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place(pub(crate) Side, pub(crate) usize);
 
@@ -34,18 +34,17 @@ impl Place {
     }
 }
 
-/// Some pages of memory between two that the processor refuses to read and write: who goes past the end of a slice that
-/// touches one dies there and then.
+/// Some pages of memory between two guard pages: code that goes past the end of a slice next to one crashes at once.
 pub(crate) struct Guarded {
-    /// The page before.
+    /// The lower guard page.
     base: NonNull<u8>,
     page: usize,
-    /// Bytes between the two.
+    /// Bytes between the two guard pages.
     room: usize,
 }
 
 impl Guarded {
-    /// At least `room` bytes between two pages.
+    /// Allocates at least `room` bytes between two guard pages.
     pub(crate) fn new(room: usize) -> Self {
         // SAFETY: it asks for a number.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).expect("pages have a size");
@@ -81,7 +80,7 @@ impl Guarded {
         here
     }
 
-    /// Lets `work` write to `len` bytes at `place`, and returns what it returns and what it wrote.
+    /// Runs `work` on `len` bytes at `place`, and returns its result and what it wrote.
     ///
     /// # Panics
     /// When it has written around them.
@@ -106,18 +105,18 @@ impl Drop for Guarded {
     }
 }
 
-/// The alignments to try for a slice of `len` bytes: every one when the variable `OXIBLOSC_EXHAUSTIVE` is set, else a few
-/// that are others for every length.
+/// The alignments to try for a slice of `len` bytes: all of them if the variable `OXIBLOSC_EXHAUSTIVE` is set, and
+/// otherwise a few that depend on the length.
 pub(crate) fn gaps(len: usize) -> Vec<usize> {
     if exhaustive() { (0..64).collect() } else { vec![0, (len * 29 + 1) % 64, (len * 29 + 33) % 64] }
 }
 
-/// Whether tests have all the time that they need.
+/// Whether to run the exhaustive form of the tests.
 pub(crate) fn exhaustive() -> bool {
     std::env::var_os("OXIBLOSC_EXHAUSTIVE").is_some()
 }
 
-/// The pages are what they are for: the system finds nothing to read there.
+/// The guard pages work: the system finds nothing to read there.
 #[test]
 fn nothing_can_be_read_beyond_the_edges() {
     use std::os::fd::AsRawFd;

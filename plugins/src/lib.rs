@@ -1,8 +1,8 @@
-//! The codecs and filters of Blosc2, registered through the same door as anyone else's.
+//! The codecs and filters of Blosc2, registered in the same way as third-party ones.
 //!
 //! Linking this crate is all it takes: every codec and filter registers itself, and
 //! [`Registry::linked`](oxiblosc_core::Registry::linked) finds them. A crate that is never named in the program is not
-//! linked, however; call [`link`] (the facade crate `oxiblosc` does) when nothing else of it is used.
+//! linked, however; call [`link`] (the facade crate `oxiblosc` does) if nothing else of it is used.
 //!
 //! ```
 //! use oxiblosc_core::codec::CodecContext;

@@ -1,4 +1,4 @@
-//! Brotli, for the slots that users fill: the Blosc2 format gives it no id.
+//! Brotli, for ids of the user range: the Blosc2 format has no id for it.
 //!
 //! Source: RFC 7932 for the payload, one brotli stream per Blosc2 stream.
 
@@ -7,14 +7,14 @@ use std::io::{self, ErrorKind, Read, Write};
 use brotli::enc::BrotliEncoderParams;
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError};
 
-/// Bytes that are read ahead; the whole stream is in memory anyway.
+/// Bytes to read ahead. The whole stream is in memory anyway.
 const BUFFER: usize = 4096;
 
 /// Window sizes, as logarithms, that RFC 7932 allows.
 const WINDOW_LOG: std::ops::RangeInclusive<i32> = 10..=24;
 
-/// "The value 0010001 is reserved" as the first bits of a stream (RFC 7932, section 9.1). The library takes it for the
-/// large windows of an extension, with which a few bytes could ask for a gigabyte.
+/// "The value 0010001 is reserved" as the first bits of a stream (RFC 7932, section 9.1). The library interprets it as
+/// the large-window extension, with which a few bytes could ask for a gigabyte.
 const LARGE_WINDOW: u8 = 0b001_0001;
 
 /// The bits that [`LARGE_WINDOW`] is compared with.
@@ -50,7 +50,7 @@ pub struct Brotli;
 impl Codec for Brotli {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
         let quality = if ctx.level >= 9 { 11 } else { ctx.level.into() };
-        // A window larger than the data only costs memory.
+        // A window larger than the data only takes memory.
         let lgwin = (src.len().max(2).ilog2() as i32 + 1).clamp(*WINDOW_LOG.start(), *WINDOW_LOG.end());
         let params = BrotliEncoderParams { quality, lgwin, size_hint: src.len(), ..BrotliEncoderParams::default() };
         let mut output = Room { dst, at: 0 };
@@ -77,7 +77,7 @@ impl Codec for Brotli {
                 more => found += more,
             }
         }
-        // One byte of room tells whether the stream goes on, and makes the decoder look at its end.
+        // One more byte of room shows whether the stream continues, and makes the decoder check its end.
         match read(&mut [0])? {
             0 => Ok(found),
             more => Err(CodecError::Length { expected, found: found + more }),
@@ -85,7 +85,7 @@ impl Codec for Brotli {
     }
 }
 
-/// Memory that is written to until it is full, which is an error: told by a count of 0 the library would try forever.
+/// A writer into a slice that fails when it is full: given a count of 0, the library would retry forever.
 struct Room<'a> {
     dst: &'a mut [u8],
     at: usize,

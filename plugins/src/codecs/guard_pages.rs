@@ -1,6 +1,5 @@
-//! Every codec with a page that may not be touched right before and right behind what it reads and what it writes. What
-//! comes out is what comes out of plain memory; that the fast ways of our own codecs equal their checked twins is tested
-//! beside them.
+//! Runs every codec with a guard page right before and right after what it reads and writes, and compares the results
+//! with those in plain memory. That the fast paths of our own codecs equal their checked twins is tested next to them.
 
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError};
 use oxiblosc_core::filter::BlockContext;
@@ -10,10 +9,10 @@ use super::testing::{self, Random};
 use super::{Blosclz, Brotli, Lz4, Lz4Hc, Ndlz, Snappy, Zfp, ZfpMode, Zlib, Zstd};
 use crate::guarded::{Guarded, Place, exhaustive, gaps};
 
-/// The lengths of what is compressed.
+/// The longest input.
 const LONGEST: usize = 300;
 
-/// Memory for the streams, and a count of what was done in it.
+/// Guarded memory for the streams, and a count of the calls.
 struct Bench {
     input: Guarded,
     output: Guarded,
@@ -51,7 +50,7 @@ impl Bench {
         Some(plain)
     }
 
-    /// Compresses `src` into rooms of several lengths, too small ones among them. Returns the stream, if it becomes smaller.
+    /// Compresses `src` into buffers of several lengths, some of them too small. Returns the stream if it is shorter.
     fn compress(&mut self, codec: &mut dyn Codec, ctx: &CodecContext<'_>, src: &[u8], what: &str) -> Option<Vec<u8>> {
         let mut stream = None;
         for gap in gaps(src.len()) {
@@ -93,11 +92,11 @@ impl Bench {
         }
     }
 
-    /// Both ways for data of every `step`th length.
+    /// Round trips for data of every `step`th length.
     fn round_trips(&mut self, codec: &mut dyn Codec, levels: &[u8], dict: Option<&[u8]>, step: usize, name: &str) {
         for len in (1..=LONGEST).step_by(if exhaustive() { 1 } else { step }) {
             for (number, (kind, src)) in testing::data(len).into_iter().enumerate() {
-                // Three kinds for each length, others for the next.
+                // Three kinds of data for each length, and others for the next one.
                 if !exhaustive() && (number + len) % 7 > 2 {
                     continue;
                 }

@@ -1,8 +1,7 @@
 //! How the LZ encoders read what they compress.
 //!
 //! An encoder reads four or eight bytes at millions of positions, all of which its loop conditions keep inside the
-//! input. [`Trusted`] takes their word for it; [`Checked`] does not, and is what the tests run the same encoder on to
-//! see that the word is kept.
+//! input. [`Trusted`] relies on that. [`Checked`] does not, and tests run the same encoder on it to see that it holds.
 
 /// The bytes to be compressed, by position.
 ///
@@ -12,7 +11,7 @@ pub(super) unsafe trait Input<'a>: Copy {
     /// All of them.
     fn bytes(self) -> &'a [u8];
 
-    /// The four bytes at `at`, in the machine's byte order: good for comparing.
+    /// The four bytes at `at`, in the machine's byte order: only for comparisons.
     ///
     /// # Safety
     /// `at + 4 <= self.bytes().len()`.
@@ -61,7 +60,7 @@ unsafe impl<'a> Input<'a> for Trusted<'a> {
     }
 }
 
-/// An [`Input`] that panics on positions outside.
+/// An [`Input`] that panics on positions out of range.
 #[cfg(test)]
 #[derive(Clone, Copy)]
 pub(super) struct Checked<'a>(pub(super) &'a [u8]);
@@ -86,7 +85,7 @@ unsafe impl<'a> Input<'a> for Checked<'a> {
     }
 }
 
-/// How many bytes of two times sixteen are equal before the first that differs, in memory order.
+/// The number of equal bytes before the first difference between two times sixteen bytes, in memory order.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn equal_bytes(a: u128, b: u128) -> usize {
@@ -100,7 +99,7 @@ fn equal_bytes(a: u128, b: u128) -> usize {
     (!equal | 1 << 16).trailing_zeros() as usize
 }
 
-/// How many bytes of two times sixteen are equal before the first that differs, in memory order.
+/// The number of equal bytes before the first difference between two times sixteen bytes, in memory order.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 fn equal_bytes(a: u128, b: u128) -> usize {
@@ -113,7 +112,7 @@ fn equal_bytes_scalar(a: u128, b: u128) -> usize {
     (a ^ b).to_le().trailing_zeros() as usize / 8
 }
 
-/// How many bytes from `at` on are equal to those from `earlier` on, up to position `end`.
+/// The number of bytes from `at` on that equal those from `earlier` on, up to position `end`.
 ///
 /// # Safety
 /// `earlier <= at <= end <= input.bytes().len()`.
@@ -144,7 +143,7 @@ pub(super) unsafe fn common<'a>(input: impl Input<'a>, earlier: usize, at: usize
     here - at
 }
 
-/// How many bytes before `at` are equal to those before `earlier`, up to `most`.
+/// The number of bytes before `at` that equal those before `earlier`, up to `most`.
 ///
 /// # Safety
 /// `most <= earlier <= at <= input.bytes().len()`.

@@ -12,9 +12,9 @@
 //! | `zfp_acc`, `zfp_prec`, `zfp_rate` | 33, 34, 35 | yes, blocks of 1 to 4 dimensions; lossy | |
 //! | [`Brotli`] | to be chosen | yes | brotli's qualities; 9 is 11 |
 //!
-//! A codec instance belongs to one worker and keeps its tables and contexts between streams; cloning one gives the
-//! clone tables of its own. Decoders write exactly as many bytes as the stream must have, whatever it says, and so
-//! cannot be made to allocate or to run on.
+//! A codec instance belongs to one worker and keeps its tables and contexts between streams; a clone has its own
+//! tables. Decoders never write more bytes than the block needs, whatever the stream says, so that they cannot be made
+//! to allocate or to run on.
 
 mod blosclz;
 mod brotli;

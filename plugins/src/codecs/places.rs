@@ -1,35 +1,35 @@
-//! Where the bytes at a position were seen before, the latest place first.
+//! Finds where the bytes at a position were seen before, most recent first.
 //!
-//! Two tables answer that. [`Rows`] keeps the last few places for each hash side by side, so that one vector comparison
-//! finds them; [`Chains`] links all places with the same hash, however many there are.
+//! There are two tables for that. [`Rows`] keeps the last few positions for each hash side by side, so that one vector
+//! comparison finds them; [`Chains`] links all positions with the same hash, however many there are.
 
-/// Places that are further back are not found: the low 16 bits of a position are what is kept.
+/// Positions further back are not found: only the low 16 bits of a position are kept.
 const MAX_DISTANCE: usize = 65_535;
 
-/// A table of places by the bytes that are found there.
+/// A table of positions, keyed by the bytes found there.
 ///
 /// # Safety
 /// [`distances`](Self::distances) returns none above `at`, whatever was entered before: encoders read that far back
 /// without another check.
 pub(super) unsafe trait Table: Clone {
-    /// Forgets everything and prepares for an input of `len` bytes.
+    /// Clears the table for an input of `len` bytes.
     fn begin(&mut self, len: usize);
 
-    /// Enters position `at`, where `word` (little-endian) is found. Positions are entered in ascending order.
+    /// Enters position `at` of the bytes `word` (little-endian). Positions are entered in ascending order.
     fn enter(&mut self, word: u32, at: usize);
 
-    /// The distances from `at` to the places where `word` may be found, the nearest first. They are 1..=`MAX_DISTANCE`
-    /// and at most `at`; what is there must be compared.
+    /// The distances from `at` to the positions where `word` may be found, nearest first. They are 1..=`MAX_DISTANCE`
+    /// and at most `at`. The bytes there must still be compared.
     fn distances(&self, word: u32, at: usize) -> impl Iterator<Item = usize>;
 }
 
-/// A hash: its highest bits are the best.
+/// A hash, whose highest bits are the best.
 #[inline(always)]
 pub(super) fn multiply(word: u32) -> u32 {
     word.wrapping_mul(2_654_435_761)
 }
 
-/// The logarithm of a table that suits an input: at most `most`.
+/// The logarithm of a table size that suits an input, at most `most`.
 pub(super) fn table_log(len: usize, most: u32) -> u32 {
     (len.max(1).ilog2() + 1).clamp(8, most)
 }
@@ -37,13 +37,13 @@ pub(super) fn table_log(len: usize, most: u32) -> u32 {
 /// Logarithm of the number of chains.
 const HEADS_LOG: u32 = 16;
 
-/// The positions with the same hash, linked from each to the one before.
+/// The positions with the same hash, each linked to the previous one.
 #[derive(Clone)]
 pub(super) struct Chains {
     /// For each hash the last position entered, plus 1.
     heads: Box<[u32; 1 << HEADS_LOG]>,
-    /// For each position (its low 16 bits) how far before it the one before in its chain is; 0 at the end of a chain and
-    /// where that is out of reach.
+    /// For each position (its low 16 bits), the distance to the previous one in its chain; 0 at the end of a chain and
+    /// if that is out of reach.
     back: Box<[u16; 1 << 16]>,
     shift: u32,
 }
@@ -56,7 +56,8 @@ impl Default for Chains {
 
 impl Chains {
     fn head(&self, word: u32) -> usize {
-        // The mask changes nothing, as the shift is at least 32 - HEADS_LOG, but shows that the index is inside.
+        // The mask has no effect, as the shift is at least 32 - HEADS_LOG, but shows the compiler that the index is in
+        // range.
         (multiply(word) >> self.shift) as usize & ((1 << HEADS_LOG) - 1)
     }
 }
@@ -106,7 +107,7 @@ impl Iterator for Links<'_> {
         if found > self.reach {
             return None;
         }
-        // The link of a position within reach is its own: the one that shares its place is not entered yet.
+        // The link of a position within reach is its own: the next one with the same low bits has not been entered yet.
         let step = usize::from(self.back[self.candidate & 0xFFFF]);
         self.candidate = self.candidate.wrapping_sub(step);
         self.distance = if step == 0 { usize::MAX } else { found + step };
@@ -114,23 +115,23 @@ impl Iterator for Links<'_> {
     }
 }
 
-/// The last `N` positions for each hash, in `ROWS` rows; `N` is 16 or 32, and `ROWS` a power of two. Twice as many places as
-/// there are positions within reach are good, as some rows are fuller than others.
+/// The last `N` positions for each hash, in `ROWS` rows; `N` is 16 or 32, and `ROWS` a power of two. It takes about
+/// twice as many slots as there are positions within reach, as some rows are fuller than others.
 #[derive(Clone)]
 pub(super) struct Rows<const N: usize, const ROWS: usize> {
     rows: Box<[Row<N>; ROWS]>,
     shift: u32,
 }
 
-/// The last positions for one hash: 16 of them are one line of a usual cache.
+/// The last positions for one hash: 16 of them fill one line of a usual cache.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Row<const N: usize> {
-    /// More bits of the hash for each place.
+    /// More bits of the hash of each position.
     tags: [u8; N],
-    /// The low 16 bits of the positions. (What was never entered is a position like any other: it is compared.)
+    /// The low 16 bits of the positions. (A slot that was never used looks like any other, and is compared.)
     places: [u16; N],
-    /// Modulo `N`: which place is the next to be overwritten, and thus the oldest.
+    /// Modulo `N`: the slot to be overwritten next, which is the oldest.
     oldest: u8,
 }
 
@@ -181,7 +182,7 @@ unsafe impl<const N: usize, const ROWS: usize> Table for Rows<N, ROWS> {
         let (row, tag) = self.row(word);
         let row = &self.rows[row];
         let oldest = usize::from(row.oldest) % N;
-        // The place before the oldest is the latest; rotated, it is the highest bit.
+        // The slot before the oldest is the latest. Rotated, it is the highest bit.
         let found = equal(&row.tags, tag);
         let found = match N {
             16 => (found as u16).rotate_right(oldest as u32).into(),
@@ -191,7 +192,7 @@ unsafe impl<const N: usize, const ROWS: usize> Table for Rows<N, ROWS> {
     }
 }
 
-/// The places of a row that have the right tag.
+/// The slots of a row with a matching tag.
 struct Places<'t, const N: usize> {
     places: &'t [u16; N],
     /// One bit each, the latest highest.
@@ -209,7 +210,7 @@ impl<const N: usize> Iterator for Places<'_, N> {
             let bit = self.found.ilog2() as usize;
             self.found ^= 1 << bit;
             let place = self.places[(bit + self.oldest) % N];
-            // A position that has gone out of reach looks like a later one. What is compared there is what counts.
+            // A position that is out of reach looks like a later one. The comparison of the bytes there decides.
             let distance = usize::from((self.at as u16).wrapping_sub(place));
             if distance != 0 && distance <= self.at {
                 return Some(distance);
@@ -219,7 +220,7 @@ impl<const N: usize> Iterator for Places<'_, N> {
     }
 }
 
-/// Which of the tags are equal to `tag`, the first in the lowest bit.
+/// The tags that equal `tag`, one bit each, the first in the lowest bit.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn equal<const N: usize>(tags: &[u8; N], tag: u8) -> u32 {
@@ -235,7 +236,7 @@ fn equal<const N: usize>(tags: &[u8; N], tag: u8) -> u32 {
     })
 }
 
-/// Which of the tags are equal to `tag`, the first in the lowest bit.
+/// The tags that equal `tag`, one bit each, the first in the lowest bit.
 #[cfg(not(target_arch = "x86_64"))]
 fn equal<const N: usize>(tags: &[u8; N], tag: u8) -> u32 {
     equal_scalar(tags, tag)

@@ -7,7 +7,7 @@ use oxiblosc_core::{CodecId, register_codec};
 
 register_codec!(CodecId::SNAPPY, "snappy", CodecTraits::PLAIN.decode_only(), || Box::new(Snappy));
 
-/// The codec `snappy`; it reads chunks of Blosc 1 and cannot write.
+/// The codec `snappy`, which decodes chunks of Blosc 1 and cannot encode.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Snappy;
 
@@ -17,7 +17,7 @@ impl Codec for Snappy {
     }
 
     fn decompress(&mut self, _: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
-        // The block begins with its decoded length; a wrong one is refused before anything is decoded.
+        // The block begins with its decoded length. Refuse a wrong one before decoding anything.
         let found = snap::raw::decompress_len(src)
             .map_err(|_| CodecError::Corrupt { offset: 0, reason: "no valid length at the start of a snappy block" })?;
         if found != dst.len() {

@@ -1,9 +1,9 @@
-//! What the tests of all codecs share: data of several kinds, and checks that every codec must pass.
+//! Shared by the tests of all codecs: data of several kinds, and checks that every codec must pass.
 
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError};
 use oxiblosc_core::filter::BlockContext;
 
-/// Lengths around those at which something changes in one of the codecs.
+/// Lengths around those at which one of the codecs changes its behaviour.
 pub(crate) const LENGTHS: &[usize] = &[
     1, 2, 3, 4, 5, 7, 8, 12, 13, 15, 16, 17, 31, 32, 33, 63, 64, 65, 66, 67, 127, 128, 129, 255, 256, 1000, 4095, 4096,
     65_535, 65_536, 65_537, 70_000,
@@ -98,7 +98,7 @@ pub(crate) fn damaged(random: &mut Random, stream: &[u8]) -> Vec<u8> {
     damaged
 }
 
-/// Lets `decode` work on a copy of `src` and on `len` bytes that end where memory ends; returns what it wrote as well.
+/// Runs `decode` on a copy of `src` and on `len` bytes that end at a guard page, and also returns what it wrote.
 #[cfg(unix)]
 pub(crate) fn between_guards<T>(src: &[u8], len: usize, decode: impl FnOnce(&[u8], &mut [u8]) -> T) -> (T, Vec<u8>) {
     use crate::guarded::{Guarded, Place, Side};
@@ -108,15 +108,15 @@ pub(crate) fn between_guards<T>(src: &[u8], len: usize, decode: impl FnOnce(&[u8
     (result, dst.to_vec())
 }
 
-/// Lets `decode` work on `src` and on `len` bytes; returns what it wrote as well.
+/// Runs `decode` on `src` and on `len` bytes, and also returns what it wrote.
 #[cfg(not(unix))]
 pub(crate) fn between_guards<T>(src: &[u8], len: usize, decode: impl FnOnce(&[u8], &mut [u8]) -> T) -> (T, Vec<u8>) {
     let mut dst = vec![0xA5; len];
     (decode(src, &mut dst), dst)
 }
 
-/// Every kind and length of data, at the given levels, comes back; and one instance used again and again gives what a
-/// new one gives.
+/// Every kind and length of data round-trips at the given levels, and a reused instance gives the same result as a new
+/// one.
 pub(crate) fn round_trips<C: Codec + Default>(levels: &[u8], dict: Option<&[u8]>) {
     let mut used = C::default();
     for &len in LENGTHS {

@@ -5,8 +5,8 @@
 //! instructions. The caller guarantees room: every function here may touch up to [`SLACK`] bytes after the last one
 //! it is asked for, and says so in its contract.
 //!
-//! Matches that overlap themselves never read back what they have just written: a load that needs bytes of two stores
-//! on their way to the cache waits for both. They keep the repeated bytes in registers instead.
+//! Matches that overlap themselves never read back what they have just written, as a load that needs bytes of two
+//! pending stores waits for both. They keep the repeated bytes in registers instead.
 
 /// How many bytes past the end a copy may read and write.
 pub(super) const SLACK: usize = 32;
@@ -24,12 +24,12 @@ pub(super) fn likely(condition: bool) -> bool {
     condition
 }
 
-/// 16 bytes on their way from one place to another. (As a number they would be split between two general registers
-/// wherever they are kept for a while.)
+/// 16 bytes being copied. (As an integer they would be split between two general registers wherever they are kept for a
+/// while.)
 #[cfg(target_arch = "x86_64")]
 pub(super) type Register = std::arch::x86_64::__m128i;
 
-/// 16 bytes on their way from one place to another.
+/// 16 bytes being copied.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) type Register = u128;
 
@@ -55,7 +55,7 @@ pub(super) unsafe fn store16(dst: *mut u8, value: Register) {
 
 /// How a machine repeats a few bytes through a register.
 pub(super) trait Machine {
-    /// The first `distance` bytes of `word` (in memory order), over and over again; `distance` is 1..=16.
+    /// The first `distance` bytes of `word` (in memory order), repeated; `distance` is 1..=16.
     ///
     /// # Safety
     /// The machine has the instructions that the implementation names.
@@ -72,7 +72,7 @@ impl Machine for Portable {
         let word = unsafe { std::mem::transmute::<Register, u128>(word) }.to_le();
         let spread = if distance >= 8 {
             let once = word & (u128::MAX >> (128 - 8 * distance));
-            // At 16 the shift would be as wide as the word; it is already full then.
+            // At 16 the shift would be as wide as the word, which is already full.
             if distance < 16 { once | once << (8 * distance) } else { once }
         } else {
             // A product with ones at multiples of the distance repeats the bytes, since no two terms overlap.
@@ -91,7 +91,7 @@ impl Machine for Portable {
             };
             let mask = u64::MAX >> (64 - 8 * distance);
             let low = (word as u64 & mask).wrapping_mul(FACTOR[distance]);
-            // 8 bytes into the repetition its phase is 8 % distance. `low` still holds a whole turn from there, since
+            // 8 bytes into the repetition its phase is 8 % distance. `low` still holds a whole period from there, since
             // 8 % distance + distance <= 8 for every distance below 8.
             let high = (low >> (8 * (8 % distance)) & mask).wrapping_mul(FACTOR[distance]);
             u128::from(high) << 64 | u128::from(low)
@@ -114,7 +114,7 @@ impl Machine for Ssse3 {
     }
 }
 
-/// For each distance up to 16, which byte of the register goes where to repeat the first `distance`.
+/// For each distance up to 16, the permutation that repeats the first `distance` bytes of a register.
 #[cfg(target_arch = "x86_64")]
 static SPREAD: [[u8; 16]; 17] = {
     let mut table = [[0; 16]; 17];
@@ -130,7 +130,7 @@ static SPREAD: [[u8; 16]; 17] = {
     table
 };
 
-/// For each distance up to 16, its largest multiple that is not above 16.
+/// For each distance up to 16, its largest multiple up to 16.
 const STEP: [u8; 17] = {
     let mut table = [0; 17];
     let mut distance = 1;
@@ -213,7 +213,7 @@ pub(super) unsafe fn repeat<M: Machine>(dst: *mut u8, distance: usize, len: usiz
         if distance >= 32 {
             copy(src, dst, len);
         } else if distance >= 16 {
-            // Two overlapping registers hold one turn.
+            // Two overlapping registers hold one period.
             let (first, last) = (load16(src), load16(src.add(distance - 16)));
             loop {
                 store16(dst.add(done), first);
@@ -224,7 +224,7 @@ pub(super) unsafe fn repeat<M: Machine>(dst: *mut u8, distance: usize, len: usiz
                 }
             }
         } else {
-            // One register holds several turns: moved on by a multiple of the distance it continues them.
+            // One register holds several periods: advanced by a multiple of the distance, it continues them.
             let turns = M::spread(load16(src), distance);
             let step = usize::from(STEP[distance]);
             loop {
@@ -256,8 +256,8 @@ pub(super) unsafe fn repeat_inside<M: Machine>(dst: &mut [u8], at: usize, distan
     }
 }
 
-/// The safe form of [`repeat`]: appends `len` bytes at `at` in `dst`, each equal to the one `distance` before it.
-/// Touches nothing after them.
+/// The safe form of [`repeat`]: appends `len` bytes at `at` in `dst`, each equal to the one `distance` before it. Does
+/// not touch any byte after them.
 ///
 /// # Panics
 /// When `distance` is 0 or more than `at`, or `at + len` is past the end of `dst`.
@@ -267,8 +267,8 @@ pub(super) fn repeat_exact(dst: &mut [u8], at: usize, distance: usize, len: usiz
         return dst[at..at + len].fill(byte);
     }
     let start = at - distance;
-    // What lies between `start` and the end so far is a whole number of repetitions, so it can be copied as one piece
-    // and doubles each time.
+    // The bytes between `start` and the current end are a whole number of repetitions, so they can be copied as one
+    // piece that doubles each time.
     let mut done = 0;
     while done < len {
         let piece = (distance + done).min(len - done);

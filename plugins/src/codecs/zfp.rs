@@ -15,7 +15,7 @@ register_codec!(CodecId::ZFP_ACCURACY, "zfp_acc", CodecTraits::PLAIN, || Box::ne
 register_codec!(CodecId::ZFP_PRECISION, "zfp_prec", CodecTraits::PLAIN, || Box::new(Zfp::new(ZfpMode::Precision)));
 register_codec!(CodecId::ZFP_RATE, "zfp_rate", CodecTraits::PLAIN, || Box::new(Zfp::new(ZfpMode::Rate)));
 
-/// zfp codes cells of 4 values along each axis; C-Blosc2 refuses blocks that are shorter than one.
+/// zfp encodes cells of 4 values along each axis; C-Blosc2 refuses blocks shorter than one.
 const CELL_SIDE: u32 = 4;
 
 /// What the meta byte limits.
@@ -32,14 +32,14 @@ pub enum ZfpMode {
 /// The codecs `zfp_acc`, `zfp_prec` and `zfp_rate`.
 ///
 /// They work on blocks of b2nd arrays of 1 to 4 dimensions with 4-byte (single precision) or 8-byte (double precision)
-/// items, without filters that move bytes and without splitting. Levels have no meaning to them.
+/// items, without filters that move bytes and without splitting. Levels have no effect.
 #[derive(Debug, Clone)]
 pub struct Zfp {
     mode: ZfpMode,
 }
 
 impl Zfp {
-    /// The codec that limits what `mode` says.
+    /// The codec with this mode.
     pub const fn new(mode: ZfpMode) -> Self {
         Self { mode }
     }
@@ -82,7 +82,7 @@ impl Codec for Zfp {
     }
 }
 
-/// The field that a block is to zfp.
+/// A block as zfp sees it.
 struct Layout {
     /// Extents, the fastest axis first; 0 for axes that are not there.
     dims: [usize; 4],
@@ -147,14 +147,14 @@ fn compress<T: ZfpScalar, const N: usize>(
     let (items, _) = src.as_chunks::<N>();
     let values: Vec<T> = items.iter().map(|&item| read(item)).collect();
     let field = ZfpField::new(&values, layout.dims).map_err(library)?;
-    // What does not fit the destination need not be written: zfp then says how much it would have been.
+    // zfp need not write what does not fit the destination: it returns the length that it would have had.
     let mut stream = ZfpBitStream::new(dst.len()).map_err(library)?;
     let len = match stream.compress(config, &field) {
         Ok(len) => len,
         Err(ZfpCompressionError::BufferTooSmall { .. }) => return Ok(None),
         Err(error) => return Err(library(error)),
     };
-    // zfp writes words of 8 bytes, so the stream may be longer than a destination that is no multiple of it.
+    // zfp writes words of 8 bytes, so the stream may be longer than a destination that is not a multiple of that.
     let Some(room) = dst.get_mut(..len) else { return Ok(None) };
     room.copy_from_slice(&stream.as_bytes()[..len]);
     Ok(Some(len))

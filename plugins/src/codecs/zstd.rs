@@ -11,7 +11,7 @@ register_codec!(CodecId::ZSTD, "zstd", CodecTraits::PLAIN.high_ratio().split_up_
     Zstd::default()
 ));
 
-/// Level with which C-Blosc2 compresses against a dictionary, whatever level was asked for: the gain comes from the
+/// The level with which C-Blosc2 compresses against a dictionary, whatever the requested level: the gain comes from the
 /// dictionary, and a prepared one can serve all levels.
 const DICT_LEVEL: i32 = 1;
 
@@ -22,7 +22,7 @@ const DICT_LEVEL: i32 = 1;
 #[derive(Default)]
 pub struct Zstd {
     cctx: Option<CCtx<'static>>,
-    /// What `cctx` is set to.
+    /// The level and parameters that `cctx` is set to.
     set_to: Option<(i32, &'static [CParameter])>,
     dctx: Option<DCtx<'static>>,
     cdict: Prepared<CDict<'static>>,
@@ -30,7 +30,7 @@ pub struct Zstd {
 }
 
 impl Clone for Zstd {
-    /// An instance with contexts of its own, made when they are first needed.
+    /// An instance with its own contexts, allocated on first use.
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -39,17 +39,17 @@ impl Clone for Zstd {
 /// Zstandard's level for ours.
 fn inner_level(level: u8) -> i32 {
     match level {
-        // 0 only arrives for chunks of variable-length blocks, which cannot be stored as they are: -1 is fast.
+        // 0 only occurs for chunks of variable-length blocks, which cannot be stored: -1 is fast.
         0..=8 => 2 * i32::from(level) - 1,
         _ => zstd_safe::max_c_level(),
     }
 }
 
-/// Where Zstandard's own choice for a level takes longer on such data than it gains: other parameters, with which the result
-/// is as small within one percent (on nine data sets of 64 MiB) and done in two thirds of the time.
+/// Other parameters for data on which Zstandard's own choice for a level takes longer than it gains: with these the
+/// result is as small within one percent (on nine data sets of 64 MiB), in two thirds of the time.
 ///
-/// Its levels are fitted to text, where every match saves something. The byte planes of filtered numbers are noise with few
-/// matches in it, which are long, or so regular that the first one found is as good as any other.
+/// Zstandard's levels are tuned for text, where every match saves something. The byte planes of filtered numbers are
+/// noise with few matches in it, which are long, or so regular that the first one found is as good as any other.
 fn fitted(ctx: &CodecContext<'_>) -> &'static [CParameter] {
     use CParameter::{MinMatch, SearchLog, Strategy, TargetLength};
     use zstd_safe::Strategy::ZSTD_lazy;
@@ -57,7 +57,7 @@ fn fitted(ctx: &CodecContext<'_>) -> &'static [CParameter] {
     match (ctx.level, ctx.filter) {
         (1, FilterId::SHUFFLE | FilterId::BYTEDELTA) => &[MinMatch(7)],
         (5, FilterId::SHUFFLE) if split => &[Strategy(ZSTD_lazy), SearchLog(4)],
-        // Of the bit planes of eight-byte items, integers lack matches of four then, and others need all the search there is.
+        // In bit planes of eight-byte items, integers would then lack matches of four, and others need the full search.
         (5, FilterId::BITSHUFFLE) if ctx.block.typesize < 8 => &[MinMatch(5), SearchLog(3)],
         // Pixels of one byte have matches of four worth taking.
         (5, FilterId::BYTEDELTA) if split && ctx.block.typesize > 1 => &[MinMatch(5), SearchLog(4)],
@@ -72,11 +72,12 @@ impl Zstd {
     fn prepare(&mut self, ctx: &CodecContext<'_>) -> Result<&mut CCtx<'static>, CodecError> {
         let wanted = (inner_level(ctx.level), fitted(ctx));
         let cctx = get_or_try_init(&mut self.cctx, CCtx::try_create)?;
-        // A list of parameters is known by where it is.
+        // A list of parameters is identified by its address.
         if !self.set_to.is_some_and(|(level, list)| level == wanted.0 && std::ptr::eq(list, wanted.1)) {
             self.set_to = None;
             let error = |code| library(zstd_safe::get_error_name(code));
-            // The session too: a stream that did not fit left it open, and parameters cannot be changed in it.
+            // Reset the session too: a stream that did not fit left it open, and parameters cannot be changed in an
+            // open one.
             cctx.reset(ResetDirective::SessionAndParameters).map_err(error)?;
             cctx.set_parameter(CParameter::CompressionLevel(wanted.0)).map_err(error)?;
             for &parameter in wanted.1 {
@@ -132,7 +133,7 @@ impl Codec for Zstd {
             return Ok(None);
         };
         let mut dict = Vec::with_capacity(max_len);
-        // Training fails on samples that are too few, too short or have nothing in common: no dictionary then.
+        // Training fails if samples are too few, too short or have nothing in common: no dictionary then.
         match zstd_safe::train_from_buffer(&mut dict, &samples[..total], &vec![sample_len; sample_count]) {
             Ok(_) if !dict.is_empty() => Ok(Some(dict)),
             _ => Ok(None),
@@ -151,8 +152,8 @@ impl<T> Default for Prepared<T> {
 
 impl<T> Prepared<T> {
     fn get(&mut self, bytes: &[u8], prepare: impl FnOnce(&[u8]) -> Option<T>) -> Result<&T, CodecError> {
-        // Comparing 32 KiB costs far less than building tables from them, and is safe where comparing addresses is
-        // not: another dictionary may be in the same place.
+        // Comparing 32 KiB costs far less than building tables from them. Comparing addresses would be wrong: another
+        // dictionary may be at the same place.
         let kept = self.0.take().filter(|(of, _)| of == bytes);
         let entry = match kept {
             Some(entry) => entry,

@@ -8,21 +8,21 @@ use crate::simd::{self, Level};
 /// Gathers the lowest bits of the first bytes of all items, then the next bits, and so on: bit `k` of byte `j` of item
 /// `8g + t` becomes bit `t` of byte `(8j + k) * n / 8 + g`.
 ///
-/// The number of items `n` must be a multiple of 8; [`BitshuffleRule`] says what happens when it is not. The meta byte
-/// is ignored.
+/// The number of items `n` must be a multiple of 8; [`BitshuffleRule`] says what happens if it is not. The meta byte is
+/// ignored.
 #[derive(Debug, Clone, Default)]
 pub struct BitShuffle {
     level: Level,
 }
 
 impl BitShuffle {
-    /// A filter that uses the kernels of `level`.
+    /// Creates a filter that uses the kernels of `level`.
     pub const fn with_level(level: Level) -> Self {
         Self { level }
     }
 }
 
-/// The item size to transpose with; `None` when the block is stored as it is.
+/// The item size to transpose with; `None` if the block is only copied.
 fn width(ctx: &BlockContext<'_>, len: usize) -> Result<Option<usize>, FilterError> {
     let width = super::typesize(ctx)?;
     let transposes = match ctx.bitshuffle {

@@ -7,18 +7,18 @@ use oxiblosc_core::{FilterId, register_filter};
 
 use crate::simd::{self, Level};
 
-/// Replaces each byte by its difference, modulo 256, to the byte before it in the same channel. Meant to follow
+/// Replaces each byte by its difference, modulo 256, from the previous byte of the same channel. Meant to follow
 /// [`Shuffle`](super::Shuffle), which gathers the bytes of equal significance in such channels.
 ///
-/// A block of `len` bytes has `c` channels of `len / c` bytes one after the other; what is left after them is copied.
-/// The meta byte is `c`; 0 stands for the true item size, also above 255.
+/// A block of `len` bytes has `c` consecutive channels of `len / c` bytes; the rest is copied. The meta byte is `c`; 0
+/// stands for the true item size, even above 255.
 #[derive(Debug, Clone, Default)]
 pub struct ByteDelta {
     level: Level,
 }
 
 impl ByteDelta {
-    /// A filter that uses the kernels of `level`.
+    /// Creates a filter that uses the kernels of `level`.
     pub const fn with_level(level: Level) -> Self {
         Self { level }
     }
@@ -36,10 +36,10 @@ impl Filter for ByteDelta {
 
 register_filter!(FilterId::BYTEDELTA, "bytedelta", FilterTraits::LOSSLESS, || Box::new(ByteDelta::default()));
 
-/// Byte delta as C-Blosc2 wrote it before 2.5: only for reading.
+/// Byte delta as C-Blosc2 wrote it before 2.5: decode only.
 ///
 /// Its vector code handed the remainder of each channel to scalar code without the last byte: in each channel of `n`
-/// bytes the difference starts anew at byte `n - n % 16`.
+/// bytes the difference restarts at byte `n - n % 16`.
 #[derive(Debug, Clone, Default)]
 pub struct ByteDeltaOld {
     level: Level,
@@ -49,14 +49,14 @@ impl ByteDeltaOld {
     /// Bytes in the vectors of the code that wrote it.
     const VECTOR: usize = 16;
 
-    /// A filter that uses the kernels of `level`.
+    /// Creates a filter that uses the kernels of `level`.
     pub const fn with_level(level: Level) -> Self {
         Self { level }
     }
 }
 
 impl Filter for ByteDeltaOld {
-    /// Always an error: what it would write has no use that [`ByteDelta`] does not serve better.
+    /// Always an error: new data should use [`ByteDelta`].
     fn forward(&mut self, _: &BlockContext<'_>, _: &[u8], _: &mut [u8]) -> Result<(), FilterError> {
         Err(FilterError::Other("filter 34 is the first version of bytedelta and only read; write filter 35".into()))
     }

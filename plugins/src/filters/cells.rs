@@ -1,11 +1,11 @@
-//! The cells that an n-dimensional block is cut into.
+//! The cells of an n-dimensional block.
 
 use oxiblosc_core::filter::{BlockContext, FilterError};
 
 /// C-Blosc2's cell filters work on arrays of up to eight dimensions.
 const MAX_NDIM: usize = 8;
 
-/// Extents or coordinates; dimensions that the block does not have are 1 or 0 in front of those it has.
+/// Extents or coordinates. Missing dimensions come first, with extent 1 or coordinate 0.
 type Dims = [usize; MAX_NDIM];
 
 /// A block cut into cells along every dimension. The cells are enumerated in row-major order, and so are the items of
@@ -18,10 +18,10 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// The block of `len` bytes that `ctx` speaks of, in cells of `side` items along every dimension.
+    /// The cells of the block of `len` bytes that `ctx` describes, with `side` items along every dimension.
     ///
     /// # Errors
-    /// [`FilterError::Geometry`] when the block is not one of an array, or has another length than its shape says.
+    /// [`FilterError::Geometry`] if the block does not belong to an array, or its length does not match its shape.
     pub(super) fn new(ctx: &BlockContext<'_>, item_size: usize, len: usize, side: usize) -> Result<Self, FilterError> {
         let error = |reason: String| FilterError::Geometry { reason };
         let shape = match ctx.nd {
@@ -50,7 +50,7 @@ impl Cells {
         self.block.iter().product()
     }
 
-    /// Items in a cell that is not cut off; `None` when there are more than any block can have.
+    /// Items in a whole cell; `None` if there are more than any block can have.
     pub(super) fn items_per_cell(&self) -> Option<usize> {
         self.cell.iter().try_fold(1usize, |items, side| items.checked_mul(*side))
     }
@@ -111,7 +111,7 @@ impl Cell {
     }
 }
 
-/// Moves `at` to the next point of the row-major walk over `extent` in steps of `step`; false after the last one.
+/// Advances `at` to the next point of the row-major walk over `extent` in steps of `step`; false after the last one.
 fn advance(at: &mut Dims, extent: &Dims, step: &Dims) -> bool {
     for d in (0..MAX_NDIM).rev() {
         at[d] = at[d].saturating_add(step[d]);

@@ -7,16 +7,16 @@ use crate::simd::{self, Level};
 
 /// XOR (not subtraction) with a reference.
 ///
-/// The first block of a chunk is its own reference: every word is XORed with the one before it. Later blocks are XORed
-/// with the decoded first block. The bytes after the last whole word are copied; C-Blosc2's encoder leaves them
-/// unwritten, and its decoder takes them as they are. The meta byte is ignored.
+/// The first block of a chunk is its own reference: every word is XORed with the previous one. Later blocks are XORed
+/// with the decoded first block. The bytes after the last whole word are copied; C-Blosc2's encoder does not write
+/// them, and its decoder takes them as they are. The meta byte is ignored.
 #[derive(Debug, Clone, Default)]
 pub struct Delta {
     level: Level,
 }
 
 impl Delta {
-    /// A filter that uses the kernels of `level`.
+    /// Creates a filter that uses the kernels of `level`.
     pub const fn with_level(level: Level) -> Self {
         Self { level }
     }

@@ -3,7 +3,7 @@
 use oxiblosc_core::filter::{BlockContext, Filter, FilterError, FilterTraits};
 use oxiblosc_core::{FilterId, register_filter};
 
-/// Clears low bits of integers of 1, 2, 4 or 8 bytes. Nothing is undone on the way back.
+/// Clears low bits of integers of 1, 2, 4 or 8 bytes. Decoding restores nothing.
 ///
 /// The meta byte, read as a signed number, is the count of bits to keep when positive and to clear when negative; at
 /// least one bit must stay.

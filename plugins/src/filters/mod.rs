@@ -23,7 +23,7 @@ use oxiblosc_core::filter::{BlockContext, FilterError};
 
 use crate::simd;
 
-/// The type size of the chunk, which no filter may divide by before it is known not to be 0.
+/// The type size of the chunk, checked not to be 0 before any filter divides by it.
 fn typesize(ctx: &BlockContext<'_>) -> Result<usize, FilterError> {
     match ctx.typesize {
         1..=255 => Ok(ctx.typesize),
@@ -31,8 +31,8 @@ fn typesize(ctx: &BlockContext<'_>) -> Result<usize, FilterError> {
     }
 }
 
-/// Number of low bits that the meta byte asks a truncating filter to clear: of `bits` bits it names, as a signed
-/// number, those to keep (positive) or those to clear (negative). At least one must stay.
+/// Number of low bits that the meta byte tells a truncating filter to clear. As a signed number it gives how many of
+/// `bits` bits to keep (positive) or to clear (negative). At least one must stay.
 fn bits_to_clear(ctx: &BlockContext<'_>, bits: u32, expected: &'static str) -> Result<u32, FilterError> {
     let error = FilterError::Meta { meta: ctx.meta, typesize: ctx.typesize, expected };
     let asked = ctx.meta as i8;
@@ -41,8 +41,8 @@ fn bits_to_clear(ctx: &BlockContext<'_>, bits: u32, expected: &'static str) -> R
     cleared.filter(|cleared| *cleared < bits).ok_or(error)
 }
 
-/// Clears the low `bits` of every whole word of `width` bytes and copies the rest. C-Blosc2's encoder leaves that rest
-/// unwritten; its decoder takes it as it is.
+/// Clears the low `bits` of every whole word of `width` bytes and copies the rest. C-Blosc2's encoder does not write
+/// that rest; its decoder takes it as it is.
 fn clear_low_bits(width: usize, bits: u32, src: &[u8], dst: &mut [u8]) {
     let whole = src.len() - src.len() % width;
     simd::mask(width, u64::MAX << bits, &src[..whole], &mut dst[..whole]);

@@ -46,7 +46,7 @@ impl Filter for NdCell {
     }
 }
 
-/// Puts the items of `src`, which are in the order of the cells, to their places in the block.
+/// Moves the items of `src`, which are in the order of the cells, to their places in the block.
 pub(super) fn scatter(cells: &Cells, item_size: usize, mut src: &[u8], dst: &mut [u8]) {
     cells.for_each(|cell| {
         cell.for_each_run(|first, items| {

@@ -9,7 +9,7 @@ use super::cells::Cells;
 use super::ndcell::scatter;
 
 /// Replaces every item of a cell by the mean of the cell, and stores the block cell by cell as
-/// [`NdCell`](super::NdCell) does; the way back puts the means to their places.
+/// [`NdCell`](super::NdCell) does; decoding moves the means to their places.
 ///
 /// The meta byte, read as a signed number, is the side of a cell in items, cut to the extent of the block along each
 /// dimension. Works on floating-point numbers of 4 or 8 bytes and needs the shape of an array
@@ -31,8 +31,8 @@ impl NdMean {
             }
         };
         let cells = Cells::new(ctx, ctx.typesize, len, side)?;
-        // C-Blosc2 takes the side along the first dimension to find the origin of a cell along all of them. Where that
-        // makes a difference it can decode neither what it wrote itself nor what anyone else wrote.
+        // C-Blosc2 uses the side along the first dimension to find the origin of a cell along all of them. Where that
+        // matters, it can decode neither its own output nor that of others.
         if cells.uneven() {
             let reason = format!("a block with less than {side} items along its first dimension; use a smaller side");
             return Err(FilterError::Geometry { reason });
@@ -58,7 +58,7 @@ impl Filter for NdMean {
     }
 }
 
-/// Fills `dst` with the mean of each cell, as often as the cell has items. The sum is taken in the type of the items
+/// Fills `dst` with the mean of each cell, repeated for each of its items. The sum is taken in the type of the items
 /// and in row order, as C-Blosc2 does, so that the bytes agree.
 fn fill<T: Add<Output = T> + Default + Copy, const N: usize>(
     cells: &Cells,

@@ -6,7 +6,7 @@ use oxiblosc_core::{FilterId, register_filter};
 use crate::simd::{self, Level};
 
 /// Gathers the first bytes of all items, then the second bytes, and so on: `out[j * n + i] = in[i * s + j]` for `n`
-/// whole items of `s` bytes. What is left after the last whole item is copied.
+/// whole items of `s` bytes. The rest after the last whole item is copied.
 ///
 /// The meta byte is the item size `s` to use instead of the type size; 0 stands for the type size.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +15,7 @@ pub struct Shuffle {
 }
 
 impl Shuffle {
-    /// A filter that uses the kernels of `level`.
+    /// Creates a filter that uses the kernels of `level`.
     pub const fn with_level(level: Level) -> Self {
         Self { level }
     }

@@ -3,10 +3,10 @@
 use oxiblosc_core::filter::{BlockContext, Filter, FilterError, FilterTraits};
 use oxiblosc_core::{FilterId, register_filter};
 
-/// Clears low mantissa bits of IEEE 754 numbers of 4 or 8 bytes. Nothing is undone on the way back.
+/// Clears low mantissa bits of IEEE 754 numbers of 4 or 8 bytes. Decoding restores nothing.
 ///
 /// The meta byte, read as a signed number, is the count of mantissa bits to keep when positive and to clear when
-/// negative; at least one bit must stay. A NaN whose payload lies in the cleared bits alone becomes an infinity.
+/// negative; at least one bit must stay. A NaN whose payload lies entirely in the cleared bits becomes an infinity.
 #[derive(Debug, Clone, Default)]
 pub struct TruncPrec;
 

@@ -12,7 +12,7 @@ use super::lanes::{Avx2, Sse2};
 
 /// A set of instructions that this machine has, and the kernels written for it.
 ///
-/// A value exists only for instructions that were found at run time, so holding one is the proof that a kernel of that
+/// A value exists only for instructions that were detected at run time, so holding one proves that a kernel of that
 /// level may be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Level(Kind);

@@ -32,8 +32,8 @@ macro_rules! dispatch {
     };
 }
 
-/// Byte transposition: byte `j` of item `i` moves to `j * n + i`, where `n = src.len() / width`. The tail that is no
-/// whole item is copied.
+/// Byte transposition: byte `j` of item `i` moves to `j * n + i`, where `n = src.len() / width`. A partial item at the
+/// end is copied.
 ///
 /// # Panics
 /// When the slices differ in length or `width` is 0.
@@ -72,9 +72,9 @@ pub(crate) fn bitunshuffle(level: Level, width: usize, src: &[u8], dst: &mut [u8
 
 /// `dst[i] = src[i] ^ other[i]`.
 ///
-/// The same on all levels: the memory is what takes the time, and the compiler's vectors of 16 bytes get more out of it than
-/// wider ones. They do not straddle cache lines wherever an allocator put the blocks, and more stores in waiting tell
-/// the processor earlier which lines come next.
+/// The same on all levels: memory takes most of the time, and the compiler's 16-byte vectors get more out of it than
+/// wider ones. They do not straddle cache lines wherever an allocator put the blocks, and more pending stores tell the
+/// processor earlier which lines come next.
 ///
 /// # Panics
 /// When the three slices differ in length.
@@ -83,8 +83,8 @@ pub(crate) fn xor(src: &[u8], other: &[u8], dst: &mut [u8]) {
     scalar::xor(src, other, dst);
 }
 
-/// Every word is replaced by its XOR with the word before it; the first one is copied.
-/// It takes a level as its inverse does, and needs it as little as [`xor`].
+/// Replaces every word by its XOR with the previous word; the first one is copied. It takes a level like its inverse,
+/// but ignores it, as [`xor`] has none.
 ///
 /// # Panics
 /// When the slices differ in length or it is no multiple of `width`, which must be 1, 2, 4 or 8.
@@ -101,7 +101,7 @@ pub(crate) fn xor_running(level: Level, width: usize, src: &[u8], dst: &mut [u8]
     dispatch!(level, xor_running(width, src, dst));
 }
 
-/// Every byte is replaced by its difference to the byte before it, modulo 256; the first one is copied.
+/// Replaces every byte by its difference from the previous byte, modulo 256; the first one is copied.
 ///
 /// # Panics
 /// When the slices differ in length.
@@ -116,7 +116,7 @@ pub(crate) fn add_running(level: Level, src: &[u8], dst: &mut [u8]) {
     dispatch!(level, add_running(src, dst));
 }
 
-/// Every word is ANDed with the low `width` bytes of `mask` (little-endian). The same on all levels, as [`xor`] is.
+/// ANDs every word with the low `width` bytes of `mask` (little-endian). The same on all levels, like [`xor`].
 ///
 /// # Panics
 /// As for [`xor_previous`].
@@ -130,17 +130,17 @@ fn check_words(width: usize, src: &[u8], dst: &[u8]) {
     assert!(src.len() == dst.len() && src.len().is_multiple_of(width), "word kernels work on whole words");
 }
 
-/// Where the strips of `size` begin that cover `0..len` when the last one may overlap the one before it; nothing when
-/// not one fits.
+/// The starts of strips of `size` that cover `0..len`, where the last one may overlap the previous one; empty if not
+/// even one fits.
 fn strips(len: usize, size: usize) -> impl Iterator<Item = usize> {
     slabs(0, len, size, size).map(|(first, _)| first)
 }
 
-/// Begin and length of the slabs that cover `0..len`; nothing when `least` does not fit.
+/// Start and length of the slabs that cover `0..len`; empty if `least` does not fit.
 ///
 /// The first one begins at 0, the others at `phase` (less than `size`) and every `size` from there on. Each is `size`
-/// long, but the last one may be shorter, down to `least`. If less is left, it is `least` long and overlaps the one before
-/// it.
+/// long, but the last one may be shorter, down to `least`. If less is left, it is `least` long and overlaps the
+/// previous one.
 fn slabs(phase: usize, len: usize, size: usize, least: usize) -> impl Iterator<Item = (usize, usize)> {
     let end = if len < least { 0 } else { len };
     let head = (0..end.min(phase)).step_by(size);
@@ -150,15 +150,15 @@ fn slabs(phase: usize, len: usize, size: usize, least: usize) -> impl Iterator<I
     })
 }
 
-/// How many bytes of `block` lie before the first cache line that begins in it. Vectors that are stored from there on do
-/// not straddle two lines, which costs more than all else.
+/// The number of bytes of `block` before the first cache line boundary in it. Vectors stored from there on do not
+/// straddle two lines, which would cost more than anything else.
 fn misalignment(block: &[u8]) -> usize {
     const LINE: usize = 64;
     block.as_ptr().addr().wrapping_neg() % LINE
 }
 
-/// How many items of `width` bytes, less than 64, lie before the first cache line that begins in `items`; 0 when the line
-/// begins within an item, so that no number of them leads to it.
+/// The number of items of `width` bytes, less than 64, before the first cache line boundary in `items`; 0 if the
+/// boundary lies within an item, so that no number of them leads to it.
 fn items_before_line(width: usize, items: &[u8]) -> usize {
     let bytes = misalignment(items);
     if bytes.is_multiple_of(width) { bytes / width } else { 0 }

@@ -1,4 +1,4 @@
-//! Every kernel of every level of this machine against its scalar twin.
+//! Compares every kernel of every level of this machine with its scalar twin.
 
 use super::*;
 
@@ -58,7 +58,7 @@ fn compare(name: &str, widths: impl Iterator<Item = usize>, whole_words: bool, k
     let noise = noise(50_000);
     for width in widths {
         for len in lengths() {
-            // In memory of its own, so that a tool like Valgrind notices what is read beyond it.
+            // In a separate allocation, so that a tool like Valgrind notices reads beyond it.
             let src = &noise[width..][..if whole_words { len - len % width } else { len }].to_vec()[..];
             let expected = run(src.len(), |dst| kernel(Level::SCALAR, width, src, dst));
             let restored = run(src.len(), |dst| inverse(Level::SCALAR, width, &expected, dst));
@@ -144,7 +144,7 @@ fn slabs_cover_everything() {
     }
 }
 
-/// Widths that take different ways through the kernels; all of them when there is time.
+/// Widths that take different paths through the kernels; all of them in the exhaustive form.
 #[cfg(unix)]
 fn ways(kernel: &str, whole_words: bool) -> Vec<usize> {
     match kernel {
@@ -162,8 +162,8 @@ fn lengths_around(width: usize) -> impl Iterator<Item = usize> {
     (0..=300).chain(items.flat_map(move |n| [n * width - 1, n * width, n * width + 1, (n + 1) * width - 1]))
 }
 
-/// Every kernel at every level of this machine, with a page that may not be touched right before its input and its output,
-/// and right behind them, gives what the scalar one gives.
+/// Every kernel at every level of this machine, with a guard page right before and right after its input and output,
+/// gives what the scalar one gives.
 #[cfg(unix)]
 #[test]
 fn between_guard_pages() {

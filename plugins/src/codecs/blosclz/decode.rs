@@ -4,22 +4,22 @@
 //!
 //! - `000lllll`: l + 1 literals follow.
 //! - `LLLddddd [255.. n] D`: a match of L + 2 bytes at distance 256 d + D + 1. L = 7 is continued by bytes that are
-//!   added up to and including one that is not 255. When d and D are both at their largest, two more bytes follow, the
-//!   high one first, and the distance is 8192 more than they say.
+//!   added up to and including one that is not 255. If d and D both have their largest value, two more bytes follow,
+//!   the high one first, and the distance is 8192 plus their value.
 //!
-//! The top bits of the first byte are a marker. After a match another operation must follow: C-Blosc2 leaves the match
-//! out otherwise.
+//! The top bits of the first byte are a marker. Another operation must follow a match: C-Blosc2 drops the match
+//! otherwise.
 //!
 //! Two decoders share this grammar: [`careful`] checks every step and decodes anything; [`hasty`] decodes the
-//! operations that are so far from the ends of both buffers that whole registers can be copied, and leaves the rest,
-//! and everything that looks wrong, to the careful one.
+//! operations that are far enough from the ends of both buffers to copy whole registers, and leaves the rest, and
+//! everything that looks wrong, to the careful one.
 
 use oxiblosc_core::codec::CodecError;
 
 use super::{CONTINUED, FAR_DISTANCE, LENGTH_BIAS, MAX_LITERALS};
 use crate::codecs::wild::{self, Machine, Portable, SLACK};
 
-/// Where a decoder stands: always before an operation.
+/// The position of a decoder, always before an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Position {
     /// Bytes of the stream consumed.
@@ -38,12 +38,12 @@ fn corrupt(offset: usize, reason: &'static str) -> CodecError {
     CodecError::Corrupt { offset, reason }
 }
 
-/// The operation at `input`. The marker in the first byte of the stream would make a match of it.
+/// The operation at `input`, without the marker in the first byte of the stream, which would turn it into a match.
 fn operation(src: &[u8], input: usize) -> Option<u8> {
     src.get(input).map(|&byte| if input == 0 { byte & 31 } else { byte })
 }
 
-/// Decodes from `at` to the end of the stream, checking everything.
+/// Decodes from `at` to the end of the stream and checks everything.
 fn careful(src: &[u8], dst: &mut [u8], at: Position) -> Result<usize, CodecError> {
     let Position { mut input, mut output } = at;
     let expected = dst.len();
@@ -77,7 +77,7 @@ fn careful(src: &[u8], dst: &mut [u8], at: Position) -> Result<usize, CodecError
                 let more = byte(input)?;
                 input += 1;
                 len += more;
-                // The second condition keeps the sum from overflowing; such a length is refused below.
+                // The second condition prevents overflow of the sum. Such a length is refused below.
                 if more != 255 || len > expected {
                     break;
                 }
@@ -103,10 +103,10 @@ fn careful(src: &[u8], dst: &mut [u8], at: Position) -> Result<usize, CodecError
     if output == expected { Ok(output) } else { Err(CodecError::Length { expected, found: output }) }
 }
 
-/// Room that an operation without continued length needs in the output.
+/// Output room that an operation without a continued length needs.
 const SHORT_OUTPUT: usize = MAX_LITERALS + SLACK;
 
-/// What such an operation needs of the input: its first byte and 32 literals, which is more than a match needs.
+/// Input bytes that such an operation needs: its first byte and 32 literals, which is more than a match needs.
 const SHORT_INPUT: usize = 1 + MAX_LITERALS;
 
 /// Decodes operations as long as both buffers have room for copies that overshoot, and returns where it stopped. The
@@ -170,7 +170,7 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
                 if more != 255 {
                     break;
                 }
-                // Stopping here keeps the sum from overflowing.
+                // Stop before the sum overflows.
                 if len > dst.len() {
                     return done;
                 }

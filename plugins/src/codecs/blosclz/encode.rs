@@ -1,7 +1,7 @@
-//! The BloscLZ encoder: one greedy pass with a hash table, after a probe that tells whether it is worth while.
+//! The BloscLZ encoder: one greedy pass with a hash table, after a probe of whether compression pays.
 //!
-//! Every choice here is C-Blosc2's, so that both write the same bytes. Positions are numbered from the start of the
-//! input, and the table begins with all zeros: position 0 is a candidate wherever none other was entered.
+//! Every choice here is C-Blosc2's, so that both write the same bytes. Positions count from the start of the input, and
+//! the table starts with zeros: position 0 is the candidate wherever no other was entered.
 
 use std::hint::select_unpredictable;
 
@@ -15,37 +15,37 @@ const HASH_LOG: [u32; 10] = [12, 12, 13, 14, 14, 14, 14, 14, 14, 14];
 /// The largest of [`HASH_LOG`].
 const MAX_HASH_LOG: u32 = 14;
 
-/// Which part of the input the probe looks at, by level: the last 1 / 2^n.
+/// The part of the input that the probe looks at, by level: the last 1 / 2^n.
 const PROBED_LOG: [u32; 10] = [3, 3, 2, 2, 1, 1, 1, 0, 0, 0];
 
-/// The ratio that the probe must promise, by level; the faster the level, the sooner it gives up.
+/// The ratio that the probe must predict, by level. Faster levels give up sooner.
 const MIN_RATIO: [f64; 10] = [2.0, 2.0, 1.5, 1.2, 1.2, 1.2, 1.2, 1.15, 1.1, 1.0];
 
-/// Inputs below this are not worth a stream.
+/// Shorter inputs are not worth compressing.
 const MIN_INPUT: usize = 16;
 
-/// Outputs below this are refused.
+/// Shorter output buffers are refused.
 const MIN_OUTPUT: usize = 66;
 
 /// Matches start more than this many bytes before the end of the input.
 const MATCH_LIMIT: usize = 12;
 
-/// Distances, counted from 1, stay below this, although 8192 + 65535 could be written.
+/// Distances, counted from 1, stay below this, although the format goes up to 8192 + 65535.
 const MAX_DISTANCE: usize = FAR_DISTANCE + 65_535 - 1;
 
-/// How many bytes a match is cut short, so that the next one can begin in them.
+/// By how many bytes a match is cut short, so that the next one can begin there.
 const SHIFT: usize = 4;
 
-/// Shorter matches are left out.
+/// Shorter matches are ignored.
 const MIN_LENGTH: usize = 4;
 
-/// Shorter matches at far distances are left out: they take four bytes.
+/// Shorter matches at far distances are ignored: they take four bytes.
 const MIN_FAR_LENGTH: usize = 6;
 
-/// The tables of where four bytes were last seen, kept from one stream to the next.
+/// The tables of where four bytes were last seen, kept from stream to stream.
 pub(super) struct Encoder {
     narrow: Box<[u16; 1 << MAX_HASH_LOG]>,
-    /// Made for the first input above 64 KiB.
+    /// Allocated for the first input above 64 KiB.
     wide: Option<Box<[u32; 1 << MAX_HASH_LOG]>>,
 }
 
@@ -54,7 +54,7 @@ impl Encoder {
         Self { narrow: Box::new([0; _]), wide: None }
     }
 
-    /// Compresses `src` into `dst`, or returns `None` when the result does not fit or the probe promises too little.
+    /// Compresses `src` into `dst`, or returns `None` if the result does not fit or the probe predicts too little.
     pub(super) fn compress(&mut self, level: u8, src: &[u8], dst: &mut [u8]) -> Option<usize> {
         self.compress_input(level, src, dst, Trusted)
     }
@@ -66,14 +66,14 @@ impl Encoder {
         dst: &mut [u8],
         input: fn(&'a [u8]) -> I,
     ) -> Option<usize> {
-        // Level 0 only arrives for chunks of variable-length blocks, which cannot be stored as they are.
+        // Level 0 only occurs for chunks of variable-length blocks, which cannot be stored.
         let level = usize::from(level.clamp(1, 9));
         if src.len() < MIN_INPUT || dst.len() < MIN_OUTPUT {
             return None;
         }
         let hash_log = HASH_LOG[level];
 
-        // The probe is short enough for 16 bits, and half the table leaves more of the cache to the data.
+        // The positions of the probe fit 16 bits, and half the table leaves more of the cache to the data.
         let probed = &src[src.len() - (src.len() >> PROBED_LOG[level])..];
         let probed = &probed[..probed.len().min(1 << hash_log)];
         if Finder::new(&mut self.narrow, hash_log, input(probed)).probe() < MIN_RATIO[level] {
@@ -132,7 +132,7 @@ unsafe impl Entry for u32 {
     }
 }
 
-/// What was found at a position.
+/// A match found at a position.
 struct Match {
     /// How far back, less 1.
     distance: usize,
@@ -151,7 +151,7 @@ struct Finder<'t, I, E> {
 }
 
 impl<'t, 'a, I: Input<'a>, E: Entry> Finder<'t, I, E> {
-    /// Clears the part of `table` that it is going to use.
+    /// Creates a finder, and clears the part of `table` that it will use.
     fn new(table: &'t mut [E; 1 << MAX_HASH_LOG], hash_log: u32, input: I) -> Self {
         table[..1 << hash_log].fill(E::from_position(0));
         Self { table, shift: 32 - hash_log, input, len: input.bytes().len() }
@@ -170,7 +170,8 @@ impl<'t, 'a, I: Input<'a>, E: Entry> Finder<'t, I, E> {
     /// Enters position `at` for the bytes in `word` and returns the position that was there.
     #[inline(always)]
     fn exchange(&mut self, word: u32, at: usize) -> usize {
-        // The mask changes nothing, as the shift is at least 32 - MAX_HASH_LOG, but shows that the index is inside.
+        // The mask has no effect, as the shift is at least 32 - MAX_HASH_LOG, but shows the compiler that the index is
+        // in range.
         let slot = word.wrapping_mul(2_654_435_761) >> self.shift & ((1 << MAX_HASH_LOG) - 1);
         std::mem::replace(&mut self.table[slot as usize], E::from_position(at)).position()
     }
@@ -186,7 +187,7 @@ impl<'t, 'a, I: Input<'a>, E: Entry> Finder<'t, I, E> {
         let candidate = self.exchange(word, p);
         let distance = p - candidate;
         let far = E::CHECK_DISTANCE && distance >= MAX_DISTANCE;
-        // No branch on the distance: where there is nothing to be found, it is as good as random.
+        // No branch on the distance: where there are no matches, it is as good as random.
         let nearest = select_unpredictable(far, 0, candidate);
         // SAFETY: the candidate is 0 or was entered, and thus before `p`.
         if unsafe { self.word(nearest) } ^ word | u32::from(far) != 0 {
@@ -195,7 +196,7 @@ impl<'t, 'a, I: Input<'a>, E: Entry> Finder<'t, I, E> {
         let bound = self.len - 1;
         // SAFETY: p + 4 < bound < len, and the candidate is before `p`.
         let mut end = p + 4 + unsafe { common(self.input, candidate + 4, p + 4, bound) };
-        // C-Blosc2 steps over the first byte that differs; the shift makes the match too short in the end.
+        // C-Blosc2 steps over the first byte that differs. The shift shortens the match again.
         if end < bound {
             end += 1;
         }
@@ -235,7 +236,7 @@ impl<'t, 'a, I: Input<'a>, E: Entry> Finder<'t, I, E> {
         out.finish()
     }
 
-    /// Estimates by how much the input gets smaller.
+    /// Estimates the compression ratio of the input.
     fn probe(mut self) -> f64 {
         let mut written = 5;
         let mut pending = 4;

@@ -1,6 +1,7 @@
-//! BloscLZ, the codec of Blosc's own: LZ77 in the format of FastLZ level 2.
+//! BloscLZ, Blosc's own codec: LZ77 in the format of FastLZ level 2.
 //!
-//! Source: chunk format document, codec 0; the stream format and what its encoder chooses are C-Blosc2's, byte by byte.
+//! Source: chunk format document, codec 0; the stream format and the choices of the encoder are C-Blosc2's, byte for
+//! byte.
 
 mod decode;
 mod encode;
@@ -19,20 +20,20 @@ const MAX_LITERALS: usize = 32;
 /// Added to the length field of a match.
 const LENGTH_BIAS: usize = 2;
 
-/// The length field of a match that is continued in the bytes that follow.
+/// The length field of a match whose length continues in the following bytes.
 const CONTINUED: usize = 7;
 
-/// A distance of 13 bits with all bits set says that it goes on in 16 more bits.
+/// A distance of 13 one bits continues in 16 more bits.
 const FAR_DISTANCE: usize = 8191;
 
-/// The codec `blosclz`. Its output is the same as C-Blosc2's.
+/// The codec `blosclz`. Its output equals that of C-Blosc2.
 #[derive(Default)]
 pub struct Blosclz {
     encoder: Option<Encoder>,
 }
 
 impl Clone for Blosclz {
-    /// An instance with a table of its own, made when it is first needed.
+    /// An instance with its own table, allocated on first use.
     fn clone(&self) -> Self {
         Self::default()
     }

@@ -1,4 +1,4 @@
-//! Writing the operations of a BloscLZ stream.
+//! Writes the operations of a BloscLZ stream.
 
 use super::{CONTINUED, FAR_DISTANCE, MAX_LITERALS};
 use crate::codecs::wild;
@@ -17,7 +17,7 @@ impl<'a> Writer<'a> {
         Self { dst, at: 0 }
     }
 
-    /// Writes the literals `src[anchor..end]`; `None` when they do not fit.
+    /// Writes the literals `src[anchor..end]`; `None` if they do not fit.
     #[inline(always)]
     pub(super) fn literals(&mut self, src: &[u8], mut anchor: usize, end: usize) -> Option<()> {
         while anchor < end {

@@ -4,9 +4,9 @@
 //! match length less 4; 15 in either is continued by bytes that are added up to and including one that is not 255),
 //! the literals, a 16-bit little-endian distance, 1 or more. The last sequence ends after its literals.
 //!
-//! Two decoders share this grammar: [`careful`] checks every step and decodes anything; [`hasty`] decodes the
-//! sequences that are so far from the ends of both buffers that whole registers can be copied, and leaves the rest,
-//! and everything that looks wrong, to the careful one.
+//! Two decoders share this grammar: [`careful`] checks every step and decodes anything; [`hasty`] decodes the sequences
+//! that are far enough from the ends of both buffers to copy whole registers, and leaves the rest, and everything that
+//! looks wrong, to the careful one.
 
 use oxiblosc_core::codec::CodecError;
 
@@ -15,10 +15,10 @@ use crate::codecs::wild::{self, Machine, Portable, SLACK};
 /// "The minimum match length is 4": what a match length of 0 in the token stands for.
 const MIN_MATCH: usize = 4;
 
-/// The value of a nibble that is continued in the bytes that follow.
+/// The value of a nibble whose length continues in the following bytes.
 const CONTINUED: usize = 15;
 
-/// Where a decoder stands: always between two sequences.
+/// The position of a decoder, always between two sequences.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Position {
     /// Bytes of the block consumed.
@@ -27,7 +27,7 @@ struct Position {
     output: usize,
 }
 
-/// Decodes the LZ4 block `src` into all of `dst`. Matches may reach back into `dict`, which stands before `dst`.
+/// Decodes the LZ4 block `src` into all of `dst`. Matches may reach back into `dict`, which logically precedes `dst`.
 pub(super) fn decompress(src: &[u8], dst: &mut [u8], dict: &[u8]) -> Result<usize, CodecError> {
     let mut position = Position::default();
     loop {
@@ -44,7 +44,7 @@ pub(super) fn decompress(src: &[u8], dst: &mut [u8], dict: &[u8]) -> Result<usiz
 enum Progress {
     /// To the end.
     Done,
-    /// Past a match in the dictionary, which the hasty one leaves out.
+    /// Past a match in the dictionary, which the hasty decoder does not handle.
     At(Position),
 }
 
@@ -52,8 +52,8 @@ fn corrupt(offset: usize, reason: &'static str) -> CodecError {
     CodecError::Corrupt { offset, reason }
 }
 
-/// Adds up the bytes that continue a length. `limit` is the largest length that makes sense; the sum stops there, so
-/// that it cannot overflow.
+/// Adds up the bytes that continue a length. `limit` is the largest length that makes sense: the sum stops there and
+/// cannot overflow.
 fn continued(src: &[u8], input: &mut usize, mut len: usize, limit: usize) -> Result<usize, CodecError> {
     loop {
         let byte = *src.get(*input).ok_or_else(|| corrupt(*input, "the block ends within a length"))?;
@@ -65,7 +65,7 @@ fn continued(src: &[u8], input: &mut usize, mut len: usize, limit: usize) -> Res
     }
 }
 
-/// Decodes from `at` to the end of the block, or to that of the next match that begins in the dictionary, checking
+/// Decodes from `at` to the end of the block, or to the end of the next match that begins in the dictionary, and checks
 /// everything.
 fn careful(src: &[u8], dst: &mut [u8], dict: &[u8], at: Position) -> Result<Progress, CodecError> {
     let Position { mut input, mut output } = at;
@@ -108,7 +108,7 @@ fn careful(src: &[u8], dst: &mut [u8], dict: &[u8], at: Position) -> Result<Prog
         }
         let in_dict = distance > output;
         if in_dict {
-            // The match begins in the dictionary and goes on, if it is that long, at the start of the output.
+            // The match begins in the dictionary and, if it is long enough, continues at the start of the output.
             let start = dict.len() - (distance - output);
             let from_dict = len.min(dict.len() - start);
             dst[output..output + from_dict].copy_from_slice(&dict[start..start + from_dict]);
@@ -126,26 +126,26 @@ fn careful(src: &[u8], dst: &mut [u8], dict: &[u8], at: Position) -> Result<Prog
     if output == expected { Ok(Progress::Done) } else { Err(CodecError::Length { expected, found: output }) }
 }
 
-/// Room that a sequence without continued lengths needs in the output: 14 literals, a match of 18 and the slack of
-/// its copy.
+/// Output room that a sequence without continued lengths needs: 14 literals, a match of 18 and the slack of its copy.
 const SHORT_OUTPUT: usize = 14 + 18 + SLACK;
 
-/// What such a sequence needs of the input: token, 16 bytes read for the literals, and the distance after 14 of them.
+/// Input bytes that such a sequence needs: the token, 16 bytes read for the literals, and the distance after 14 of
+/// them.
 const SHORT_INPUT: usize = 1 + 16 + 2;
 
-/// Up to here literals are copied in place, all the same way; from here on a call of `memcpy` pays.
+/// Up to this length literals are copied inline; beyond it a call of `memcpy` pays.
 const SHORT_LITERALS: usize = 64;
 
 const _: () = assert!(SHORT_OUTPUT >= SHORT_LITERALS);
 
-/// Where near matches are not expected, there should be one in so many bytes of input at most: where they come more
-/// often and without a pattern, mispredicted branches cost more than to do without the branch.
+/// Code that does not expect near matches tolerates one in this many bytes of input: if they are more frequent and
+/// without a pattern, mispredicted branches cost more than doing without the branch.
 const NEAR_INTERVAL: usize = 64;
 
-/// So many near matches may come at once.
+/// This many near matches may occur in a burst.
 const NEAR_BURST: usize = 16;
 
-/// For so many bytes of output near matches are expected after that.
+/// After such a burst, near matches are expected for this many bytes of output.
 const NEAR_STRETCH: usize = 16 << 10;
 
 /// Decodes sequences from `at` on as long as both buffers have room for copies that overshoot, and returns where it
@@ -189,8 +189,8 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8], mut at: Position) -> 
     }
 }
 
-/// Decodes sequences from `at` on, up to the first that begins after `until` in the output, or that is too near to the
-/// end of a buffer, or that looks wrong. Unless `NEAR` matches are expected, also up to where there are many.
+/// Decodes sequences from `at` on, up to the first that begins after `until` in the output, is too near the end of a
+/// buffer, or looks wrong. Also stops where near matches become frequent, unless `NEAR` expects them.
 ///
 /// # Safety
 /// The machine is an `M`, and `until + SHORT_OUTPUT <= dst.len()`.
@@ -199,7 +199,7 @@ unsafe fn sequences<M: Machine, const NEAR: bool>(src: &[u8], dst: &mut [u8], at
     let mut done = at;
     let Some(input_end) = src.len().checked_sub(SHORT_INPUT) else { return done };
     let from = src.as_ptr();
-    // Each near match moves this on by an interval; it does not fall behind the input.
+    // Each near match advances this by an interval, and it never falls behind the input.
     let mut near = at.input;
     loop {
         let Position { mut input, mut output } = done;
@@ -218,7 +218,7 @@ unsafe fn sequences<M: Machine, const NEAR: bool>(src: &[u8], dst: &mut [u8], at
         } else {
             let Some((more, next)) = continuation(src, input + 1, dst.len()) else { return done };
             (len, input) = (len + more, next - 1);
-            // What follows the literals must leave the room that a short sequence has after its literals.
+            // After the literals there must be as much room as after the literals of a short sequence.
             if src.len() - input < 1 + len + SHORT_LITERALS || dst.len() - output < len + SHORT_OUTPUT {
                 return done;
             }
@@ -273,12 +273,12 @@ unsafe fn sequences<M: Machine, const NEAR: bool>(src: &[u8], dst: &mut [u8], at
     }
 }
 
-/// Adds up the bytes from `input` on that continue a length, and says where they end; `None` when they do not, or when
-/// the sum is above `limit`.
+/// Adds up the bytes from `input` on that continue a length, and returns where they end; `None` if they do not end, or
+/// the sum exceeds `limit`.
 #[inline(always)]
 fn continuation(src: &[u8], input: usize, limit: usize) -> Option<(usize, usize)> {
     let first = *src.get(input)?;
-    // Most often there is no other. With a branch of its own that is easier to predict than as a turn of the loop.
+    // Usually there is no other. A separate branch for that is easier to predict than an iteration of the loop.
     if first != 255 {
         return Some((first.into(), input + 1));
     }
@@ -290,7 +290,7 @@ fn continuation(src: &[u8], input: usize, limit: usize) -> Option<(usize, usize)
         if byte != 255 {
             return Some((len, input));
         }
-        // Stopping here keeps the sum from overflowing.
+        // Stop before the sum overflows.
         if len > limit {
             return None;
         }
@@ -302,7 +302,7 @@ mod tests {
     use super::*;
     use crate::codecs::testing::{Random, between_guards, damaged, data};
 
-    /// Decodes with both decoders and checks that they agree, error or not.
+    /// Decodes with both decoders and checks that they agree, on errors too.
     fn both(src: &[u8], len: usize, dict: &[u8]) -> Result<Vec<u8>, String> {
         let mut slow = vec![0x5A; len];
         let (fast_result, fast) = between_guards(src, len, |src, dst| decompress(src, dst, dict));
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(both(&[0x14, b'!', 4, 0, 0x10, b'.'], 10, b"abc").unwrap(), b"!abc!abc!.");
     }
 
-    /// Blocks of random sequences, in turns with many near matches and with few.
+    /// Blocks of random sequences, alternately with many near matches and with few.
     #[test]
     fn near_and_far() {
         let mut random = Random(9);

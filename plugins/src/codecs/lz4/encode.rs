@@ -5,13 +5,13 @@ use std::hint::select_unpredictable;
 use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MAX_DISTANCE, MIN_MATCH, Writer};
 use crate::codecs::input::{Input, Trusted, common, common_before};
 
-/// Logarithm of the bytes of a table: half of a usual level 1 data cache, so that the data has room beside it.
+/// Logarithm of the bytes of a table: half of a usual level 1 data cache, to leave room for the data.
 const TABLE_LOG: u32 = 14;
 
 /// After this many positions without a match the steps get longer by one (logarithm).
 const SKIP_LOG: u32 = 6;
 
-/// The tables of an encoder, kept from one stream to the next.
+/// The tables of an encoder, kept from stream to stream.
 pub(super) struct FastEncoder {
     narrow: Box<Narrow>,
     wide: Box<Wide>,
@@ -24,7 +24,7 @@ struct Dict {
     bytes: Vec<u8>,
     narrow: Option<Box<Narrow>>,
     wide: Option<Box<Wide>>,
-    /// The dictionary, and behind it the stream that is compressed.
+    /// The dictionary, followed by the stream to compress.
     joined: Vec<u8>,
 }
 
@@ -36,8 +36,8 @@ impl FastEncoder {
         Self { narrow: Box::new(Narrow([0; _])), wide: Box::new(Wide([0; _])), dict: Dict::default() }
     }
 
-    /// Compresses `src` into `dst`, or returns `None` when the result does not fit. Matches may reach back into `dict`,
-    /// which stands before `src`. The higher the acceleration, the fewer positions are looked at.
+    /// Compresses `src` into `dst`, or returns `None` if the result does not fit. Matches may reach back into `dict`,
+    /// which logically precedes `src`. Higher acceleration means that fewer positions are tried.
     pub(super) fn compress(&mut self, src: &[u8], dict: &[u8], dst: &mut [u8], acceleration: usize) -> Option<usize> {
         if dict.is_empty() {
             return self.compress_input(Trusted(src), dst, acceleration);
@@ -76,7 +76,7 @@ impl FastEncoder {
     }
 }
 
-/// The empty `table` with all positions of `dict` that have eight bytes.
+/// Enters all positions of `dict` that have eight bytes into the empty `table`.
 fn primed<'a, T: Table>(dict: impl Input<'a>, mut table: T) -> Box<T> {
     for at in 0..dict.bytes().len().saturating_sub(7) {
         // SAFETY: at + 8 <= length.
@@ -86,19 +86,19 @@ fn primed<'a, T: Table>(dict: impl Input<'a>, mut table: T) -> Box<T> {
     Box::new(table)
 }
 
-/// A table of positions, by what is found there.
+/// A table of positions, keyed by the bytes found there.
 ///
 /// # Safety
 /// [`exchange`](Self::exchange) returns 0 or a number that is not above a position entered before: encoders read there
 /// without another check.
 unsafe trait Table {
-    /// Positions that are further apart than this are not to be compared.
+    /// Whether positions can be too far apart for a match.
     const CHECK_DISTANCE: bool;
 
     /// The slot for the bytes in `word`, in memory order from the lowest.
     fn slot(word: u64) -> usize;
 
-    /// The position last entered in `slot`, and `at` entered instead. What was never entered is position 0.
+    /// Returns the position last entered in `slot` and enters `at` instead. An empty slot holds position 0.
     fn exchange(&mut self, slot: usize, at: usize) -> usize;
 }
 
@@ -127,7 +127,7 @@ unsafe impl Table for Wide {
 
     #[inline(always)]
     fn slot(word: u64) -> usize {
-        // Five bytes: in a long input four are found too often where the fifth differs.
+        // Five bytes: in a long input, too many matches of four differ in the fifth.
         ((word << 24).wrapping_mul(889_523_592_379) >> (64 - (TABLE_LOG - 2))) as usize
     }
 
@@ -153,14 +153,14 @@ unsafe fn slot_at<'a, T: Table>(src: impl Input<'a>, at: usize) -> usize {
 /// `candidate <= at` and `at + 4 <= src.bytes().len()`.
 #[inline(always)]
 unsafe fn matches<'a, T: Table>(src: impl Input<'a>, candidate: usize, at: usize) -> bool {
-    // No branch on the distance: where there is nothing to be found, it is as good as random.
+    // No branch on the distance: where there are no matches, it is as good as random.
     let far = if T::CHECK_DISTANCE { at.wrapping_sub(candidate) / (MAX_DISTANCE + 1) } else { 0 };
     let candidate = select_unpredictable(far == 0, candidate, 0);
     // SAFETY: by the contract; 0 is not behind `at` either.
     unsafe { src.load4(candidate) ^ src.load4(at) | far as u32 == 0 }
 }
 
-/// Compresses `src` from `start` on into `dst`, or returns `None` when the result does not fit.
+/// Compresses `src` from `start` on into `dst`, or returns `None` if the result does not fit.
 ///
 /// # Safety
 /// The positions in `table` are 0 or below `start`.
@@ -267,7 +267,7 @@ mod tests {
         }
     }
 
-    /// From a start behind a dictionary, in tables that hold its positions.
+    /// Starts after a dictionary, with tables that hold its positions.
     #[test]
     fn stays_inside_with_a_dictionary() {
         for len in [13, 14, 40, 300, 5000, 70_000] {

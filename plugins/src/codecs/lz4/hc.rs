@@ -1,9 +1,9 @@
 //! The LZ4 block encoder of the codec `lz4hc` from level 3 on.
 //!
-//! A match costs the same whatever its distance, and a part of a match is a match. So what the finder returns are
-//! intervals of the input: from any position inside, a sequence can run to the end of the interval. One search, two
-//! bytes before the end of the furthest interval so far, finds the next ones that reach beyond; where it finds none, a
-//! segment ends. In each segment the cheapest way through its intervals is then computed exactly.
+//! A match costs the same whatever its distance, and a part of a match is a match. So the finder returns intervals of
+//! the input: from any position inside, a sequence can run to the end of the interval. One search, two bytes before the
+//! end of the furthest interval so far, finds the next ones that reach beyond; where it finds none, a segment ends. The
+//! cheapest path through the intervals of each segment is then computed exactly.
 
 use super::matches::{Finder, Interval};
 use super::sequence::{MIN_MATCH, Writer};
@@ -16,11 +16,11 @@ const MAX_SEGMENT: usize = 2048;
 /// After this many literals the steps from search to search get longer by one (logarithm).
 const SKIP_LOG: u32 = 9;
 
-/// How far into a match that is good enough other ways are considered.
+/// How far into a good enough match other paths are considered.
 const NICE_MARGIN: usize = 32;
 
-/// Costs are counted in parts of a byte, so that of two ways of the same size the one with fewer sequences, which is
-/// read faster, is the cheaper.
+/// Costs are counted in fractions of a byte, so that of two paths of the same size the one with fewer sequences, which
+/// decodes faster, is cheaper.
 const BYTE: u32 = 16;
 
 /// A token and a distance.
@@ -29,19 +29,19 @@ const SEQUENCE: u32 = 3 * BYTE + 1;
 /// The longest match whose length fits the token.
 const SHORT_MATCH: usize = MIN_MATCH + 14;
 
-/// How hard to look.
+/// The search effort.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
-    /// How many places with the same four bytes are compared.
+    /// How many candidates with the same four bytes are compared.
     pub(super) depth: usize,
-    /// A match that goes on for so many bytes ends a search.
+    /// A match of this length ends a search.
     pub(super) enough: usize,
-    /// A match that goes on for so many bytes ends a segment.
+    /// A match of this length ends a segment.
     pub(super) nice: usize,
 }
 
-/// Compresses `input` from `start` on into `dst`, or returns `None` when the result does not fit. What is before
-/// `start` is the dictionary. The table is empty.
+/// Compresses `input` from `start` on into `dst`, or returns `None` if the result does not fit. The bytes before
+/// `start` are the dictionary. The table is empty.
 pub(super) fn compress<'a, const BACK: usize, I: Input<'a>, T: Table>(
     input: I,
     start: usize,
@@ -60,7 +60,7 @@ pub(super) fn compress<'a, const BACK: usize, I: Input<'a>, T: Table>(
     while at <= finder.limit() {
         plan.intervals.clear();
         let Some(mut end) = finder.search::<BACK>(at, anchor, &mut plan.intervals) else {
-            // In a long run of literals matches are rare; every position is entered, but not every one looked at.
+            // In a long run of literals matches are rare: enter every position, but do not search at each.
             at += 1 + ((at - anchor) >> SKIP_LOG);
             continue;
         };
@@ -82,19 +82,19 @@ pub(super) fn compress<'a, const BACK: usize, I: Input<'a>, T: Table>(
     out.last(&bytes[anchor..])
 }
 
-/// The intervals of a segment and the cheapest way through them.
+/// The intervals of a segment and the cheapest path through them.
 #[derive(Default)]
 pub(super) struct Plan {
     intervals: Vec<Interval>,
-    /// Which interval reaches furthest, by where that begins to be so, in ascending order.
+    /// The interval that reaches furthest, by the position from which it does, in ascending order.
     pieces: Vec<Piece>,
     /// Cost from each position of the segment to its end.
     costs: Vec<u32>,
-    /// The cheapest way, as the parts of intervals that it takes.
+    /// The cheapest path, as the parts of intervals that it takes.
     sequences: Vec<Interval>,
 }
 
-/// From `start` on and up to the next piece, the interval to `end` reaches furthest.
+/// From `start` up to the next piece, the interval that ends at `end` reaches furthest.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     start: usize,
@@ -103,7 +103,7 @@ struct Piece {
 }
 
 impl Plan {
-    /// Finds the cheapest way from the first start of an interval to the furthest end, with matches that begin at
+    /// Finds the cheapest path from the first start of an interval to the furthest end, with matches that begin at
     /// `limit` or before. All intervals but those that reach furthest end before `considered`.
     fn solve(&mut self, considered: usize, limit: usize) {
         self.sequences.clear();
@@ -127,7 +127,7 @@ impl Plan {
                 at += 1;
                 continue;
             };
-            // What was the cheapest is found by counting again.
+            // Find the cheapest choice by counting again.
             let taken = match self.costs.get(at - origin).filter(|_| at < stop) {
                 Some(&cost) if cost == BYTE + self.costs[at + 1 - origin] => 0,
                 Some(&cost) if len > SHORT_MATCH && cost == SEQUENCE + self.costs[at + SHORT_MATCH - origin] => {
@@ -144,7 +144,7 @@ impl Plan {
 
     fn find_pieces(&mut self) {
         self.pieces.clear();
-        // They nearly are in this order.
+        // They are nearly in this order.
         self.intervals.sort_unstable_by_key(|interval| interval.start);
         for &Interval { start, end, distance } in &self.intervals {
             match self.pieces.last_mut() {
@@ -160,7 +160,7 @@ impl Plan {
         let Self { pieces, costs, .. } = self;
         costs.clear();
         costs.resize(stop - origin, 0);
-        // Behind `stop` there is only the rest of the last interval.
+        // Beyond `stop` there is only the rest of the last interval.
         costs.extend((stop..=stop + SHORT_MATCH).map(|at| match end.saturating_sub(at) {
             rest @ 0..MIN_MATCH => rest as u32 * BYTE,
             rest if at > limit => rest as u32 * BYTE,
@@ -169,8 +169,8 @@ impl Plan {
         let mut upper = stop;
         for (i, piece) in pieces.iter().enumerate().rev() {
             let to_end = costs.get(piece.end - origin).copied().filter(|_| piece.end <= stop).unwrap_or(0);
-            // Ways come to where the piece starts, to where the one before ends, and a few literals or a short match
-            // further. Nothing leads to what is behind: an upper bound will do there.
+            // Paths lead to the start of the piece, to the end of the previous one, and a few literals or a short match
+            // further. Nothing leads beyond that, so an upper bound will do there.
             let before = if i > 0 { pieces[i - 1].end } else { 0 };
             let exact = before.max(piece.start) + NICE_MARGIN;
             let inside = upper.min(piece.end.saturating_sub(MIN_MATCH - 1)).min(limit + 1);
@@ -202,7 +202,7 @@ impl Plan {
 }
 
 impl Piece {
-    /// The length of the match that can begin at `at`, if it can.
+    /// The length of the match that can begin at `at`, if there is one.
     #[inline(always)]
     fn match_len(self, at: usize, limit: usize) -> Option<usize> {
         (at <= limit && at + MIN_MATCH <= self.end).then(|| self.end - at)

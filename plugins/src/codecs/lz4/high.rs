@@ -5,19 +5,19 @@ use super::mid;
 use crate::codecs::input::{Input, Trusted};
 use crate::codecs::places::{Chains, Rows, Table};
 
-/// How a level looks for matches.
+/// How a level finds matches.
 #[derive(Debug, Clone, Copy)]
 enum Strategy {
     /// One greedy pass.
     Mid,
-    /// The cheapest way through the matches found among the last few places.
+    /// The cheapest path through the matches among the last few candidates.
     Rows(Effort),
-    /// The same among all places.
+    /// The same among all candidates.
     Chains(Effort),
 }
 
 /// By level, so that the output is not larger than LZ4 HC's at the same level by more than 1 %, and most often smaller.
-/// (Level 0 only arrives for chunks of variable-length blocks, which cannot be stored as they are.)
+/// (Level 0 only occurs for chunks of variable-length blocks, which cannot be stored.)
 const STRATEGIES: [Strategy; 10] = [
     Strategy::Mid,
     Strategy::Mid,
@@ -31,20 +31,20 @@ const STRATEGIES: [Strategy; 10] = [
     Strategy::Chains(Effort { depth: 256, enough: 512, nice: 512 }),
 ];
 
-/// The tables of an encoder, kept from one stream to the next.
+/// The tables of an encoder, kept from stream to stream.
 #[derive(Default)]
 pub(super) struct HighEncoder {
     mid: Option<mid::Tables>,
     rows: Option<Rows<16, 8192>>,
     chains: Option<Chains>,
     plan: Plan,
-    /// A dictionary, and behind it the stream that is compressed.
+    /// A dictionary, followed by the stream to compress.
     joined: Vec<u8>,
 }
 
 impl HighEncoder {
-    /// Compresses `src` into `dst`, or returns `None` when the result does not fit. Matches may reach back into `dict`,
-    /// which stands before `src`.
+    /// Compresses `src` into `dst`, or returns `None` if the result does not fit. Matches may reach back into `dict`,
+    /// which logically precedes `src`.
     pub(super) fn compress(&mut self, src: &[u8], dict: &[u8], dst: &mut [u8], level: u8) -> Option<usize> {
         if dict.is_empty() {
             return self.compress_input(Trusted(src), 0, dst, level);
@@ -58,7 +58,7 @@ impl HighEncoder {
         result
     }
 
-    /// Compresses `input` from `start` on; what is before is the dictionary.
+    /// Compresses `input` from `start` on. The bytes before it are the dictionary.
     fn compress_input<'a>(&mut self, input: impl Input<'a>, start: usize, dst: &mut [u8], level: u8) -> Option<usize> {
         let len = input.bytes().len();
         match STRATEGIES[usize::from(level.min(9))] {
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    /// Checks the rules for the end of a block, which other decoders rely on.
+    /// Checks the end-of-block rules that other decoders rely on.
     fn check_end(packed: &[u8], len: usize) {
         let (mut at, mut output) = (0, 0);
         loop {

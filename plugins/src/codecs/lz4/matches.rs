@@ -1,17 +1,17 @@
-//! Finding matches for the codec `lz4hc`.
+//! Finds matches for the codec `lz4hc`.
 
 use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MIN_MATCH};
 use crate::codecs::input::{Input, common, common_before};
 use crate::codecs::places::Table;
 
-/// Inside matches from this length on, only every [`SPARSE_STEP`]th position is entered: the others are found by
-/// looking backwards from these.
+/// In matches of at least this length, only every [`SPARSE_STEP`]th position is entered. The others are found by
+/// searching backwards from these.
 const SPARSE_FROM: usize = 32;
 
 /// See [`SPARSE_FROM`].
 const SPARSE_STEP: usize = 3;
 
-/// A match: `bytes[start..end]` equals the bytes `distance` before, and so does every part of it.
+/// A match: `bytes[start..end]` equals the bytes `distance` before it, and so does every part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Interval {
     pub(super) start: usize,
@@ -29,20 +29,21 @@ impl Interval {
 pub(super) struct Finder<'t, I, T> {
     input: I,
     table: &'t mut T,
-    /// The first position that is not entered yet.
+    /// The first position that has not been entered.
     next: usize,
     /// The last position where a match may start: [`MATCH_LIMIT`] bytes before the end of the input.
     limit: usize,
     /// Where matches must end at the latest: [`LAST_LITERALS`] bytes before the end of the input.
     end: usize,
-    /// How many places are compared.
+    /// How many candidates are compared.
     depth: usize,
-    /// A match that goes on for so many bytes ends the search.
+    /// A match of this length ends the search.
     enough: usize,
 }
 
 impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
-    /// `table` is empty; what is before `start` is entered. `None` when there is no room for a match.
+    /// Creates a finder with an empty `table`, and enters what is before `start`. `None` if there is no room for a
+    /// match.
     pub(super) fn new(input: I, start: usize, table: &'t mut T, depth: usize, enough: usize) -> Option<Self> {
         let len = input.bytes().len();
         let limit = len.checked_sub(MATCH_LIMIT).filter(|&limit| start <= limit)?;

@@ -1,5 +1,5 @@
 //! The LZ4 block encoder of the codec `lz4hc` at its lowest levels: one greedy pass with two tables, one of where seven
-//! bytes were last seen and one for four. The long table finds the matches worth having, the short one the rest.
+//! bytes were last seen and one for four. The long table finds the best matches, the short one the rest.
 
 use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MAX_DISTANCE, MIN_MATCH, Writer};
 use crate::codecs::input::{Input, common, common_before};
@@ -26,7 +26,7 @@ impl Default for Tables {
 }
 
 impl Tables {
-    /// Forgets everything and prepares for an input of `len` bytes.
+    /// Clears the tables for an input of `len` bytes.
     pub(super) fn begin(&mut self, len: usize) {
         self.log = table_log(len, TABLE_LOG);
         self.long[..1 << self.log].fill(0);
@@ -43,7 +43,7 @@ impl Tables {
         }
     }
 
-    /// The position where the first seven bytes of `word` were last entered, plus 1, and `at` entered instead.
+    /// Returns the position where the first seven bytes of `word` were last entered, plus 1, and enters `at` instead.
     #[inline(always)]
     fn exchange_long(&mut self, word: u64, at: usize) -> usize {
         let slot = (word << 8).wrapping_mul(0xCF1B_BCDC_B7A5_6463) >> (64 - self.log);
@@ -74,7 +74,7 @@ unsafe fn word_at<'a>(input: impl Input<'a>, at: usize) -> u64 {
 /// `at + MIN_MATCH <= end <= input.bytes().len()`.
 #[inline(always)]
 unsafe fn matched<'a>(input: impl Input<'a>, candidate: usize, at: usize, end: usize) -> usize {
-    // A candidate behind `at` would be very far away, too.
+    // A candidate after `at` would appear very far away, too.
     if candidate == 0 || (at + 1).wrapping_sub(candidate) > MAX_DISTANCE {
         return 0;
     }
@@ -87,8 +87,8 @@ unsafe fn matched<'a>(input: impl Input<'a>, candidate: usize, at: usize, end: u
     }
 }
 
-/// Compresses `input` from `start` on into `dst`, or returns `None` when the result does not fit. What is before
-/// `start` is the dictionary, and in the tables already.
+/// Compresses `input` from `start` on into `dst`, or returns `None` if the result does not fit. The bytes before
+/// `start` are the dictionary, which is already in the tables.
 pub(super) fn compress<'a>(input: impl Input<'a>, start: usize, tables: &mut Tables, dst: &mut [u8]) -> Option<usize> {
     let bytes = input.bytes();
     let mut out = Writer::new(dst);
@@ -130,7 +130,7 @@ pub(super) fn compress<'a>(input: impl Input<'a>, start: usize, tables: &mut Tab
         (at, candidate, len) = (at - before, candidate - before, len + before);
         out.sequence(bytes, anchor, at, at - candidate, len)?;
         let next = at + len;
-        // A few positions inside the match: its second ones, and the last, from where the next match may go on.
+        // A few positions inside the match: near its start, and the last, from where the next match may continue.
         for inside in [at + 1, at + 2, next - 5, next - 3, next - 2, next - 1] {
             if inside > at && inside <= limit {
                 // SAFETY: inside <= limit.

@@ -1,7 +1,7 @@
 //! LZ4 and its high-compression variant: raw LZ4 blocks, without LZ4's framing.
 //!
-//! Source: chunk format document, codecs 1 and 2, and the LZ4 block format. A dictionary is what LZ4 calls an external
-//! one: its bytes stand before those of the stream, and matches may reach into its last 64 KiB.
+//! Source: chunk format document, codecs 1 and 2, and the LZ4 block format. A dictionary is an external dictionary in
+//! terms of LZ4: its bytes logically precede those of the stream, and matches may reach into its last 64 KiB.
 
 mod decode;
 mod encode;
@@ -20,14 +20,14 @@ use self::high::HighEncoder;
 register_codec!(CodecId::LZ4, "lz4", CodecTraits::PLAIN.split_up_to(9).with_dict(), || Box::new(Lz4::default()));
 register_codec!(CodecId::LZ4HC, "lz4hc", CodecTraits::PLAIN.high_ratio().with_dict(), || Box::new(Lz4Hc::default()));
 
-/// The codec `lz4`. The level sets how fast it gives up on bytes that do not compress: acceleration is 10 - level.
+/// The codec `lz4`. The level sets how soon it gives up on bytes that do not compress: the acceleration is 10 - level.
 #[derive(Default)]
 pub struct Lz4 {
     encoder: Option<FastEncoder>,
 }
 
 impl Clone for Lz4 {
-    /// An instance with tables of its own, made when they are first needed.
+    /// An instance with its own tables, allocated on first use.
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -55,14 +55,14 @@ impl Codec for Lz4 {
     }
 }
 
-/// The codec `lz4hc`, which looks longer for matches and is read like `lz4`.
+/// The codec `lz4hc`, which searches longer for matches and is decoded like `lz4`.
 #[derive(Default)]
 pub struct Lz4Hc {
     encoder: Option<HighEncoder>,
 }
 
 impl Clone for Lz4Hc {
-    /// An instance with tables of its own, made when they are first needed.
+    /// An instance with its own tables, allocated on first use.
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -88,7 +88,7 @@ impl Codec for Lz4Hc {
     }
 }
 
-/// LZ4 has no training: the dictionary is the beginning of the samples, as in C-Blosc2.
+/// LZ4 has no training: the dictionary is the start of the samples, as in C-Blosc2.
 fn train(samples: &[u8], sample_len: usize, sample_count: usize, max_len: usize) -> Option<Vec<u8>> {
     let total = sample_len.saturating_mul(sample_count).min(samples.len()).min(max_len);
     (total > 0).then(|| samples[..total].to_vec())

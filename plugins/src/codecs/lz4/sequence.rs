@@ -1,4 +1,4 @@
-//! Writing the sequences of an LZ4 block.
+//! Writes the sequences of an LZ4 block.
 //!
 //! Source: LZ4 block format, which also gives the end-of-block rules that decoders rely on.
 
@@ -16,7 +16,7 @@ pub(super) const MATCH_LIMIT: usize = 12;
 /// Distances are 16 bits wide.
 pub(super) const MAX_DISTANCE: usize = 65_535;
 
-/// The value of a nibble that is continued in the bytes that follow.
+/// The value of a nibble whose length continues in the following bytes.
 const CONTINUED: usize = 15;
 
 /// Writes sequences to a buffer until it is full.
@@ -30,7 +30,7 @@ impl<'a> Writer<'a> {
         Self { dst, at: 0 }
     }
 
-    /// Writes the literals `src[anchor..start]` and the match of `len` bytes that follows them; `None` when they do not
+    /// Writes the literals `src[anchor..start]` and the match of `len` bytes that follows them; `None` if they do not
     /// fit.
     #[inline(always)]
     pub(super) fn sequence(
@@ -72,7 +72,7 @@ impl<'a> Writer<'a> {
         self.push(literals)
     }
 
-    /// Writes what a length of `len` adds to its nibble.
+    /// Writes the bytes that continue a length of `len` after its nibble.
     #[inline(always)]
     fn continued(&mut self, len: usize) -> Option<()> {
         match len.checked_sub(CONTINUED) {

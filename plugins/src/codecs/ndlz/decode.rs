@@ -1,4 +1,4 @@
-//! Reading an ndlz stream.
+//! Decodes ndlz streams.
 
 use oxiblosc_core::codec::CodecError;
 
@@ -57,7 +57,7 @@ pub(super) fn decompress(side: usize, src: &[u8], dst: &mut [u8]) -> Result<usiz
     Ok(expected)
 }
 
-/// The stream, and how far it is read.
+/// The stream, and the position in it.
 struct Reader<'a> {
     src: &'a [u8],
     at: usize,
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// The `len` bytes to which the distance that comes next leads.
+    /// The `len` bytes that the next distance points to.
     fn found(&mut self, len: usize) -> Result<&'a [u8], CodecError> {
         let distance = self.take(2)?.iter().rev().fold(0, |sum, &byte| sum << 8 | usize::from(byte));
         let start = self.token_at.checked_sub(distance).filter(|_| distance > 0);

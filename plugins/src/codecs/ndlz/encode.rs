@@ -1,7 +1,7 @@
-//! Writing an ndlz stream.
+//! Encodes ndlz streams.
 //!
-//! For each cell the shortest token whose rows are found among the literals written so far is taken. Any choice of tokens
-//! is valid; C-Blosc2's own may differ.
+//! Each cell gets the shortest token whose rows are among the literals written so far. Any choice of tokens is valid;
+//! C-Blosc2's own may differ.
 
 use super::{LITERAL, MAX_SIDE, RowTokens, SAME, WHOLE, cells, rows};
 
@@ -17,7 +17,7 @@ const TOKENS_4: [u8; 13] = [40, 48, 56, 0xE0, 0xE8, 0xF0, 0xF8, 0x80, 0x88, 0x90
 /// Tokens for cells of side 8, the ones with the fewest literals first.
 const TOKENS_8: [u8; 13] = [168, 169, 170, 171, 172, 173, 136, 137, 138, 139, 140, 141, 142];
 
-/// Where literals are in the stream, by what they are.
+/// The positions of literals in the stream, by their content.
 pub(super) struct Encoder {
     /// Positions plus 1 of two rows, three rows, and whole cells.
     tables: [Box<[u32; 1 << HASH_LOG]>; 3],
@@ -45,7 +45,7 @@ impl Bytes {
     }
 }
 
-/// Which table holds pieces of so many rows.
+/// The table for pieces of this many rows.
 fn table(rows: u32) -> usize {
     rows as usize - 2
 }
@@ -66,7 +66,7 @@ impl Encoder {
         Self { tables: [const { [0; 1 << HASH_LOG] }; 3].map(Box::new) }
     }
 
-    /// Compresses the block `src` into `dst`, or returns `None` when the result does not fit.
+    /// Compresses the block `src` into `dst`, or returns `None` if the result does not fit.
     pub(super) fn compress(
         &mut self,
         side: usize,
@@ -99,7 +99,7 @@ impl Encoder {
         Some(out.at)
     }
 
-    /// Writes a whole cell of which some rows may be found elsewhere.
+    /// Writes a whole cell, some rows of which may be found elsewhere.
     fn rows<'a>(&mut self, side: usize, row: impl Fn(usize) -> &'a [u8] + Copy, out: &mut Writer<'_>) -> Option<()> {
         for &token in if side == 4 { &TOKENS_4 } else { &TOKENS_8 } {
             let Some(tokens) = RowTokens::of(token, side) else { continue };
@@ -126,16 +126,16 @@ impl Encoder {
         self.literals(Bytes::gather((0..side).map(row)).as_slice(), side, out)
     }
 
-    /// The distance from where `out` stands to `wanted` in what it has written.
+    /// The distance from the position of `out` back to `wanted` in what it has written.
     fn find(&self, table: usize, wanted: &[u8], out: &Writer<'_>) -> Option<[u8; 2]> {
         let at = (self.tables[table][hash(wanted)] as usize).checked_sub(1)?;
         let distance = out.at - at;
-        // Bytes of rows may go on into the next token, but not past what is written.
+        // A match may extend into the next token, but not past what is written.
         let found = at + wanted.len() <= out.at && out.dst[at..at + wanted.len()] == *wanted;
         (found && distance <= MAX_DISTANCE).then(|| (distance as u16).to_le_bytes())
     }
 
-    /// Writes rows of this width as they are, and enters what can be found in them.
+    /// Writes rows of this width as literals, and enters them into the tables.
     fn literals(&mut self, bytes: &[u8], width: usize, out: &mut Writer<'_>) -> Option<()> {
         let start = out.at;
         out.push(bytes)?;

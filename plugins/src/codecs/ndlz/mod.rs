@@ -1,9 +1,9 @@
 //! NDLZ: lossless compression of two-dimensional blocks of bytes by square cells.
 //!
-//! Source: C-Blosc2's ndlz plugin. A stream begins with the number of dimensions (one byte, always 2) and the height and
-//! width of the block (two 32-bit little-endian numbers). The cells follow row by row, each with a token; cells at the
-//! lower and right edge are cut off. Distances are 16-bit little-endian numbers, counted back from the token to bytes of
-//! the stream itself, which are literals of cells before.
+//! Source: C-Blosc2's ndlz plugin. A stream begins with the number of dimensions (one byte, always 2) and the height
+//! and width of the block (two 32-bit little-endian numbers). The cells follow row by row, each with a token; cells at
+//! the lower and right edge are cut off. Distances are 16-bit little-endian numbers, counted back from the token to
+//! bytes of the stream itself, which are literals of earlier cells.
 //!
 //! | token | what follows | what it means |
 //! |---|---|---|
@@ -24,9 +24,9 @@ register_codec!(CodecId::NDLZ, "ndlz", CodecTraits::PLAIN, || Box::new(Ndlz::def
 
 /// The cell's bytes follow.
 const LITERAL: u8 = 0x00;
-/// One byte follows, which all of the cell are equal to.
+/// One byte follows: the value of all bytes of the cell.
 const SAME: u8 = 0x40;
-/// A distance follows, where all bytes of the cell are found.
+/// A distance follows, at which all bytes of the cell are found.
 const WHOLE: u8 = 0xC0;
 
 /// Bytes before the first token.
@@ -35,17 +35,17 @@ const HEADER_LEN: usize = 1 + 4 + 4;
 /// The largest side of a cell.
 const MAX_SIDE: usize = 8;
 
-/// The codec `ndlz`. The meta byte is the side of a cell, 4 or 8; levels have no meaning to it.
+/// The codec `ndlz`. The meta byte is the side of a cell, 4 or 8; levels have no effect.
 ///
-/// It works on streams that are a whole two-dimensional block (of a b2nd array) of one byte per item; wider items must be
-/// split.
+/// It works on streams that are a whole two-dimensional block (of a b2nd array) with one byte per item; wider items
+/// must be split.
 #[derive(Default)]
 pub struct Ndlz {
     encoder: Option<Encoder>,
 }
 
 impl Clone for Ndlz {
-    /// An instance with tables of its own, made when they are first needed.
+    /// An instance with its own tables, allocated on first use.
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -83,13 +83,13 @@ fn side(meta: u8) -> Result<usize, CodecError> {
     }
 }
 
-/// The rows of a cell, one bit each, that a token says are found elsewhere: one after the other, the lowest first, at
-/// each distance. The rows in neither set follow as literals, again the lowest first. Only whole cells have such tokens.
+/// The rows of a cell, one bit each, that a token refers to: at each distance, one row after another, the lowest first.
+/// The rows in neither set follow as literals, again the lowest first. Only whole cells have such tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RowTokens {
     /// Rows found at the first distance.
     first: u8,
-    /// Rows found at the second distance; with none there is no second distance.
+    /// Rows found at the second distance, which is absent if there are none.
     second: u8,
 }
 
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn row_tokens() {
-        // Every token of a side means rows of the cell, each once.
+        // Every token of a side stands for rows of the cell, each at most once.
         for side in [4, 8] {
             let mut known = 0;
             for token in 0..=255 {

@@ -1,11 +1,11 @@
-//! Writing a zlib stream bit by bit.
+//! Writes a zlib stream bit by bit.
 //!
 //! Source: RFC 1950, section 2.2 (what is around the blocks); RFC 1951, section 3.1.1 (bits fill bytes from the lowest).
 
 /// Deflate with a window of 32 KiB, and check bits that make the two a multiple of 31.
 const HEADER: [u8; 2] = [0x78, 0x01];
 
-/// Bits to be written, the first lowest.
+/// A code: bits to write, the first lowest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Code {
     pub(super) bits: u32,
@@ -22,10 +22,10 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Bits that there is room for between two flushes.
+    /// Bits that fit between two flushes.
     pub(super) const ROOM: u32 = 64 - 8;
 
-    /// Begins a stream; `None` when not even that fits.
+    /// Starts a stream; `None` if not even that fits.
     pub(super) fn new(dst: &'a mut [u8]) -> Option<Self> {
         dst.get_mut(..HEADER.len())?.copy_from_slice(&HEADER);
         Some(Self { dst, at: HEADER.len(), bits: 0, count: 0 })
@@ -37,7 +37,7 @@ impl<'a> Writer<'a> {
         self.put_bits(u64::from(code.bits), u32::from(code.len));
     }
 
-    /// Adds the lowest `count` bits of `bits`, which has no others, with room for them.
+    /// Adds the lowest `count` bits of `bits`, all others of which are 0, with room for them.
     #[inline(always)]
     pub(super) fn put_bits(&mut self, bits: u64, count: u32) {
         debug_assert!(self.count + count < 64 && bits >> count == 0);
@@ -45,11 +45,11 @@ impl<'a> Writer<'a> {
         self.count += count;
     }
 
-    /// Moves whole bytes to the buffer; `None` when they do not fit.
+    /// Moves whole bytes to the buffer; `None` if they do not fit.
     #[inline(always)]
     pub(super) fn flush(&mut self) -> Option<()> {
         match self.dst.get_mut(self.at..self.at + 8) {
-            // What is behind the whole bytes is written again the next time.
+            // The rest after the whole bytes is written again the next time.
             Some(room) => room.copy_from_slice(&self.bits.to_le_bytes()),
             None => self.flush_exactly()?,
         }

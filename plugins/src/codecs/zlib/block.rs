@@ -1,4 +1,4 @@
-//! Writing what a stretch of the input has been parsed into as a deflate block.
+//! Writes the sequences of a stretch of the input as a deflate block.
 //!
 //! Source: RFC 1951, sections 3.2.3 to 3.2.7.
 
@@ -42,7 +42,7 @@ const STORED: usize = 65_535;
 impl Counts {
     pub(super) const NONE: Self = Self { symbols: [0; SYMBOLS], distances: [0; DISTANCES], extra: 0, bytes: 0 };
 
-    /// Those of `bytes`, which `sequences` make up.
+    /// Counts the symbols of `bytes`, which consist of `sequences`.
     pub(super) fn of(mut bytes: &[u8], sequences: &[Sequence]) -> Self {
         let mut counts = Self::NONE;
         for &Sequence { literals, len, distance } in sequences {
@@ -82,11 +82,11 @@ impl Counts {
         self.bytes += other.bytes;
     }
 
-    /// About how long a block of it would be, in parts of a [`BIT`].
+    /// The approximate length of a block of it, in units of 1 / [`BIT`].
     pub(super) fn cost(&self) -> u64 {
         let (symbols, used) = cost::entropy(&self.symbols);
         let (distances, more) = cost::entropy(&self.distances);
-        // Code lengths are run together where they are equal, and coded themselves.
+        // Equal code lengths are run-length encoded, and then coded themselves.
         let header = 100 + 4 * (used + more);
         let coded = symbols + distances + (self.extra + header) * u64::from(BIT);
         coded.min(stored_bits(self.bytes) * u64::from(BIT))
@@ -98,7 +98,7 @@ fn stored_bits(bytes: usize) -> u64 {
     8 * (bytes + 5 * pieces) as u64
 }
 
-/// Writes the block of `bytes`, which `sequences` make up, in the form that is shortest.
+/// Writes the block of `bytes`, which consist of `sequences`, in the shortest form.
 pub(super) fn write(
     out: &mut Writer<'_>,
     bytes: &[u8],
@@ -157,14 +157,14 @@ fn fixed_bits(counts: &Counts) -> u64 {
     8 * of(0..144) + 9 * of(144..256) + 7 * of(256..280) + 8 * of(280..SYMBOLS) + 5 * distances + counts.extra
 }
 
-/// Codes of a block's own, and how they are written.
+/// The dynamic codes of a block, and how they are written.
 struct Own {
     symbols: [u8; SYMBOLS],
     distances: [u8; DISTANCES],
-    /// How many of them are written.
+    /// How many symbols are written.
     symbol_count: usize,
     distance_count: usize,
-    /// The code lengths, run together: symbols of the alphabet for them with what follows.
+    /// The run-length encoded code lengths: symbols of their alphabet with extra bits.
     runs: Vec<(u8, Code)>,
     /// The codes of that alphabet, and how many of their lengths are written.
     short: [Code; 19],

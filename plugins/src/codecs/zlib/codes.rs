@@ -22,7 +22,7 @@ pub(super) const SYMBOLS: usize = 288;
 /// Symbols for distances.
 pub(super) const DISTANCES: usize = 30;
 
-/// The symbol of a length or distance, less the first one for such, and how many bits follow it.
+/// The symbol of a length or distance, relative to the first such symbol, and its number of extra bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Symbol {
     pub(super) number: usize,
@@ -33,7 +33,7 @@ pub(super) struct Symbol {
 #[inline(always)]
 pub(super) const fn length_symbol(len: usize) -> Symbol {
     let less = len - MIN_MATCH;
-    // Four symbols share each number of extra bits, but for the first eight, which have none, and the last, which stands
+    // Four symbols share each number of extra bits, except the first eight, which have none, and the last, which stands
     // for 258 alone.
     match less {
         0..8 => Symbol { number: less, extra: 0 },
@@ -54,7 +54,7 @@ pub(super) const fn distance_symbol(distance: usize) -> Symbol {
     Symbol { number: 2 * (extra as usize + 1) + (less >> extra & 1) - 2 * (less < 2) as usize, extra }
 }
 
-/// What to write for literals, matches and the end of a block.
+/// The codes for literals, matches and the end of a block.
 pub(super) struct Codes {
     literals: [Code; 256],
     /// By length less 3, with the extra bits.
@@ -62,11 +62,11 @@ pub(super) struct Codes {
     /// By symbol, without the extra bits.
     distances: [Code; 32],
     end: Code,
-    /// Of a literal.
+    /// Bits of the longest code of a literal.
     longest: u8,
 }
 
-/// The codes of every block that says so.
+/// The fixed codes.
 pub(super) static FIXED: Codes = {
     let mut symbols = [0; SYMBOLS];
     let mut symbol = 0;
@@ -87,8 +87,8 @@ pub(super) const fn canonical<const N: usize>(lengths: &[u8; N]) -> [Code; N] {
     let mut next = [0u32; 17];
     let mut symbol = 0;
     while symbol < N {
-        // The first code of each length comes after all shorter ones: what a code takes away from longer ones is counted
-        // here, one bit more for each bit more.
+        // The first code of each length comes after all shorter ones: the codes taken by shorter ones double with each
+        // bit.
         let mut len = lengths[symbol] as usize + 1;
         while lengths[symbol] > 0 && len <= 16 {
             next[len] += 1 << (len - lengths[symbol] as usize);
@@ -112,7 +112,7 @@ pub(super) const fn canonical<const N: usize>(lengths: &[u8; N]) -> [Code; N] {
 }
 
 impl Codes {
-    /// The codes whose symbols have these lengths, 0 for those that do not occur.
+    /// The codes whose symbols have these lengths; 0 for symbols that do not occur.
     pub(super) const fn from_lengths(symbols: &[u8; SYMBOLS], distances: &[u8; DISTANCES]) -> Self {
         let none = Code { bits: 0, len: 0 };
         let (symbols, short) = (canonical(symbols), canonical(distances));
@@ -153,7 +153,7 @@ impl Codes {
         }
     }
 
-    /// Writes literals, so many of them between two flushes.
+    /// Writes literals, `GROUP` of them between two flushes.
     #[inline(always)]
     pub(super) fn groups<const GROUP: usize>(&self, out: &mut Writer<'_>, bytes: &[u8]) -> Option<()> {
         debug_assert!(GROUP as u32 * u32::from(self.longest) <= Writer::ROOM);
@@ -182,11 +182,11 @@ impl Codes {
         out.flush()
     }
 
-    /// Writes a match of any length from 3 on, in pieces where it is longer than one can be.
+    /// Writes a match of any length from 3 on, as several if it is longer than a single one can be.
     #[inline(always)]
     pub(super) fn long_match(&self, out: &mut Writer<'_>, mut len: usize, distance: usize) -> Option<()> {
         while len > MAX_MATCH {
-            // What is left must be long enough for a match again.
+            // The rest must be long enough for a match.
             let piece = MAX_MATCH.min(len - MIN_MATCH);
             self.matched(out, piece, distance)?;
             len -= piece;

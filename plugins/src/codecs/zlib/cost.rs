@@ -1,9 +1,9 @@
-//! What things cost in bits, estimated.
+//! Estimates costs in bits.
 
-/// Costs are counted in such parts of a bit.
+/// One bit, in the unit in which costs are counted.
 pub(super) const BIT: u32 = 256;
 
-/// The binary logarithm of `x`, in parts of a [`BIT`]; 0 for 0.
+/// The binary logarithm of `x`, in units of 1 / [`BIT`]; 0 for 0.
 #[inline(always)]
 pub(super) fn log2(x: u32) -> u32 {
     let x = x.max(1);
@@ -13,7 +13,7 @@ pub(super) fn log2(x: u32) -> u32 {
     whole * BIT + part + ((part * (256 - part) * 88) >> 16)
 }
 
-/// How long symbols are that occur so often, in the best code for them, and how many there are of them.
+/// The total length of symbols with these counts in the best code for them, and the number of symbols.
 pub(super) fn entropy(counts: &[u32]) -> (u64, u64) {
     let total: u64 = counts.iter().map(|&count| u64::from(count)).sum();
     let used = counts.iter().filter(|&&count| count > 0).count() as u64;

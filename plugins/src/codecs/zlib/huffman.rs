@@ -1,7 +1,8 @@
-//! Code lengths for symbols that occur so and so often.
+//! Code lengths for symbols with given frequencies.
 
-/// The lengths, 1 to `limit`, of the best prefix code for symbols with these frequencies; 0 for symbols that do not occur.
-/// There are at least two codes, as some readers insist on a complete one: what does not occur fills up.
+/// The lengths, 1 to `limit`, of the best prefix code for symbols with these frequencies; 0 for symbols that do not
+/// occur. There are at least two codes, as some decoders insist on a complete code: a symbol that does not occur fills
+/// the gap.
 pub(super) fn lengths<const N: usize>(frequencies: &[u32; N], limit: usize) -> [u8; N] {
     let mut frequencies = *frequencies;
     let mut spare = 0;
@@ -24,9 +25,9 @@ pub(super) fn lengths<const N: usize>(frequencies: &[u32; N], limit: usize) -> [
     lengths
 }
 
-/// How many leaves there are at each depth of Huffman's tree for ascending weights.
+/// The number of leaves at each depth of the Huffman tree for ascending weights.
 ///
-/// The inner nodes come into being in ascending order too, so two queues take the place of a heap.
+/// Inner nodes are created in ascending order too, so two queues replace a heap.
 fn depths(weights: Vec<u64>) -> Vec<usize> {
     let leaves = weights.len();
     let mut inner: Vec<u64> = Vec::with_capacity(leaves - 1);
@@ -47,7 +48,7 @@ fn depths(weights: Vec<u64>) -> Vec<usize> {
         }
         inner.push(sum);
     }
-    // Parents come after their children: from the root down.
+    // Parents come after their children, so go from the root down.
     let mut depth = vec![0usize; 2 * leaves - 1];
     let mut counts = vec![0; leaves + 1];
     for node in (0..2 * leaves - 2).rev() {
@@ -59,7 +60,7 @@ fn depths(weights: Vec<u64>) -> Vec<usize> {
     counts
 }
 
-/// The numbers of codes of each length, none of them longer than `limit`: as few bits more as that takes, nearly.
+/// Limits the code lengths to `limit`, given the number of codes of each length, at nearly the least cost in bits.
 fn limited(counts: &[usize], limit: usize) -> Vec<usize> {
     let mut limited = vec![0; limit + 1];
     for (len, &count) in counts.iter().enumerate() {
@@ -68,7 +69,7 @@ fn limited(counts: &[usize], limit: usize) -> Vec<usize> {
     // In units of the share of the longest code: the whole is 1 << limit.
     let mut used: usize = (1..=limit).map(|len| limited[len] << (limit - len)).sum();
     while used > 1 << limit {
-        // One of the longest codes goes beside a shorter one, which gets longer by one for that.
+        // Move one of the longest codes next to a shorter one, which gets one bit longer.
         let shorter =
             (1..limit).rev().find(|&len| limited[len] > 0).expect("all codes are longest: there is room for them");
         limited[shorter] -= 1;
@@ -107,7 +108,7 @@ mod tests {
 
     #[test]
     fn rarer_symbols_have_longer_codes() {
-        // Fibonacci numbers make the deepest tree.
+        // Fibonacci numbers give the deepest tree.
         let mut frequencies = [1u32; 40];
         for i in 2..40 {
             frequencies[i] = frequencies[i - 1] + frequencies[i - 2];

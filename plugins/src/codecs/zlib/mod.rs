@@ -23,9 +23,9 @@ register_codec!(CodecId::ZLIB, "zlib", CodecTraits::PLAIN.high_ratio(), || Box::
 
 /// The codec `zlib`. The level is deflate's own, 1..=9.
 ///
-/// Streams are written by one of four encoders, whichever is the fastest whose result is no larger than zlib's, within one
-/// percent; all are read by libdeflate. An instance keeps their states from stream to stream: setting one up costs more than
-/// coding a short stream.
+/// Streams are written by one of four encoders: the fastest one whose result is no larger than zlib's, within one
+/// percent. All are decoded by libdeflate. An instance keeps the encoder states from stream to stream: setting one up
+/// costs more than coding a short stream.
 #[derive(Default)]
 pub struct Zlib {
     quick: Option<QuickEncoder>,
@@ -36,13 +36,13 @@ pub struct Zlib {
 }
 
 impl Clone for Zlib {
-    /// An instance with states of its own, made when they are first needed.
+    /// An instance with its own states, allocated on first use.
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-/// Who writes a stream.
+/// The encoder of a stream.
 #[derive(Debug, Clone, Copy)]
 enum Encoder {
     Quick,
@@ -52,7 +52,7 @@ enum Encoder {
     Zlib,
 }
 
-/// How hard the parsing encoder looks.
+/// The search effort of the parsing encoder.
 const EFFORT: Effort = Effort { depth: 28, lazy: 2 };
 
 /// Pieces of a sample, spread over the input: the byte planes of filtered data are very different from each other.
@@ -62,9 +62,10 @@ const PIECES: usize = 8;
 const PIECE: usize = 1024;
 
 impl Zlib {
-    /// The choice was made on nine data sets, unfiltered and filtered. libdeflate is the fastest, but finds less of what
-    /// there is much of: where a sample gets much smaller, zlib stays ahead in size. At the high levels libdeflate's blocks
-    /// go across byte planes and it leaves out far matches of three bytes, which is what the parsing encoder is made for.
+    /// The choice was made on nine data sets, unfiltered and filtered. libdeflate is the fastest, but finds fewer
+    /// matches where there are many: if a sample gets much smaller, zlib stays ahead in size. At the high levels,
+    /// libdeflate's blocks cross byte planes, and it ignores far matches of three bytes. The parsing encoder does
+    /// neither.
     fn encoder(&mut self, ctx: &CodecContext<'_>, src: &[u8]) -> Encoder {
         use FilterId as Filter;
         // At level 3 zlib finds little more than at 2.
@@ -83,7 +84,7 @@ impl Zlib {
         }
     }
 
-    /// Whether a sample of `src` becomes smaller than one part in so many.
+    /// Whether a sample of `src` shrinks to less than one part in `parts`.
     fn shrinks(&mut self, src: &[u8], parts: usize) -> bool {
         let mut sample = [0; PIECES * PIECE];
         let sample = if src.len() <= sample.len() {
@@ -112,7 +113,7 @@ impl Zlib {
     }
 }
 
-/// The state for `level`, made anew when the one that is kept is for another.
+/// The state for `level`, created if the kept one is for another level.
 fn kept<T>(slot: &mut Option<(u8, T)>, level: u8, make: impl FnOnce(u8) -> T) -> &mut T {
     let state = match slot.take() {
         Some((of, state)) if of == level => state,
@@ -143,7 +144,7 @@ impl Codec for Zlib {
                 let plane = plane(ctx, src.len());
                 Ok(self.parsing.get_or_insert_default().compress(src, plane, dst, EFFORT))
             }
-            // Its only error is that the result does not fit.
+            // The only error is that the result does not fit.
             Encoder::Libdeflate(level) => {
                 Ok(kept(&mut self.libdeflate, level, compressor).zlib_compress(src, dst).ok())
             }

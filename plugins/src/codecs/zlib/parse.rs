@@ -1,9 +1,10 @@
-//! The encoder of the highest levels: matches that save most, and blocks that end where the data changes.
+//! The encoder of the highest levels: it takes the matches that save most, and ends blocks where the data changes.
 //!
-//! The input is parsed region by region. A region has prices for literals and matches, from what is in it and from what the
-//! region before was parsed into, so that a match is taken where it is cheaper than its literals and not wherever there is
-//! one: in the byte planes of filtered numbers most short ones are not. Neighbouring regions become one block when that
-//! takes less than two; where one byte plane ends and another begins, it hardly ever does.
+//! The input is parsed region by region. A region has prices for literals and matches, derived from its content and
+//! from how the previous region was parsed, so that a match is taken if it is cheaper than its literals and not
+//! wherever there is one: most short matches in the byte planes of filtered numbers are not. Neighbouring regions
+//! become one block if that takes less than two, which it hardly ever does where one byte plane ends and another
+//! begins.
 
 use super::bits::Writer;
 use super::block::{self, Counts, Sequence};
@@ -22,40 +23,40 @@ const MIN_PLANE: usize = 1 << 12;
 /// Bytes that are loaded to look for a match.
 const WORD: usize = 4;
 
-/// Inside matches from this length on, only every [`SPARSE_STEP`]th position is entered.
+/// In matches of at least this length, only every [`SPARSE_STEP`]th position is entered.
 const SPARSE_FROM: usize = 64;
 
 /// See [`SPARSE_FROM`].
 const SPARSE_STEP: usize = 4;
 
-/// How much more a match must save, in bits, that begins one or two positions behind another one. What follows the other
-/// begins earlier, too.
+/// How much more, in bits, a match must save that begins one or two positions after another one, as what follows it
+/// also begins later.
 const MARGIN: [u32; 2] = [2 * BIT, 4 * BIT];
 
-/// Twice as many places as a distance can reach.
+/// Twice as many slots as a distance can reach.
 type Places = Rows<32, { 2 * MAX_DISTANCE / 32 }>;
 
-/// How hard to look.
+/// The search effort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Effort {
-    /// How many places with the same three bytes are compared, up to 32.
+    /// How many candidates with the same three bytes are compared, up to 32.
     pub(super) depth: usize,
-    /// How many positions behind the start of a match may begin a better one, up to 2.
+    /// How many positions after the start of a match are searched for a better one, up to 2.
     pub(super) lazy: usize,
 }
 
-/// The table of an encoder and what else it keeps from one stream to the next.
+/// The table and other state of an encoder, kept from stream to stream.
 #[derive(Default)]
 pub(super) struct ParsingEncoder {
-    /// By three bytes and not by four: in a byte plane of few values, most matches that pay are that short.
+    /// Keyed by three bytes and not four: in a byte plane with few values, most matches that pay are that short.
     table: Places,
     sequences: Vec<Sequence>,
-    /// What the literals of a region cost up to each position, from its start on.
+    /// The cost of the literals of a region from its start up to each position.
     prices: Vec<u32>,
 }
 
 impl ParsingEncoder {
-    /// Compresses `src`, which consists of planes of `plane` bytes, into a zlib stream in `dst`, or returns `None` when
+    /// Compresses `src`, which consists of planes of `plane` bytes, into a zlib stream in `dst`, or returns `None` if
     /// it does not fit.
     pub(super) fn compress(&mut self, src: &[u8], plane: usize, dst: &mut [u8], effort: Effort) -> Option<usize> {
         self.compress_input(Trusted(src), plane, dst, effort)
@@ -74,7 +75,7 @@ impl ParsingEncoder {
         let mut parser = Parser { input: src, table, effort, match_prices: MatchPrices::new(), next: 0 };
         let mut out = Writer::new(dst)?;
         sequences.clear();
-        // The block so far: where it begins, and what it consists of. (Its sequences are all there are.)
+        // The block so far: where it begins, and what it consists of. (It has all sequences collected so far.)
         let (mut start, mut counts, mut cost) = (0, Counts::NONE, 0);
         let mut at = 0;
         while at < bytes.len() {
@@ -116,15 +117,15 @@ struct Parser<'t, I> {
     table: &'t mut Places,
     effort: Effort,
     match_prices: MatchPrices,
-    /// The first position that is not entered in `table` yet.
+    /// The first position that has not been entered in `table`.
     next: usize,
 }
 
 impl<'a, I: Input<'a>> Parser<'_, I> {
-    /// Parses from `start` to `end`, or to the end of a match that goes on behind it, which is returned.
+    /// Parses from `start` to `end`, or to the end of a match that extends beyond it, which is returned.
     fn region(&mut self, start: usize, end: usize, prices: &[u32], sequences: &mut Vec<Sequence>) -> usize {
         let (mut anchor, mut at) = (start, start);
-        // Where searches end: behind the last position that has as many bytes as are loaded.
+        // Searches end after the last position with as many bytes as a load takes.
         let limit = end.min((self.input.bytes().len() + 1).saturating_sub(WORD));
         while at < limit {
             let Some(mut best) = self.search(at, self.effort.depth, 0, &prices[at - start..]) else {
@@ -212,7 +213,7 @@ impl<'a, I: Input<'a>> Parser<'_, I> {
     }
 }
 
-/// Where the region ends that begins at `at`.
+/// The end of the region that begins at `at`.
 fn region_end(at: usize, plane: usize, total: usize) -> usize {
     let end = (at + REGION).min(total);
     if plane < MIN_PLANE { end } else { end.min((at / plane + 1) * plane) }

@@ -1,10 +1,10 @@
-//! What literals and matches cost in a region of the input, before there are codes for them.
+//! Estimated costs of literals and matches in a region of the input, before there are codes for them.
 
 use super::block::Counts;
 use super::codes::{DISTANCES, END_OF_BLOCK, MAX_MATCH, MIN_MATCH, distance_symbol, length_symbol};
 use super::cost::{BIT, log2};
 
-/// What matches cost.
+/// The cost of matches.
 pub(super) struct MatchPrices {
     /// By length less 3, with the extra bits.
     lengths: [u16; 256],
@@ -13,12 +13,12 @@ pub(super) struct MatchPrices {
 }
 
 impl MatchPrices {
-    /// Before anything is known.
+    /// The prices before anything is known.
     pub(super) fn new() -> Self {
         Self::with_codes(|_| 6 * BIT, |_| 4 * BIT)
     }
 
-    /// When the codes of the symbols cost that.
+    /// The prices for symbols whose codes have these costs.
     fn with_codes(symbol: impl Fn(usize) -> u32, distance: impl Fn(usize) -> u32) -> Self {
         let length = |less| {
             let of = length_symbol(less + MIN_MATCH);
@@ -31,7 +31,7 @@ impl MatchPrices {
         Self { lengths: std::array::from_fn(length), distances: std::array::from_fn(distance) }
     }
 
-    /// Takes over what `counts` of a region say, half way: the next one may be different.
+    /// Moves the prices half way to those that `counts` of a region imply: the next region may differ.
     pub(super) fn follow(&mut self, counts: &Counts) {
         let lengths = &counts.symbols[END_OF_BLOCK + 1..];
         let matches: u32 = counts.distances.iter().sum();
@@ -51,7 +51,7 @@ impl MatchPrices {
         }
     }
 
-    /// What a match costs.
+    /// The cost of a match.
     #[inline(always)]
     pub(super) fn of(&self, len: usize, distance: usize) -> u32 {
         let number = distance_symbol(distance).number;
@@ -59,9 +59,9 @@ impl MatchPrices {
     }
 }
 
-/// Sums up what the literals from `start` on cost: up to `end`, and as far behind it as a match can reach.
+/// Sums up the costs of the literals from `start` to `end`, and as far beyond it as a match can reach.
 pub(super) fn add_up(bytes: &[u8], start: usize, end: usize, prices: &mut Vec<u32>) {
-    // Four tables, as equal bytes one after the other would wait for each other.
+    // Four tables, as equal consecutive bytes would otherwise wait for each other.
     let mut counts = [[0u32; 256]; 4];
     let mut quads = bytes[start..end].chunks_exact(4);
     for quad in &mut quads {

@@ -1,7 +1,7 @@
-//! The encoder of level 1: one greedy pass, one place per hash, the fixed codes.
+//! The encoder of level 1: one greedy pass, one candidate per hash, the fixed codes.
 //!
-//! Building codes for a block takes a second pass over what was found, and choosing among matches takes a look at each: at
-//! this level neither is done, which is also how zlib-ng reads it.
+//! Building codes for a block takes a second pass over the matches, and choosing among matches takes a look at each.
+//! This level does neither, and nor does level 1 of zlib-ng.
 
 use std::hint::select_unpredictable;
 
@@ -13,7 +13,7 @@ use crate::codecs::places::{multiply, table_log};
 /// Logarithm of the entries of the table.
 const TABLE_LOG: u32 = 15;
 
-/// Shorter matches save next to nothing, and are found where there are none.
+/// Shorter matches save next to nothing, and most of those found are accidental.
 const MIN_MATCH: usize = 4;
 
 /// After this many positions without a match the steps get longer by one (logarithm).
@@ -22,13 +22,13 @@ const SKIP_LOG: u32 = 10;
 /// "This is the last block" and "compressed with the fixed codes": one bit and two, the first lowest.
 const LAST_FIXED: u64 = 0b011;
 
-/// As many of the fixed codes, which are of nine bits at most, as there is room for.
+/// As many of the fixed codes, of at most nine bits each, as there is room for.
 const GROUP: usize = 6;
 
-/// The table of an encoder, kept from one stream to the next.
+/// The table of an encoder, kept from stream to stream.
 pub(super) struct QuickEncoder {
-    /// Where four bytes with a hash were last seen: the low 16 bits of the position. (What was never entered is a
-    /// position like any other, and what is out of reach looks like a later one: what is there is compared.)
+    /// Where four bytes with a hash were last seen: the low 16 bits of the position. (A slot that was never used looks
+    /// like any position, and one out of reach looks like a later one: the bytes there are compared.)
     table: Box<[u16; 1 << TABLE_LOG]>,
 }
 
@@ -37,7 +37,7 @@ impl QuickEncoder {
         Self { table: Box::new([0; _]) }
     }
 
-    /// Compresses `src` into a zlib stream in `dst`, or returns `None` when it does not fit.
+    /// Compresses `src` into a zlib stream in `dst`, or returns `None` if it does not fit.
     pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
         self.compress_input(Trusted(src), dst)
     }
@@ -61,12 +61,13 @@ impl QuickEncoder {
         let Some(limit) = bytes.len().checked_sub(MIN_MATCH) else {
             return Some(0);
         };
-        // Enters position `at`, and returns how far before it the same hash was: 0 for nowhere within reach.
+        // Enters position `at`, and returns the distance to the previous position with the same hash; 0 if there is
+        // none within reach.
         let mut exchange = |at: usize, word: u32| {
             let slot = (multiply(word.to_le()) >> shift) as usize & ((1 << TABLE_LOG) - 1);
             let place = std::mem::replace(&mut self.table[slot], at as u16);
             let distance = usize::from((at as u16).wrapping_sub(place));
-            // No branch: where there is nothing to be found, it is as good as random.
+            // No branch: where there are no matches, it is as good as random.
             select_unpredictable(distance <= at.min(MAX_DISTANCE), distance, 0)
         };
         let mut anchor = 0;

@@ -52,7 +52,7 @@ entry_points! {
 /// Bytes in a vector.
 const VECTOR: usize = 64;
 
-/// Sixty-four bytes from `at` on.
+/// Loads 64 bytes from `at` on.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 #[inline]
 fn load(src: &[u8], at: usize) -> __m512i {
@@ -61,7 +61,7 @@ fn load(src: &[u8], at: usize) -> __m512i {
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }
 
-/// `len` bytes from `at` on, at most 64, followed by zeros.
+/// Loads `len` bytes from `at` on, at most 64, followed by zeros.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 #[inline]
 fn load_part(src: &[u8], at: usize, len: usize) -> __m512i {
@@ -81,8 +81,8 @@ fn store(dst: &mut [u8], at: usize, v: __m512i) {
 
 /// How far ahead of the stores their destination is fetched, in bytes.
 ///
-/// A block is larger than the first-level cache. A vector is a whole line, so the few dozen stores that a processor keeps
-/// waiting are all that tells it which lines come next; they are not enough of them to hide the way to the second level.
+/// A block is larger than the first-level cache. A vector is a whole line, so only the few dozen stores that a
+/// processor keeps pending tell it which lines come next. They are not enough to hide the latency of the second level.
 const AHEAD: usize = 512;
 
 /// Fetches the line that holds byte `at` of `dst`, or would hold it if `dst` were as long.
@@ -107,8 +107,8 @@ fn store_part(dst: &mut [u8], at: usize, len: usize, v: __m512i) {
     unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), low_bits(len), v) }
 }
 
-/// Sixty-four bytes from `at` on of each of the first `count` planes, which are `stride` bytes long; zeros for the
-/// rest of the vectors.
+/// Loads 64 bytes from `at` on of each of the first `count` planes, which are `stride` bytes long. The other vectors
+/// are zero.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 #[inline]
 fn load_planes<const P: usize>(planes: &[u8], stride: usize, at: usize, count: usize) -> [__m512i; P] {

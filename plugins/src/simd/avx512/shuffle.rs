@@ -1,7 +1,7 @@
 //! Byte transposition.
 //!
 //! Items are taken in strips of 64, so that each plane receives a whole cache line at a time: planes often lie a power
-//! of two apart, compete for the same few places in the cache, and would not stay there to be completed later.
+//! of two apart, compete for the same few cache sets, and would be evicted before they are complete.
 //!
 //! Up to 16 bytes wide, items fill `P` vectors, `P` being the width rounded up to a power of two, with `64 / P` items
 //! each. A byte permutation turns each vector into `P` pieces, one per byte of the item, and a transposition of the
@@ -18,7 +18,7 @@ use crate::simd::{items_before_line, misalignment, scalar, slabs, strips};
 /// Items that are transposed at a time.
 pub(super) const STRIP: usize = 64;
 
-/// Bytes of the columns that wide items are cut into.
+/// Bytes of the columns of wide items.
 pub(super) const COLUMN: usize = 16;
 
 /// See [`crate::simd::shuffle`].
@@ -164,7 +164,7 @@ pub(super) fn strip_from_planes<const P: usize>(
 
 /// Puts byte `j` of the first 64 items, for `j` up to 15, into plane `j`, from `at` on. The planes are `stride` bytes
 /// apart.
-// Inlined, it would bring so many addresses with it that the loop around it keeps them in memory.
+// Inlined, it would add so many addresses that the loop around it spills them.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 #[inline(never)]
 pub(super) fn column_to_planes(width: usize, items: &[u8], planes: &mut [u8], stride: usize, at: usize) {

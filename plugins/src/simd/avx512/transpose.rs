@@ -1,4 +1,4 @@
-//! Transposition of the pieces that vectors are made of.
+//! Transposition of pieces of vectors.
 
 use std::arch::x86_64::*;
 
@@ -67,7 +67,7 @@ const fn table<const ODD: bool>() -> [[i32; 16]; 4] {
     table
 }
 
-/// Byte `c` of vector `r` becomes byte `r` of vector `c`, in each of the four 16-byte parts by itself.
+/// Byte `c` of vector `r` becomes byte `r` of vector `c`, separately in each of the four 16-byte parts.
 ///
 /// Number the bytes of a part, all vectors taken together, by the four bits of the vector followed by the four of the
 /// position. Interleaving the vectors `r` and `r + 8` moves the highest bit of this number to the lowest place, so four

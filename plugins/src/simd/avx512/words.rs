@@ -30,10 +30,10 @@ pub(super) fn add_running(src: &[u8], dst: &mut [u8]) {
 
 /// Running XOR over words of `W` bytes, or running sum of bytes.
 ///
-/// Within each 16-byte part of a vector, every word takes in the one before it, then the two before those two, and so on:
-/// after a round at distance `d` it holds the `2 * d` bytes up to itself. Then the second of two parts takes in the last
-/// word of the first, the second half that of the first half, and at last all take in what came before the vector; only
-/// this step waits for the vector before.
+/// Within each 16-byte part of a vector, every word takes in the previous one, then the two before those two, and so
+/// on: after a round at distance `d` it holds the `2 * d` bytes up to itself. Then the second of two parts takes in the
+/// last word of the first, the second half that of the first half, and finally all take in the result before the
+/// vector. Only this step depends on the previous vector.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn running<const W: usize, const ADD: bool>(src: &[u8], dst: &mut [u8]) {
     let last_of_part = vector(const { last_of_first_run(W, 16) });

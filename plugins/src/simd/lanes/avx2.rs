@@ -17,7 +17,7 @@ impl Avx2 {
 
 entry_points!(Avx2, "avx2");
 
-/// Which bytes of a lane make up its last `width` bytes repeated.
+/// The permutation that repeats the last `width` bytes of a lane.
 const fn last_bytes(width: usize) -> [u8; LANE] {
     let mut index = [0; LANE];
     let mut i = 0;

@@ -1,8 +1,8 @@
 //! Kernels over vectors made of 16-byte lanes, written once for SSE2, AVX2 and NEON.
 //!
-//! A value of a type that implements [`Lanes`] is the proof that the processor has the instructions: it comes out of
-//! run-time detection. What remains to be proved in this folder is only which memory is touched. All of it is inlined into
-//! functions that are compiled for those instructions ([`entry_points`]).
+//! A value of a type that implements [`Lanes`] proves that the processor has the instructions, as only run-time
+//! detection creates one. What remains to be proved in this folder is which memory is touched. All of it is inlined
+//! into functions that are compiled for those instructions ([`entry_points`]).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -25,7 +25,7 @@ pub(super) use sse2::Sse2;
 /// Bytes in a lane.
 const LANE: usize = 16;
 
-/// Vectors of `LANES` times 16 bytes, and what the kernels need to do with them.
+/// Vectors of `LANES` times 16 bytes, and the operations that the kernels need.
 ///
 /// # Safety
 /// A value exists only where the processor has the instructions, `BYTES` is what its default says, and no method touches
@@ -87,11 +87,11 @@ unsafe trait Lanes: Copy {
     fn to_second(self, _v: Self::V) -> Self::V {
         unreachable!("only where there are two `LANES`")
     }
-    /// For vectors of two lanes: they change places.
+    /// For vectors of two lanes: swaps them.
     fn swap(self, _v: Self::V) -> Self::V {
         unreachable!("only where there are two `LANES`")
     }
-    /// The bytes of `a` and `b` alternating, in each lane by itself: those from the low half and those from the high half.
+    /// The bytes of `a` and `b` interleaved, separately in each lane: those of the low half and those of the high half.
     fn interleave(self, a: Self::V, b: Self::V) -> (Self::V, Self::V);
 
     /// Bitwise and.
@@ -100,19 +100,19 @@ unsafe trait Lanes: Copy {
     fn xor(self, a: Self::V, b: Self::V) -> Self::V;
     /// Sum of bytes, modulo 256.
     fn add(self, a: Self::V, b: Self::V) -> Self::V;
-    /// Shifts bits towards the low end of each byte. Bits of neighbouring bytes may come in.
+    /// Shifts bits towards the low end of each byte. Bits of neighbouring bytes may be shifted in.
     fn shift_right<const BITS: i32>(self, v: Self::V) -> Self::V;
-    /// Shifts bits towards the high end of each byte. Bits of neighbouring bytes may come in.
+    /// Shifts bits towards the high end of each byte. Bits of neighbouring bytes may be shifted in.
     fn shift_left<const BITS: i32>(self, v: Self::V) -> Self::V;
 
-    /// Moves the bytes of each lane up by `COUNT`; zeros come in.
+    /// Moves the bytes of each lane up by `COUNT`, shifting in zeros.
     fn move_up<const COUNT: i32>(self, v: Self::V) -> Self::V;
     /// The last `WIDTH` bytes of each lane, repeated in it.
     fn last_of_lane<const WIDTH: usize>(self, v: Self::V) -> Self::V;
 }
 
-/// The parts of the kernels that are worth a call: each transposes about a kilobyte. Inlined, they would bring so many
-/// addresses with them that the loops around them keep those in memory.
+/// The parts of the kernels that are worth a call: each transposes about a kilobyte. Inlined, they would add so many
+/// addresses that the loops around them spill those.
 trait Parts: Lanes {
     /// See [`shuffle::rows_to_planes`].
     fn rows_to_planes(self, rows: &[u8], width: usize, planes: &mut [u8], step: usize, count: usize, bytes: usize);
@@ -172,7 +172,7 @@ macro_rules! entry_points {
 }
 use entry_points;
 
-/// Defines methods of [`Lanes`] that work on their arguments alone.
+/// Defines methods of [`Lanes`] that only work on registers.
 macro_rules! register_operations {
     ($(fn $name:ident $([$generic:ident: $generic_ty:ty])? ($($arg:ident: $ty:ty),*) -> $out:ty { $($body:tt)* })*) => {
         $(

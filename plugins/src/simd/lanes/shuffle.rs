@@ -10,9 +10,9 @@ use crate::simd::{misalignment, scalar, slabs, strips};
 /// Items that are transposed at a time: as many as the bytes in a cache line.
 pub(super) const STRIP: usize = 64;
 
-/// Planes this far apart, or a multiple of it, compete for a few places in the first-level cache, which takes the place
-/// of a line from its address modulo 4096. Sixteen of them would drive each other out if they were filled little by
-/// little; then the bytes are collected first, and go to the planes as whole cache lines.
+/// Planes this far apart, or a multiple of it, compete for a few places in the first-level cache, which places a line
+/// by its address modulo 4096. Sixteen of them would evict each other if they were filled little by little. In that
+/// case the bytes are collected first, and written to the planes as whole cache lines.
 const CROWDED: usize = 1024;
 
 /// The bytes of 16 planes for one strip.
@@ -59,7 +59,8 @@ pub(super) fn unshuffle<S: Parts>(s: S, width: usize, src: &[u8], dst: &mut [u8]
     dst_tail.copy_from_slice(tail);
 }
 
-/// Where a lane of items of `width` bytes has the bytes of one of items of `padded` bytes; 128 stands for a gap.
+/// The permutation from a lane of items of `width` bytes to one of items padded to `padded` bytes; 128 stands for a
+/// gap.
 fn spread(width: usize, padded: usize) -> [u8; LANE] {
     std::array::from_fn(|i| if i % padded < width { (i / padded * width + i % padded) as u8 } else { 128 })
 }
@@ -76,7 +77,7 @@ fn gather(width: usize, padded: usize) -> [u8; LANE] {
 fn narrow_to_planes<S: Lanes, const P: usize>(s: S, width: usize, items: &[u8], planes: &mut [u8], n: usize) {
     assert!(width <= P && n.checked_mul(width) == Some(items.len()) && planes.len() == items.len());
     let index = s.repeat(spread(width, P));
-    // Bytes of the items in a lane; what else is read falls into the gaps.
+    // Bytes of the items in a lane. Whatever else is read ends up in the gaps.
     let lane = LANE / P * width;
     let mut padded = [0; 32 * 8 + LANE];
     for (first, _) in slabs(misalignment(planes) % S::BYTES, n, S::BYTES, S::BYTES) {
@@ -204,7 +205,7 @@ fn columns_from_planes<S: Parts>(s: S, width: usize, planes: &[u8], items: &mut 
     }
 }
 
-/// Puts byte `j` of `count` rows, which begin `width` bytes apart, to the beginning of plane `j`, for `j` below `bytes`.
+/// Moves byte `j` of `count` rows, which begin `width` bytes apart, to the start of plane `j`, for `j` below `bytes`.
 /// The planes begin `step` bytes apart. At least a vector and at most `STRIP` rows, and at most 16 bytes.
 #[inline(always)]
 pub(super) fn rows_to_planes<S: Lanes>(

@@ -41,7 +41,7 @@ pub(super) fn from_planes<S: Lanes, const N: usize>(s: S, mut v: [S::V; N]) -> [
 }
 
 /// Transposes the 8 x 8 bits of the bytes at the same position of eight vectors: bit `k` of vector `t` and bit `t` of
-/// vector `k` change places. Its own inverse.
+/// vector `k` are swapped. Its own inverse.
 #[inline(always)]
 pub(super) fn transpose_bits<S: Lanes>(s: S, v: [S::V; 8]) -> [S::V; 8] {
     let [a, b, c, d, e, f, g, h] = v;
@@ -57,7 +57,7 @@ pub(super) fn transpose_bits<S: Lanes>(s: S, v: [S::V; 8]) -> [S::V; 8] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// The bits of `b` at `mask` and those of `a` that are `BITS` places higher change places.
+/// Swaps the bits of `b` at `mask` with those of `a` that are `BITS` places higher.
 #[inline(always)]
 fn swap<S: Lanes, const BITS: i32>(s: S, a: S::V, b: S::V, mask: S::V) -> (S::V, S::V) {
     // Where the two differ, both are flipped. The mask drops what the shift brought in from neighbouring bytes.

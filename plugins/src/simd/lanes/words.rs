@@ -28,9 +28,9 @@ pub(super) fn add_running<S: Lanes>(s: S, src: &[u8], dst: &mut [u8]) {
 
 /// Running `op` over words of `W` bytes.
 ///
-/// Within a lane, each word takes in the one before it, then the two before those two, and so on: after a round at
-/// distance `d` it holds the `2 * d` words up to itself. Then the lanes take in the lanes before them, and at last all
-/// take in what came before the vector; only this last step waits for the vector before.
+/// Within a lane, each word takes in the previous one, then the two before those two, and so on: after a round at
+/// distance `d` it holds the `2 * d` words up to itself. Then the lanes take in the lanes before them, and finally all
+/// take in the result before the vector. Only this last step depends on the previous vector.
 #[inline(always)]
 fn running<S: Lanes, const W: usize>(
     s: S,

@@ -1,7 +1,7 @@
 //! Bit transposition.
 
-/// Groups of eight items per strip. The items of a strip stay in the first-level cache while their bytes are taken one
-/// after the other, and each plane of bits receives a whole cache line at a time.
+/// Groups of eight items per strip. The items of a strip stay in the first-level cache while their bytes are processed
+/// one after another, and each plane of bits receives a whole cache line at a time.
 const STRIP: usize = 64;
 
 /// See [`crate::simd::bitshuffle`].
@@ -41,7 +41,7 @@ pub(in crate::simd) fn bitunshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
     dst_tail.copy_from_slice(tail);
 }
 
-/// Transposes the 8 x 8 bit matrix whose row `t` is byte `t`: bit `8t + k` and bit `8k + t` change places. Its own
+/// Transposes the 8 x 8 bit matrix whose row `t` is byte `t`: bit `8t + k` and bit `8k + t` are swapped. Its own
 /// inverse.
 ///
 /// The swap is done for one bit of the two coordinates at a time: first within 2 x 2 squares of bits, then 2 x 2

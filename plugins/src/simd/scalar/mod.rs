@@ -1,4 +1,4 @@
-//! Portable kernels: what runs where there is nothing better, and the reference of every vector kernel.
+//! Portable kernels: the fallback on every machine, and the reference of every vector kernel.
 
 mod bitshuffle;
 mod bytes;
