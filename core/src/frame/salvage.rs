@@ -26,11 +26,11 @@ impl Head {
     /// At least the length of the fixed part in every layout.
     pub const FIXED_LEN: usize = super::header::FIXED_LEN;
 
-    /// How many bytes of a frame its head needs, as far as the first bytes of it tell: more of them must be read, and handed
-    /// in again, until they are no fewer than that. Nothing behind the head is asked for.
+    /// How many bytes of a frame its head takes, as far as `bytes`, its first ones, show. If there are fewer, more must
+    /// be read, and passed in again. Never more than the head is asked for.
     ///
     /// # Errors
-    /// When no header begins like that.
+    /// When no header begins with these bytes.
     pub fn extent(bytes: &[u8]) -> Result<usize, FrameError> {
         let shortest = Layout::Early.min_header_len();
         if bytes.len() < shortest {
