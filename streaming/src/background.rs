@@ -1,4 +1,5 @@
-//! Work that nobody waits for: uploads aborted and chunks removed after a drop, writes that were under way.
+//! Background work that no caller awaits: uploads aborted and chunks removed after a drop, and writes that were in
+//! progress.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -12,23 +13,23 @@ use crate::compute::block_on;
 static WORK: Mutex<Work> = Mutex::new(Work { next: 0, running: BTreeSet::new(), waiting: Vec::new() });
 
 struct Work {
-    /// Number of the work that begins next.
+    /// Number of the next piece of work.
     next: u64,
     running: BTreeSet<u64>,
     waiting: Vec<Waker>,
 }
 
 fn work() -> MutexGuard<'static, Work> {
-    // No change is made in several steps.
+    // Every change is a single step, so a poisoned lock holds valid data.
     WORK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for everything that this crate does in the background, as far as it has begun by now: aborted uploads, chunks
-/// and files removed after their writer was dropped, and file operations whose future was dropped.
+/// Waits for everything that this crate has started in the background so far: aborted uploads, chunks and files removed
+/// after their writer was dropped, and file operations whose future was dropped.
 ///
-/// A sink or target that is dropped before its frame is complete cleans up behind it without anybody waiting. A program
-/// that ends at once ends that work too, and the parts of an upload then stay in the store, where they cost money. So
-/// call this before the process ends, after everything else has been dropped:
+/// A sink or target that is dropped before its frame is complete cleans up in the background. A program that exits at
+/// once cuts that work short, and the parts of an upload then stay in the store, where they cost money. So call this
+/// before the process exits, after everything else has been dropped:
 ///
 /// ```
 /// # async fn program() {}
@@ -38,9 +39,9 @@ fn work() -> MutexGuard<'static, Work> {
 /// # });
 /// ```
 ///
-/// It may be awaited on any executor; work that begins after the call is not waited for, nor is work in other processes.
+/// It may be awaited on any executor. Work that starts after the call is not included, nor is work in other processes.
 /// It says nothing about success: what cannot be removed stays. It may take as long as a store takes to answer; wrap it
-/// in the timeout of your executor if that must have a limit. Dropping it changes nothing.
+/// in your executor's timeout if that must be limited. Dropping it has no effect.
 /// [`blocking::settle`](crate::blocking::settle) is its twin.
 pub fn settle() -> Settle {
     Settle { until: work().next }
@@ -68,7 +69,7 @@ impl Future for Settle {
     }
 }
 
-/// Work that [`settle`] waits for, from its beginning until this is dropped: also when it panics.
+/// Marks work that [`settle`] waits for, from its start until this is dropped, including by a panic.
 #[derive(Debug)]
 pub(crate) struct Running(u64);
 
@@ -87,16 +88,17 @@ impl Drop for Running {
         let mut work = work();
         work.running.remove(&self.0);
         let waiting = std::mem::take(&mut work.waiting);
-        // Whoever is woken may ask at once.
+        // A woken task may poll again at once.
         drop(work);
         waiting.into_iter().for_each(Waker::wake);
     }
 }
 
-/// Does `work` whoever waits for it or not: here as far as it goes without waiting, and then on a thread that may block.
+/// Completes `work` whether or not anyone awaits it: on this thread as far as it goes without waiting, then on a thread
+/// that may block.
 pub(crate) fn finish(work: impl Future<Output = ()> + Send + 'static) {
     let mut work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
-    // This may be in a `drop`, from which nothing may panic.
+    // This may run in a `drop`, which must not panic.
     let begun = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut Context::from_waker(Waker::noop()))));
     if matches!(begun, Ok(Poll::Pending)) {
         let running = Running::begin();
@@ -117,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// A future that is done when the sender is gone.
+    /// A future that completes when the sender is dropped.
     fn until_dropped() -> (std::sync::mpsc::Sender<()>, impl Future<Output = ()> + Send + 'static) {
         let (sender, receiver): (_, Receiver<()>) = channel();
         let mut first = true;
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn waits_for_what_has_begun_and_for_nothing_else() {
-        // Tests of other modules may have work under way, but none for long.
+        // Tests of other modules may have work in progress, but only briefly.
         block_on(settle());
         let (first, work) = until_dropped();
         finish(work);

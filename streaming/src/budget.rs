@@ -10,18 +10,19 @@ use std::task::{Context, Poll, Waker};
 
 use futures::task::AtomicWaker;
 
-/// A number of bytes that sinks and readers share: what all of them together keep in flight, encoded and decoded, stays
-/// within it. Clones are the same budget.
+/// A limit on memory that sinks and readers share: the bytes that all of them together have in flight, encoded and
+/// decoded, stay within it. Clones are the same budget.
 ///
-/// Give it to as many [`WriteOptions`](crate::WriteOptions) and [`ReadOptions`](crate::ReadOptions) as there are; their
-/// own limits of bytes and chunks in flight hold as well. Whoever finds it exhausted waits, first come, first served.
+/// Give it to any number of [`WriteOptions`](crate::WriteOptions) and [`ReadOptions`](crate::ReadOptions); their own
+/// limits of bytes and chunks in flight apply as well. Those that find it exhausted wait, first come, first served.
 ///
 /// **No deadlock.** A sink, stream or call that has nothing in flight takes one chunk (or one group of small ones that
-/// are fetched together) whether there is room or not. So each of them makes progress, whatever the others hold and
-/// whether these are polled or not, and a program may feed a sink from a stream of the same budget. In use are therefore
-/// never more bytes than the budget and one chunk (or group) for each of them; [`peak`](Self::peak) tells.
+/// are fetched together) whether or not there is room. So each of them makes progress, whatever the others hold and
+/// whether or not they are polled, and a program may feed a sink from a stream of the same budget. The bytes in use
+/// therefore never exceed the budget plus one chunk (or group) for each of them; [`peak`](Self::peak) reports the
+/// maximum.
 ///
-/// Programs may take from it for buffers of their own: [`acquire`](Self::acquire).
+/// Programs may count their own buffers against it: [`acquire`](Self::acquire).
 ///
 /// ```
 /// use oxiblosc_streaming::{Budget, ReadOptions, WriteOptions, block_on};
@@ -50,7 +51,7 @@ struct Books {
     used: u64,
     peak: u64,
     next_ticket: u64,
-    /// Those who wait or have been granted what they waited for and not taken it yet, in the order they came.
+    /// Waiters, and those that have been granted bytes and not taken them yet, in order of arrival.
     queue: BTreeMap<u64, Waiting>,
 }
 
@@ -66,7 +67,7 @@ impl Books {
         self.peak = self.peak.max(self.used);
     }
 
-    /// More than there is at all can be had when nothing else is in use.
+    /// A request larger than the whole budget is granted when nothing else is in use.
     fn has_room(&self, bytes: u64) -> bool {
         self.used == 0 || self.used.saturating_add(bytes) <= self.limit
     }
@@ -75,7 +76,8 @@ impl Books {
         self.queue.values().any(|waiting| !waiting.granted)
     }
 
-    /// Grants whoever is next what there is room for; who that is wants to be woken once the lock is gone.
+    /// Grants the next waiters what there is room for, and returns their wakers, to be woken after the lock is
+    /// released.
     fn grant(&mut self) -> Vec<Waker> {
         let mut woken = Vec::new();
         let waiting: Vec<u64> = self.queue.iter().filter(|(_, w)| !w.granted).map(|(&ticket, _)| ticket).collect();
@@ -109,13 +111,13 @@ impl Ledger {
 }
 
 impl Budget {
-    /// A budget of so many bytes.
+    /// A budget of `bytes` bytes.
     pub fn new(bytes: usize) -> Self {
         let books = Books { limit: bytes as u64, ..Books::default() };
         Self { ledger: Arc::new(Ledger { books: Mutex::new(books) }) }
     }
 
-    /// The bytes that it has in all.
+    /// The size of the budget in bytes.
     pub fn limit(&self) -> u64 {
         self.ledger.lock().limit
     }
@@ -125,20 +127,20 @@ impl Budget {
         self.ledger.lock().used
     }
 
-    /// The most bytes that have been in use at a time.
+    /// The most bytes that have been in use at one time.
     pub fn peak(&self) -> u64 {
         self.ledger.lock().peak
     }
 
-    /// Waits for so many bytes: first come, first served. More than there are in all are given once nothing else is in
-    /// use. Dropping the future gives up the place in the queue, and what had been granted.
+    /// Waits for `bytes` bytes, first come, first served. A request larger than the whole budget is granted once
+    /// nothing else is in use. Dropping the future gives up the place in the queue and anything granted.
     ///
-    /// Whoever waits here while holding some already may wait for ever, for somebody who does the same.
+    /// A caller that already holds some bytes and waits here for more can deadlock with another that does the same.
     pub fn acquire(&self, bytes: usize) -> Acquire {
         Acquire { budget: self.clone(), bytes: bytes as u64, ticket: None }
     }
 
-    /// So many bytes, if they are there and nobody waits for some.
+    /// Takes `bytes` bytes if they are available and nobody is waiting.
     pub fn try_acquire(&self, bytes: usize) -> Option<Permit> {
         let bytes = bytes as u64;
         let mut books = self.ledger.lock();
@@ -149,13 +151,13 @@ impl Budget {
         Some(Permit { ledger: Arc::clone(&self.ledger), bytes })
     }
 
-    /// So many bytes, whether they are there or not.
+    /// Takes `bytes` bytes whether or not they are available.
     fn exceed(&self, bytes: u64) -> Permit {
         self.ledger.lock().take(bytes);
         Permit { ledger: Arc::clone(&self.ledger), bytes }
     }
 
-    /// Changes the bytes there are.
+    /// Changes the size of the budget.
     #[cfg(feature = "object_store")]
     pub(crate) fn set_limit(&self, bytes: usize) {
         let mut books = self.ledger.lock();
@@ -215,7 +217,7 @@ impl Future for Acquire {
 }
 
 impl Acquire {
-    /// What has been granted, if it has.
+    /// Takes the granted bytes, if they have been granted.
     fn take_granted(&mut self) -> Option<Permit> {
         let ledger = Arc::clone(&self.budget.ledger);
         let mut books = ledger.lock();
@@ -234,7 +236,7 @@ impl Drop for Acquire {
         if books.queue.remove(&ticket).is_some_and(|waiting| waiting.granted) {
             books.used = books.used.saturating_sub(self.bytes);
         }
-        // Those behind may go on, be it that there is room or that they need less.
+        // Those further back in the queue may now have room, or need less.
         let woken = books.grant();
         drop(books);
         woken.into_iter().for_each(Waker::wake);
@@ -247,7 +249,7 @@ impl fmt::Debug for Acquire {
     }
 }
 
-/// Bytes of a [`Budget`], which go back to it when this is dropped.
+/// Bytes taken from a [`Budget`], returned to it on drop.
 #[must_use = "dropping it gives the bytes back"]
 pub struct Permit {
     ledger: Arc<Ledger>,
@@ -255,7 +257,7 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// How many there are.
+    /// The number of bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -273,7 +275,7 @@ impl fmt::Debug for Permit {
     }
 }
 
-/// What one sink, stream or call has of a budget, which it takes chunk by chunk; without a budget, anything.
+/// The share of a budget that one sink, stream or call takes, chunk by chunk; unlimited without a budget.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     budget: Option<Budget>,
@@ -284,7 +286,7 @@ pub(crate) struct Allowance {
 #[derive(Debug, Default)]
 struct HeldCount {
     held: AtomicUsize,
-    /// Whoever waits for more: it may go on without waiting when it holds nothing any more.
+    /// The task that waits for more: it may go on without waiting once it holds nothing.
     waker: AtomicWaker,
 }
 
@@ -299,9 +301,9 @@ impl Allowance {
         Self { budget: budget.cloned(), held: Arc::default(), waiting: None }
     }
 
-    /// Takes `bytes` for what goes into flight next; always when nothing is in flight.
+    /// Takes `bytes` for the next chunk to go into flight; always succeeds when nothing is in flight.
     ///
-    /// Whoever is told to wait is woken when there is room, and asks again, for as many bytes.
+    /// A pending caller is woken when there is room, and must ask again for the same number of bytes.
     pub(crate) fn poll_take(&mut self, cx: &mut Context<'_>, bytes: usize) -> Poll<Held> {
         let Some(budget) = &self.budget else { return Poll::Ready(Held { permit: None }) };
         self.held.waker.register(cx.waker());
@@ -321,7 +323,7 @@ impl Allowance {
         }
     }
 
-    /// As [`poll_take`](Self::poll_take), for those who are not polled now: they take what is there, and ask again.
+    /// As [`poll_take`](Self::poll_take), without registering a waker: takes what is available now.
     pub(crate) fn try_take(&mut self, bytes: usize) -> Option<Held> {
         let Some(budget) = &self.budget else { return Some(Held { permit: None }) };
         let permit = match self.held.held.load(Ordering::SeqCst) {
@@ -348,7 +350,7 @@ impl Allowance {
         Held { permit: Some((permit, Arc::clone(&self.held))) }
     }
 
-    /// Leaves the queue: there is nothing more to take.
+    /// Leaves the queue, when nothing more is needed.
     pub(crate) fn give_up(&mut self) {
         self.waiting = None;
     }
@@ -383,7 +385,7 @@ mod tests {
         let first = block_on(budget.acquire(7));
         let (mut large, mut small) = (budget.acquire(8), budget.acquire(1));
         assert!(poll(&mut large).is_pending());
-        // There would be room, but not before whoever came earlier.
+        // There is room, but earlier waiters come first.
         assert!(poll(&mut small).is_pending() && budget.try_acquire(1).is_none());
         drop(first);
         let Poll::Ready(large) = poll(&mut large) else { panic!("it is the first in the queue") };
@@ -447,7 +449,7 @@ mod tests {
                         async move {
                             for round in 0..200 {
                                 let permit = budget.acquire(1 + (i * 7 + round * 13) % 60).await;
-                                // Lets the others in between.
+                                // Yields to the others.
                                 let mut yielded = false;
                                 poll_fn(|cx| {
                                     cx.waker().wake_by_ref();

@@ -1,4 +1,4 @@
-//! What errors of I/O carry beside what the system says.
+//! Context added to I/O errors.
 
 use std::error::Error;
 use std::fmt;
@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-/// The object, or whatever else a frame is read from, was replaced by another one while it was read.
+/// The object, file or other source that a frame is read from was replaced while it was read.
 ///
-/// Inside of an [`io::Error`] from a [source](crate::source::RangeSource); readers give it as
+/// Carried inside an [`io::Error`] from a [source](crate::source::RangeSource); readers give it as
 /// [`ReadError::Replaced`](crate::ReadError::Replaced).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{place} was replaced while it was read: refresh the reader, or open it again")]
@@ -20,7 +20,7 @@ pub struct Replaced {
 }
 
 impl Replaced {
-    /// For a source that finds that what it reads has been replaced.
+    /// For a source that finds its object replaced.
     pub fn new(place: impl fmt::Display) -> Self {
         Self { place: place.to_string() }
     }
@@ -32,7 +32,7 @@ impl From<Replaced> for io::Error {
     }
 }
 
-/// An error of I/O, and which file or object it is about.
+/// An I/O error, and the file or object it concerns.
 #[derive(Debug, Error)]
 #[error("{what}")]
 struct About {
@@ -40,12 +40,12 @@ struct About {
     source: io::Error,
 }
 
-/// The error with what it is about; of the same kind, and with the error as its cause.
+/// The error with the file or object it concerns, of the same kind and with the error as its source.
 pub(crate) fn about(what: impl fmt::Display, source: io::Error) -> io::Error {
     io::Error::new(source.kind(), About { what: what.to_string(), source })
 }
 
-/// An error that several callers are given.
+/// An error returned to several callers.
 #[derive(Debug)]
 struct Shared(Arc<io::Error>);
 
@@ -61,7 +61,7 @@ impl Error for Shared {
     }
 }
 
-/// The error once more: of the same kind, with the same text and causes.
+/// The error again: of the same kind, with the same text and sources.
 pub(crate) fn again(error: &Arc<io::Error>) -> io::Error {
     if let Some(code) = error.raw_os_error() {
         return io::Error::from_raw_os_error(code);

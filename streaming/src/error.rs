@@ -1,4 +1,4 @@
-//! What can go wrong while frames are written and read.
+//! Errors of writing and reading frames.
 
 use std::fmt;
 use std::io;
@@ -17,15 +17,15 @@ use crate::kind::ErrorKind;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The target failed. Nothing is lost: the sink goes on where it stopped when it is called again
-    /// ([`WriteError::is_resumable`]), once what the error says is put right.
+    /// The target failed. Nothing is lost: once the cause is fixed, the sink continues where it stopped when it is
+    /// called again ([`WriteError::is_resumable`]).
     #[error("the target failed")]
     Target(#[from] io::Error),
-    /// The target took bytes and answered that it had not, or the other way round, against its contract
-    /// ([`target::Target`](crate::target::Target)). Which bytes it has is not known any more: the frame is given up.
+    /// The target violated its contract ([`target::Target`](crate::target::Target)): it took bytes and reported that it
+    /// had not, or the other way round. It is no longer known which bytes it has, so the frame is lost.
     #[error("the target broke its contract: {what}")]
     TargetContract {
-        /// What it did.
+        /// The violation.
         what: String,
     },
     /// A chunk could not be encoded.
@@ -41,13 +41,13 @@ pub enum WriteError {
     Panicked {
         /// Number of the chunk.
         chunk: u64,
-        /// What it said.
+        /// The panic.
         panic: JobPanicked,
     },
     /// Codec, filters or parameters are not possible.
     #[error("chunks cannot be encoded with these parameters")]
     Params(#[source] Arc<ChunkError>),
-    /// The frame cannot hold what it was given.
+    /// The frame cannot hold the given data.
     #[error(transparent)]
     Frame(Arc<FrameWriteError>),
     /// No registry was given and the linked one is not usable.
@@ -69,16 +69,16 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// Whether the sink can go on: so when the target failed, after which nothing is lost and every call may be made
-    /// again, though it fails again until the cause is gone. All other errors stay: the sink returns them again, and the
-    /// frame cannot be finished.
+    /// Whether the sink can continue. It can if the target failed: nothing is lost then and every call may be repeated,
+    /// though it fails again until the cause is fixed. All other errors are permanent: the sink returns them again, and
+    /// the frame cannot be finished.
     pub fn is_resumable(&self) -> bool {
         matches!(self, Self::Target(_))
     }
 
-    /// Whether the same call may succeed a little later without anything else being done: so after a connection broke,
-    /// a timeout, an answer such as 429 or 503. Not when the bucket does not exist or the disk is full, although the
-    /// sink [can go on](Self::is_resumable) then, too, once that is put right.
+    /// Whether the same call may succeed later without any other change, as after a broken connection, a timeout, or a
+    /// response such as 429 or 503. Not when the bucket does not exist or the disk is full, although the sink [can
+    /// continue](Self::is_resumable) then, too, once that is fixed.
     pub fn is_retryable(&self) -> bool {
         self.kind().is_retryable()
     }
@@ -101,7 +101,7 @@ impl WriteError {
         }
     }
 
-    /// The error again, for those that stay.
+    /// The error again, if it is permanent.
     pub(crate) fn again(&self) -> Option<Self> {
         Some(match self {
             Self::Target(_) => return None,
@@ -124,7 +124,7 @@ impl From<FrameWriteError> for WriteError {
 }
 
 impl From<WriteError> for io::Error {
-    /// The target's own error as it is; others as [`io::ErrorKind::Other`], with the [`WriteError`] inside.
+    /// The target's own error unchanged; others as [`io::ErrorKind::Other`], with the [`WriteError`] inside.
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Target(error) => error,
@@ -140,8 +140,8 @@ pub enum ReadError {
     /// The source failed.
     #[error("the source failed")]
     Source(#[source] io::Error),
-    /// What the frame is read from was replaced by something else meanwhile: nothing of it is mixed with what was there
-    /// before. [Refresh](crate::FrameReader::refresh) the reader, or open it again.
+    /// The source of the frame was replaced meanwhile. Old and new bytes are never mixed.
+    /// [Refresh](crate::FrameReader::refresh) the reader, or open it again.
     #[error(transparent)]
     Replaced(Replaced),
     /// There is not enough memory for what was asked for. Read it in parts, or as a stream.
@@ -152,7 +152,7 @@ pub enum ReadError {
         /// Bytes it takes.
         bytes: u64,
     },
-    /// The frame is damaged, or does not have what was asked for.
+    /// The frame is damaged, or does not contain what was asked for.
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// A chunk could not be decoded.
@@ -160,7 +160,7 @@ pub enum ReadError {
     Decode {
         /// Number of the chunk.
         chunk: u64,
-        /// Where it begins, from the start of the frame; `None` when it is in the index alone.
+        /// Its offset from the start of the frame; `None` if it exists only in the index.
         offset: Option<u64>,
         /// What is wrong.
         source: ChunkError,
@@ -170,7 +170,7 @@ pub enum ReadError {
     Panicked {
         /// Number of the chunk.
         chunk: u64,
-        /// What it said.
+        /// The panic.
         panic: JobPanicked,
     },
     /// A filter or codec panicked on a variable-length metalayer.
@@ -178,13 +178,13 @@ pub enum ReadError {
     MetalayerPanicked {
         /// Name of the metalayer.
         name: String,
-        /// What it said.
+        /// The panic.
         panic: JobPanicked,
     },
     /// No registry was given and the linked one is not usable.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// The file of a chunk of a sparse frame cannot be read, or is not there.
+    /// The file of a chunk of a sparse frame cannot be read, or does not exist.
     #[error("chunk {chunk} could not be read from its file")]
     ChunkFile {
         /// Number of the chunk.
@@ -192,17 +192,17 @@ pub enum ReadError {
         /// What is wrong, with the name of the file.
         source: io::Error,
     },
-    /// The frame was to be checked while it is read, and has no checksums that would do.
+    /// The frame was to be verified while it is read, and has no usable checksums.
     #[error("the frame is not to be read unchecked: {state}")]
     Checksums {
-        /// What its checksums are worth.
+        /// The state of its checksums.
         state: ChecksumState,
     },
-    /// The chunks are in files of their own, and the source is a single one.
+    /// The frame is sparse, with its chunks in separate files, and the source is a single file.
     #[error("this is the index of a sparse frame: its chunks are in other files of the same directory")]
     Sparse,
-    /// The chunks of a frame that was decoded as it came are not those that its index names: what was decoded is not
-    /// what the frame holds.
+    /// A frame was decoded as it arrived, and its chunks turned out not to be those of its index: what was decoded is
+    /// not the content of the frame.
     #[error(
         "chunk {chunk} is not where the frame has it: its chunks do not lie in order, although it promised so or was \
          trusted to, and what was decoded is not what it holds"
@@ -211,11 +211,11 @@ pub enum ReadError {
         /// The first chunk that differs.
         chunk: u64,
     },
-    /// An open-ended frame breaks off: its writer was interrupted, is still at it, or its end has been cut off. All
-    /// complete chunks have been handed out.
+    /// An open-ended frame is incomplete: its writer was interrupted, is still writing, or its end has been cut off.
+    /// All complete chunks have been returned.
     ///
-    /// [`seal`](crate::recover::seal()) and [`recover`](crate::recover::recover()) make a whole frame of what is there. With
-    /// [`ReadOptions::open_ended`](crate::ReadOptions::open_ended) a stream may end behind any complete chunk.
+    /// [`seal`](crate::recover::seal()) and [`recover`](crate::recover::recover()) make a complete frame of it. With
+    /// [`ReadOptions::open_ended`](crate::ReadOptions::open_ended) a stream may end after any complete chunk.
     #[error(
         "the open-ended frame breaks off before its index: it has {chunks} complete chunks, which end at offset \
          {offset}, and {left_over} bytes behind them are left over (seal or recover the frame, or read it with the \
@@ -226,7 +226,7 @@ pub enum ReadError {
         chunks: u64,
         /// Where the last of them ends, from the start of the frame.
         offset: u64,
-        /// Bytes behind it; 0 when the frame breaks off between two chunks.
+        /// Bytes after it; 0 if the frame breaks off between two chunks.
         left_over: u64,
     },
     /// The frame ends before what was asked for.
@@ -271,8 +271,8 @@ impl ReadError {
         }
     }
 
-    /// Whether the same call may succeed a little later without anything else being done: so after a connection broke,
-    /// a timeout, an answer such as 429 or 503.
+    /// Whether the same call may succeed later without any other change, as after a broken connection, a timeout, or a
+    /// response such as 429 or 503.
     pub fn is_retryable(&self) -> bool {
         self.kind().is_retryable()
     }
@@ -288,7 +288,7 @@ impl From<io::Error> for ReadError {
 }
 
 impl From<ReadError> for io::Error {
-    /// The source's own error as it is; damage as [`io::ErrorKind::InvalidData`], requests outside the frame as
+    /// The source's own error unchanged; damage as [`io::ErrorKind::InvalidData`], requests outside the frame as
     /// [`io::ErrorKind::InvalidInput`], with the [`ReadError`] inside.
     fn from(error: ReadError) -> Self {
         let kind = match error {

@@ -1,4 +1,4 @@
-//! What kind of error it is, for programs that go on according to it.
+//! Kinds of errors, for programs that react to them.
 
 use std::error::Error;
 use std::io;
@@ -16,7 +16,7 @@ use crate::nd::ArrayError;
 use crate::recover::RecoverError;
 use crate::sparse::ShareError;
 
-/// What kind of error it is, whatever layer it comes from: what a program can do about it.
+/// The kind of an error, whatever layer it comes from.
 ///
 /// Every error of this crate has one (`kind()`); [`ErrorKind::of`] finds that of any other error with one of them inside,
 /// such as the [`io::Error`] that `AsyncRead` and `AsyncWrite` give.
@@ -29,30 +29,30 @@ pub enum ErrorKind {
     NoSuchBucket,
     /// The file system or the store denies access.
     PermissionDenied,
-    /// What was to be created is there already: somebody else has written or committed it.
+    /// What was to be created already exists: another writer has written or committed it.
     AlreadyExists,
-    /// The store refused a conditional request: somebody else has changed the object.
+    /// The store refused a conditional request: the object has been changed.
     Precondition,
     /// The object was replaced while it was read. Open it again, or [refresh](crate::FrameReader::refresh) the reader.
     Replaced,
-    /// The place cannot do what was asked of it.
+    /// The place does not support the operation.
     Unsupported,
-    /// For the moment the place cannot be reached or is too busy: a connection broke, a server answered 429 or 5xx, a
-    /// call was interrupted. The same again may succeed.
+    /// The place cannot be reached at the moment or is too busy: a connection broke, a server responded with 429 or
+    /// 5xx, a call was interrupted. A retry may succeed.
     Transient,
-    /// No answer came in time. The same again may succeed.
+    /// No response came in time. A retry may succeed.
     TimedOut,
-    /// The disk or a quota is full. The same again may succeed once there is room.
+    /// The disk or a quota is full. A retry may succeed once there is room.
     StorageFull,
     /// There is not enough memory.
     OutOfMemory,
     /// The work was cancelled, because the runtime that did it is shutting down.
     Cancelled,
     /// The frame has not been finished. [`recover::seal`](crate::recover::seal()) or
-    /// [`recover::recover`](crate::recover::recover()) makes a whole one of what is there, and
-    /// [`ReadOptions::open_ended`](crate::ReadOptions::open_ended) reads an open-ended one as it is.
+    /// [`recover::recover`](crate::recover::recover()) makes a complete one of it, and
+    /// [`ReadOptions::open_ended`](crate::ReadOptions::open_ended) reads an open-ended one without that.
     Unfinished,
-    /// The bytes are no frame, or one that is damaged.
+    /// The bytes are not a frame, or the frame is damaged.
     Damaged,
     /// The source ends before the frame does, or another stream before it should.
     UnexpectedEnd,
@@ -71,12 +71,12 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Whether the same call may succeed when it is made again a little later, without anything else being done.
+    /// Whether the same call may succeed later without any other change.
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::Transient | Self::TimedOut)
     }
 
-    /// The kind of any error: that of the first error in its chain of causes that has one.
+    /// The kind of any error: that of the first error in its chain of sources that has one.
     pub fn of(error: &(dyn Error + 'static)) -> Self {
         let mut next = Some(error);
         while let Some(error) = next {
@@ -88,7 +88,7 @@ impl ErrorKind {
         Self::Other
     }
 
-    /// The kind of this very error, if it is of a type that is known.
+    /// The kind of this error itself, if its type is known.
     fn of_one(error: &(dyn Error + 'static)) -> Option<Self> {
         macro_rules! first {
             ($($error:ty => $kind:expr),* $(,)?) => {
@@ -121,7 +121,7 @@ impl ErrorKind {
         None
     }
 
-    /// The kind of an error of I/O: of what is inside, or else what the system says.
+    /// The kind of an I/O error: that of the error inside, or else the one the system reports.
     pub(crate) fn of_io(error: &io::Error) -> Self {
         let inner = error.get_ref().map(|inner| Self::of(inner)).filter(|&kind| kind != Self::Other);
         inner.unwrap_or_else(|| Self::of_system(error.kind()))
@@ -155,7 +155,7 @@ impl ErrorKind {
         }
     }
 
-    /// What [`std::io`] calls it.
+    /// The corresponding [`std::io`] kind.
     pub(crate) const fn to_io(self) -> io::ErrorKind {
         use io::ErrorKind as Io;
         match self {

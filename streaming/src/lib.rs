@@ -25,7 +25,7 @@
 #![deny(unsafe_code)]
 
 mod background;
-// The models are built without the plugins. Other unit tests, which are not run then, name them.
+// The models are built without the plugins, which other unit tests (not run then) name.
 #[cfg(all(test, shuttle))]
 extern crate oxiblosc_core as oxiblosc_plugins;
 

@@ -9,14 +9,14 @@
 //! | `http://host/path?query`, `https://…` | behind a web server that serves ranges; the query, say of a signed URL, is sent with every request | |
 //!
 //! S3 is tested against servers of two kinds, HTTP against one that serves ranges and some that do not (a server that
-//! answers a range with the whole file is refused). Of GCS and Azure it is tested that URLs lead to their stores; what
-//! these do is the matter of the crate `object_store`.
+//! answers a range with the whole file is refused). For GCS and Azure the tests cover that URLs lead to the right
+//! stores; what those do is up to the crate `object_store`.
 //!
 //! All but paths need the feature `object_store`, whose crate documents all variables. Keys of S3, GCS and Azure are
 //! taken as they stand, those of HTTP are percent-encoded. An endpoint given by `AWS_ENDPOINT_URL` may be plain HTTP. A
 //! variable of S3 that is empty counts as not set.
 //!
-//! A server that says nothing for a minute is given up; as long as bytes come, a request may take an hour. The variables
+//! A request fails if the server is silent for a minute; as long as bytes arrive, it may take an hour. The variables
 //! `AWS_READ_TIMEOUT`, `AWS_TIMEOUT` and `AWS_CONNECT_TIMEOUT` change that (`GOOGLE_…`, `AZURE_…` alike).
 
 use std::io;
@@ -26,7 +26,7 @@ use thiserror::Error;
 
 use crate::source::{FileSource, RangeSource};
 
-/// Where a frame is or is to be.
+/// Where a frame is, or will be.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Location {
@@ -37,11 +37,11 @@ pub enum Location {
     Object(ObjectLocation),
 }
 
-/// Why a string is no location.
+/// Why a string is not a location.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LocationError {
-    /// The URL names a kind of place that is not known.
+    /// The scheme of the URL is not known.
     #[error("{url}: URLs begin with file, s3, gs, az, http or https, not {scheme}")]
     Scheme {
         /// The URL.
@@ -49,13 +49,13 @@ pub enum LocationError {
         /// What it begins with.
         scheme: String,
     },
-    /// The URL is of an object store, and this program has been built without them.
+    /// The URL names an object store, and this program was built without support for them.
     #[error("{url}: this program has been built without the feature `object_store`")]
     NotBuilt {
         /// The URL.
         url: String,
     },
-    /// The URL does not say what it should.
+    /// The URL is incomplete or invalid.
     #[error("{url}: {reason}")]
     Url {
         /// The URL.
@@ -72,11 +72,11 @@ impl From<LocationError> for io::Error {
 }
 
 impl Location {
-    /// Understands a path or a URL; nothing is asked of the place yet.
+    /// Parses a path or a URL, without accessing it.
     ///
     /// # Errors
-    /// When it is a URL of a kind that is not known, or not a complete one. Settings and credentials that make no sense are
-    /// found when the place is used.
+    /// When the scheme of the URL is not known, or the URL is incomplete. Invalid settings and credentials are reported
+    /// when the place is used.
     pub fn parse(text: &str) -> Result<Self, LocationError> {
         let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) else {
             return Ok(Self::Local(text.into()));
@@ -99,11 +99,11 @@ impl Location {
         !matches!(self, Self::Local(_))
     }
 
-    /// What is there, to be read: a frame, or a sparse one if that is what it is.
+    /// Opens what is there for reading, be it a contiguous frame or a sparse one.
     ///
     /// # Errors
-    /// When there is nothing; [`io::ErrorKind::InvalidInput`] when the name of the bucket, or a variable of the environment,
-    /// makes no sense.
+    /// When there is nothing; [`io::ErrorKind::InvalidInput`] when the name of the bucket, or an environment variable,
+    /// is invalid.
     pub async fn source(&self) -> io::Result<Box<dyn RangeSource>> {
         Ok(match self {
             Self::Local(path) => Box::new(FileSource::open(path).await?),
@@ -169,22 +169,22 @@ mod object {
     use crate::object::UploadStore;
     use crate::source::ObjectSource;
 
-    /// How long is waited for servers, unless the environment says otherwise: variables with these names and a prefix.
+    /// Timeouts for servers, unless the environment sets them: variables with these names and a prefix.
     ///
-    /// A server is given up when it says nothing for a minute, which is also the time that it has to take in one part of
-    /// an upload. A request as a whole may last: large parts on slow lines are no failure.
+    /// A request fails if the server is silent for a minute, which is also the time it has to accept one part of an
+    /// upload. The request as a whole may take longer: large parts on slow lines are no failure.
     const PATIENCE: [(ClientConfigKey, &str, &str); 3] = [
         (ClientConfigKey::ConnectTimeout, "CONNECT_TIMEOUT", "10s"),
         (ClientConfigKey::ReadTimeout, "READ_TIMEOUT", "60s"),
         (ClientConfigKey::Timeout, "TIMEOUT", "1h"),
     ];
 
-    /// What fails at once is tried again for a minute; what took that long to fail is not.
+    /// Requests that fail quickly are retried for a minute; those that took that long to fail are not.
     fn retries() -> RetryConfig {
         RetryConfig { retry_timeout: Duration::from_secs(60), ..RetryConfig::default() }
     }
 
-    /// What of [`PATIENCE`] the environment does not say.
+    /// The timeouts of [`PATIENCE`] that the environment does not set.
     fn patience(prefix: &str) -> impl Iterator<Item = (ClientConfigKey, &'static str)> {
         let unsaid = move |name: &str| env::var_os(format!("{prefix}_{name}")).is_none();
         PATIENCE.into_iter().filter(move |(_, name, _)| unsaid(name)).map(|(key, _, time)| (key, time))
@@ -195,7 +195,7 @@ mod object {
     pub struct ObjectLocation {
         /// Without a query, which may hold a signature.
         url: String,
-        /// Or why there can be none.
+        /// Or why they cannot be made.
         stores: Result<Stores, String>,
         path: Path,
     }
@@ -204,7 +204,7 @@ mod object {
     type Stores = (Arc<dyn ObjectStore>, Option<Arc<dyn UploadStore>>);
 
     impl ObjectLocation {
-        /// The object at `path` of any store, to be read.
+        /// The object at `path` of any store, for reading.
         pub fn new(store: Arc<dyn ObjectStore>, path: Path) -> Self {
             Self { url: format!("{store}/{path}"), stores: Ok((store, None)), path }
         }
@@ -224,7 +224,7 @@ mod object {
         /// The store. Its futures need Tokio: see [`spawn`](crate::object::spawn).
         ///
         /// # Errors
-        /// [`io::ErrorKind::InvalidInput`] when the name of the bucket, or a variable of the environment, makes no sense.
+        /// [`io::ErrorKind::InvalidInput`] when the name of the bucket, or an environment variable, is invalid.
         pub fn store(&self) -> io::Result<&Arc<dyn ObjectStore>> {
             Ok(&self.stores()?.0)
         }
@@ -239,7 +239,8 @@ mod object {
             self.url.ends_with('/')
         }
 
-        /// What is there: an object, or a sparse frame. Unless it [is a prefix](Self::is_prefix), this takes one request.
+        /// Opens the object or sparse frame that is there. Unless it [is a prefix](Self::is_prefix), this takes one
+        /// request.
         ///
         /// # Errors
         /// When there is nothing, and those of [`store`](Self::store).
@@ -269,7 +270,7 @@ mod object {
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
         let scheme = scheme.to_ascii_lowercase();
         let is_http = scheme.starts_with("http");
-        // A question mark in a key is one; only HTTP has queries.
+        // A question mark in a key is literal; only HTTP has queries.
         let (shown, query) = match url.find('?').filter(|_| is_http) {
             Some(at) => url.split_at(at),
             None => (url, ""),
@@ -280,7 +281,7 @@ mod object {
         if host.is_empty() || key.is_empty() {
             return Err(wrong("it names no object".to_owned()));
         }
-        // The crate drops some of these without a word, and would lead to another object.
+        // The crate silently drops some of these, which would name another object.
         if key.strip_suffix('/').unwrap_or(key).split('/').any(str::is_empty) {
             return Err(wrong("its path has an empty part: two slashes in a row".to_owned()));
         }
@@ -323,15 +324,15 @@ mod object {
         patience("GOOGLE").fold(builder, set).build().map_err(|e| e.to_string())
     }
 
-    /// The variables of the environment that are text and say something.
+    /// The environment variables that are text and not empty.
     fn variables() -> impl Iterator<Item = (String, String)> {
         let text =
             env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         text.filter(|(_, value)| !value.is_empty())
     }
 
-    /// The store of a bucket. Names and settings become parts of URLs and headers, of which the crate takes it for
-    /// granted that they can be made: whatever they cannot be made of is found here.
+    /// The store of a bucket. Names and settings become parts of URLs and headers, and the crate assumes that they are
+    /// valid there, so that is checked here.
     pub(super) fn s3(bucket: &str, variables: impl IntoIterator<Item = (String, String)>) -> Result<AmazonS3, String> {
         use AmazonS3ConfigKey as Key;
 
@@ -355,16 +356,16 @@ mod object {
             }
             builder = builder.with_config(key, value);
         }
-        // The more special one counts, as everywhere.
+        // The more specific one takes precedence.
         let endpoint = [Key::S3Endpoint, Key::Endpoint].iter().find_map(|key| builder.get_config_value(key));
-        // Whoever names a plain endpoint means it: a server on the same machine or network.
+        // A plain HTTP endpoint is deliberate: a server on the same machine or network.
         if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
             builder = builder.with_allow_http(true);
         }
         builder.build().map_err(|e| e.to_string())
     }
 
-    /// What is a part of a URL, and has no other characters than all of them allow there.
+    /// Checks a part of a URL for characters that every scheme allows.
     fn check_name(what: &str, name: &str) -> Result<(), String> {
         if name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c)) {
             return Ok(());
@@ -385,7 +386,7 @@ mod object {
         if !rest.chars().all(|c| c.is_ascii_graphic() && !"\"<>\\^`{|}?#@".contains(c)) {
             return wrong("it has characters that cannot be in it");
         }
-        // The parser itself is not to be had, but this store has it check its own URL.
+        // The parser is not exported, but this store checks its own URL with it.
         let client = ClientOptions::new().with_allow_http(true).with_no_system_certificates(true);
         match HttpBuilder::new().with_url(url).with_client_options(client).build() {
             Ok(_) => Ok(()),
@@ -430,7 +431,7 @@ mod tests {
         assert_eq!(object("s3://bucket/a b/c%20d").path().to_string(), "a b/c%20d");
         assert_eq!(object("http://127.0.0.1:9000/a%20b?token=x").path().to_string(), "a b");
         assert_eq!(object("http://127.0.0.1/a?token=x").to_string(), "http://127.0.0.1/a");
-        // Which store a URL leads to; nothing is asked of any.
+        // Which store a URL leads to; no store is accessed.
         for (url, store, key, writable) in [
             ("s3://bucket/a/b", "AmazonS3(bucket)", "a/b", true),
             ("s3a://bucket/a/b/", "AmazonS3(bucket)", "a/b", true),

@@ -1,7 +1,7 @@
-//! What threads share and where they wait: the standard library's, and rayon's workers.
+//! Synchronization primitives: those of the standard library, and rayon's workers.
 //!
-//! The models (see `models`) are compiled with `--cfg shuttle` and get twins of these that hand every step to a scheduler
-//! which explores. Code that the models run takes its locks, atomics and threads from here.
+//! The models (see `models`) are compiled with `--cfg shuttle` and get counterparts that let a scheduler explore every
+//! step. Code run by the models takes its locks, atomics and threads from here.
 
 #[cfg(not(all(test, shuttle)))]
 pub(crate) use {

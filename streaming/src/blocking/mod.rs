@@ -1,8 +1,8 @@
-//! The same without async: writers and readers for [`std::io`].
+//! The same API without async: writers and readers for [`std::io`].
 //!
-//! They are the asynchronous ones, driven on the calling thread. Encoding and decoding still happen on a
-//! [`Pool`](crate::Pool), with chunks written ahead and read ahead; files are read and written without a hop to
-//! another thread.
+//! They drive the asynchronous ones on the calling thread. Encoding and decoding still happen on a
+//! [`Pool`](crate::Pool), with chunks written ahead and read ahead; files are read and written without a hop to another
+//! thread.
 
 mod nd;
 mod reader;

@@ -77,7 +77,8 @@ impl NdArray<Bytes> {
 }
 
 impl<S: RangeSource + 'static> NdArray<S> {
-    /// Opens the array again where it is, to see what others have committed since; whether it is another one.
+    /// Opens the array again in the same place, to see what others have committed since. Returns whether it has
+    /// changed.
     ///
     /// # Errors
     /// As [`nd::NdArray::refresh`].
@@ -101,7 +102,7 @@ impl<S: RangeSource + 'static> NdArray<S> {
         block_on(self.inner.item(index))
     }
 
-    /// The selected items in C order, in pieces of any length: for more than memory holds.
+    /// The selected items in C order, in pieces of any length, for selections larger than memory.
     ///
     /// # Errors
     /// As [`nd::NdArray::stream`].
@@ -133,7 +134,7 @@ impl<S> NdArray<S> {
         self.inner.shape()
     }
 
-    /// What the items are; see [`nd::NdArray::dtype`].
+    /// The type of the items; see [`nd::NdArray::dtype`].
     pub fn dtype(&self) -> Option<&str> {
         self.inner.dtype()
     }
@@ -183,7 +184,7 @@ impl NdWriter<FileTarget> {
 }
 
 impl<W: Write + Seek> NdWriter<SeekTarget<AllowStdIo<W>>> {
-    /// Writes where `writer` stands and patches the header at the end; see [`SeekTarget`].
+    /// Writes at the current position of `writer` and patches the header at the end; see [`SeekTarget`].
     ///
     /// # Errors
     /// As [`ArrayOptions::sink`].
@@ -226,7 +227,7 @@ impl<T: Target> NdWriter<T> {
         Ok(Self { sink: options.sink(target)? })
     }
 
-    /// Takes bytes of any number of items. Slabs that lie within them are not copied.
+    /// Takes the bytes of any number of items. Slabs that are complete within them are not copied.
     ///
     /// # Errors
     /// As [`NdSink::push`]. After a retryable error nothing has been taken.
@@ -242,7 +243,7 @@ impl<T: Target> NdWriter<T> {
         block_on(self.sink.close())
     }
 
-    /// The sink underneath, with what it can say and do.
+    /// The underlying sink, for its other methods.
     pub fn sink(&mut self) -> &mut NdSink<T> {
         &mut self.sink
     }

@@ -51,7 +51,7 @@ impl FrameReader<FileSource> {
     /// Opens the frame in a file, with the default [`ReadOptions`].
     ///
     /// # Errors
-    /// When the file cannot be read, and when what is there is not a frame or a damaged one.
+    /// When the file cannot be read, is not a frame, or is damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         Self::with_options(FileSource::open_inline(path)?, ReadOptions::new())
     }
@@ -71,7 +71,7 @@ impl FrameReader<Bytes> {
     /// Opens a frame in memory, with the default [`ReadOptions`].
     ///
     /// # Errors
-    /// When what is there is not a frame or a damaged one.
+    /// When the bytes are not a frame, or the frame is damaged.
     pub fn from_bytes(frame: impl Into<Bytes>) -> Result<Self, ReadError> {
         Self::with_options(frame.into(), ReadOptions::new())
     }
@@ -102,7 +102,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         block_on(self.as_async().encoded_chunk(i))
     }
 
-    /// The decoded bytes `range`, of which only the blocks that hold them are read.
+    /// The decoded bytes `range`. Only the blocks that hold them are read.
     ///
     /// # Errors
     /// As [`FrameReader::bytes`](crate::FrameReader::bytes).
@@ -110,7 +110,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         block_on(self.as_async().bytes(range))
     }
 
-    /// The items `range`, of which only the blocks that hold them are read.
+    /// The items `range`. Only the blocks that hold them are read.
     ///
     /// # Errors
     /// As [`FrameReader::items`](crate::FrameReader::items).
@@ -118,7 +118,8 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         block_on(self.as_async().items(range))
     }
 
-    /// Opens the frame again where it is, to see what others have committed since; whether it is another one.
+    /// Opens the frame again in the same place, to see what others have committed since. Returns whether it has
+    /// changed.
     ///
     /// # Errors
     /// As [`FrameReader::refresh`](crate::FrameReader::refresh).
@@ -126,7 +127,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         block_on(self.inner.refresh())
     }
 
-    /// Reads all of the frame and compares it with everything that vouches for it.
+    /// Reads the whole frame and compares it with its checksums, totals and fingerprint.
     ///
     /// # Errors
     /// As [`FrameReader::verify`](crate::FrameReader::verify).
@@ -155,7 +156,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         block_on(self.as_async().vlmetalayer(name))
     }
 
-    /// The chunk that holds the decoded byte `at`, and which byte of the chunk that is; `None` behind the last one.
+    /// The chunk that holds the decoded byte `at`, and which byte of the chunk that is; `None` after the last one.
     ///
     /// # Errors
     /// When chunks differ in size, their headers must be read first, once.
@@ -185,7 +186,7 @@ impl<S> FrameReader<S> {
         self.inner.header()
     }
 
-    /// How far an open-ended frame has come; `None` for frames with totals.
+    /// How far an open-ended frame has been written; `None` for frames with totals.
     pub fn open_end(&self) -> Option<OpenEnd> {
         self.inner.open_end()
     }
@@ -287,7 +288,7 @@ impl<S: RangeSource + 'static> BufRead for ByteReader<S> {
     }
 }
 
-/// Positions behind the end are allowed; there is nothing to read there.
+/// Positions past the end are allowed; reads there return nothing.
 impl<S: RangeSource + 'static> Seek for ByteReader<S> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         block_on(self.bytes.seek(to))

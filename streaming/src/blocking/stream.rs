@@ -14,8 +14,8 @@ use crate::reader::{self, OpenEnd, ReadOptions};
 /// The decoded chunks of a frame that arrives front to back, as an iterator; the twin of
 /// [`FrameStream`](crate::FrameStream).
 ///
-/// Chunks are read ahead, and reading waits: from a pipe into which another program writes now and then, a chunk comes
-/// out as soon as it is there only with [`ReadOptions::chunks_ahead`] of 1.
+/// Chunks are read ahead, and reading blocks: from a pipe that another program writes to now and then, a chunk is
+/// returned as soon as it has arrived only with [`ReadOptions::chunks_ahead`] of 1.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -65,7 +65,7 @@ impl FrameStream {
         self.inner.metalayers()
     }
 
-    /// Whether chunks are decoded as they come; else the whole frame is kept first.
+    /// Whether chunks are decoded as they arrive; otherwise the whole frame is buffered first.
     pub fn is_immediate(&self) -> bool {
         self.inner.is_immediate()
     }
@@ -102,7 +102,7 @@ pub struct StreamReader {
 }
 
 impl StreamReader {
-    /// What the chunks come from.
+    /// The stream of chunks underneath.
     pub fn stream(&self) -> &FrameStream {
         &self.chunks
     }

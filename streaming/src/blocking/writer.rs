@@ -56,7 +56,7 @@ impl FrameWriter<FileTarget> {
 }
 
 impl<W: Write + Seek> SeekWriter<W> {
-    /// Writes where `writer` stands and patches the header at the end; see [`SeekTarget`].
+    /// Writes at the current position of `writer` and patches the header at the end; see [`SeekTarget`].
     ///
     /// # Errors
     /// As [`WriteOptions::sink`].
@@ -64,7 +64,7 @@ impl<W: Write + Seek> SeekWriter<W> {
         Self::with_target(SeekTarget::new(AllowStdIo::new(writer)), options)
     }
 
-    /// The writer, behind the frame if that is finished.
+    /// The writer, positioned after the frame if that is finished.
     pub fn into_inner(self) -> W {
         self.into_target().into_inner().into_inner()
     }
@@ -109,7 +109,7 @@ impl<T: Target> FrameWriter<T> {
         Ok(Self { sink: options.sink(target)? })
     }
 
-    /// Takes a buffer of any size. Chunks that lie within it are not copied.
+    /// Takes a buffer of any size. Chunks that are complete within it are not copied.
     ///
     /// # Errors
     /// As [`FrameSink`]. After a retryable error nothing has been taken.
@@ -126,7 +126,7 @@ impl<T: Target> FrameWriter<T> {
         block_on(self.sink.close())
     }
 
-    /// The sink underneath, with what it can say and do.
+    /// The underlying sink, for its other methods.
     pub fn sink(&mut self) -> &mut FrameSink<T> {
         &mut self.sink
     }

@@ -1,4 +1,4 @@
-//! Waiting for a future on a plain thread.
+//! Running a future on a plain thread.
 
 use std::future::Future;
 use std::pin::pin;
@@ -10,7 +10,7 @@ use crate::sync::thread::{self, Thread};
 /// Runs `future` on this thread until it is done, parking the thread while there is nothing to do.
 ///
 /// Unlike the one of the `futures` crate it may be called from anywhere, inside another executor too: the blocking
-/// twins block the thread they are called on, as their names promise, whatever else that thread does for a living.
+/// twins block the thread they are called on, whatever that thread is otherwise used for.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));

@@ -1,7 +1,7 @@
-//! Large buffers that are used again instead of being returned to the system.
+//! Large buffers that are reused instead of being returned to the system.
 //!
-//! A buffer of some megabytes is mapped anew by most allocators each time it is asked for, and its pages are zeroed
-//! one fault after the other: with a fast codec that takes longer than the decoding itself.
+//! Most allocators map a buffer of some megabytes afresh each time, and its pages are zeroed one page fault at a time:
+//! with a fast codec that takes longer than the decoding itself.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -12,49 +12,50 @@ use bytes::Bytes;
 use crate::disk::IoMode;
 use crate::sync::Mutex;
 
-/// Where buffers come from and return to; clones share them. When the last clone is gone, so are the kept buffers.
+/// The free list that buffers are taken from and returned to. Clones share it, and the last one to be dropped frees the
+/// buffers it keeps.
 #[derive(Clone)]
 pub(crate) struct Buffers {
     shelf: Arc<Shelf>,
 }
 
 struct Shelf {
-    /// Every one of full length, so that a taker need not clear what it is about to overwrite; the one that came back
-    /// last at the end.
+    /// All of full length, so that nothing need be cleared that is about to be overwritten. The most recently returned
+    /// one is last.
     free: Mutex<Vec<Vec<u8>>>,
     most: usize,
     most_bytes: usize,
 }
 
 impl Buffers {
-    /// Keeps at most `most` buffers that nobody uses.
+    /// Keeps at most `most` unused buffers.
     pub(crate) fn new(most: usize) -> Self {
         Self::with_limits(most, usize::MAX)
     }
 
-    /// Keeps at most `most` buffers that nobody uses, with at most `most_bytes` bytes in all.
+    /// Keeps at most `most` unused buffers of at most `most_bytes` bytes in total.
     pub(crate) fn with_limits(most: usize, most_bytes: usize) -> Self {
         Self { shelf: Arc::new(Shelf { free: Mutex::new(Vec::new()), most, most_bytes }) }
     }
 
-    /// A buffer of `len` bytes that hold whatever they held before.
+    /// A buffer of `len` bytes with arbitrary content.
     pub(crate) fn take(&self, len: usize) -> Buffer {
         // Fresh zero pages cost less than copying and clearing old ones to grow them.
         let bytes = self.pop(len).unwrap_or_else(|| vec![0; roomy(len)]);
         Buffer { bytes, len, home: Arc::downgrade(&self.shelf) }
     }
 
-    /// A kept buffer of at least `len` bytes, but not of many more: somebody may hold on to it for the sake of these.
+    /// A kept buffer of at least `len` bytes, but not of many more: the caller may hold on to it for a long time.
     pub(crate) fn pop(&self, len: usize) -> Option<Vec<u8>> {
         const TOO_LONG: usize = 8;
         let mut free = self.shelf.free.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |bytes: &Vec<u8>| (len..=len.saturating_mul(TOO_LONG)).contains(&bytes.len());
         let found = free.iter().rposition(fits)?;
-        // What came back last is still in a cache, most of the time.
+        // The most recently returned one is most likely still in cache.
         Some(free.remove(found))
     }
 
-    /// Keeps a buffer that was made elsewhere.
+    /// Adds a buffer that was allocated elsewhere.
     pub(crate) fn put(&self, mut bytes: Vec<u8>) {
         bytes.resize(bytes.capacity(), 0);
         self.shelf.put(bytes);
@@ -62,7 +63,7 @@ impl Buffers {
 }
 
 impl Shelf {
-    /// Keeps a buffer; those that nobody has wanted for the longest time make room for it.
+    /// Keeps a buffer. The least recently used ones are dropped to make room for it.
     fn put(&self, bytes: Vec<u8>) {
         let mut gone = Vec::new();
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,14 +71,14 @@ impl Shelf {
         while free.len() > self.most || free.iter().map(Vec::len).sum::<usize>() > self.most_bytes {
             gone.push(free.remove(0));
         }
-        // Whoever waits for the lock need not wait until the system has them.
+        // Free them after the lock is released.
         drop(free);
         let len = gone.iter().map(Vec::len).sum();
         let_go(gone, len);
     }
 }
 
-/// Has the system take `len` bytes of memory back, which takes milliseconds when they are many, and this may be an
+/// Frees `len` bytes of memory. Returning much memory to the system takes milliseconds, so that happens off an
 /// executor's thread.
 pub(crate) fn let_go(gone: impl Send + 'static, len: usize) {
     const LARGE: usize = 4 << 20;
@@ -86,8 +87,8 @@ pub(crate) fn let_go(gone: impl Send + 'static, len: usize) {
     }
 }
 
-/// The length of a new buffer for `len` bytes. Lengths vary from one use to the next, of encoded chunks above all, and the
-/// system gives no memory for pages that are never touched.
+/// The length to allocate for a buffer of `len` bytes. Lengths vary from one use to the next, above all those of
+/// encoded chunks, and pages that are never touched take no memory.
 fn roomy(len: usize) -> usize {
     const PAGE: usize = 4096;
     if len < 16 * PAGE {
@@ -103,16 +104,16 @@ impl fmt::Debug for Buffers {
     }
 }
 
-/// A buffer that goes back to where it came from when it is dropped.
+/// A buffer that is returned to its free list on drop.
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
     len: usize,
-    /// Weak, so that a buffer somebody holds on to does not keep the others alive.
+    /// Weak, so that a buffer that is still held does not keep the others alive.
     home: Weak<Shelf>,
 }
 
 impl Buffer {
-    /// Leaves only the first `len` bytes.
+    /// Shortens the buffer to `len` bytes.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }

@@ -1,4 +1,4 @@
-//! Work handed to a pool, as a future of its result.
+//! Work given to a pool, as a future of its result.
 
 use std::any::Any;
 use std::future::Future;
@@ -9,10 +9,9 @@ use std::task::{Context, Poll};
 use futures::channel::oneshot;
 use thiserror::Error;
 
-/// The result of work handed to a [`Pool`](super::Pool), as a future.
+/// The result of work given to a [`Pool`](super::Pool), as a future.
 ///
-/// Dropping it takes the work back if no worker has begun with it; work that has begun is finished and its result
-/// dropped.
+/// Dropping it cancels the work if no worker has started it; work that has started is completed and its result dropped.
 #[derive(Debug)]
 #[must_use = "dropping a job takes it back"]
 pub struct Job<T> {
@@ -20,18 +19,18 @@ pub struct Job<T> {
 }
 
 impl<T> Job<T> {
-    /// A job, and the closure that does its work on whatever thread calls it.
+    /// A job, and the closure that does its work on the thread that calls it.
     pub(super) fn new(work: impl FnOnce() -> T) -> (Self, impl FnOnce()) {
         let (sender, result) = oneshot::channel();
         let run = move || {
-            // The outer guard is for values whose own `drop` panics: a panic that left a worker thread would take
-            // the process down, and with it every other sink and reader.
+            // The outer guard is for values whose own `drop` panics: a panic that escaped a worker thread would abort
+            // the process, and every other sink and reader with it.
             let _ = catch_unwind(AssertUnwindSafe(move || {
                 if sender.is_canceled() {
                     return;
                 }
-                // Unwind safe: whatever the work owned is dropped by the unwinding, and callers share with it only
-                // locks that they treat as usable after a panic.
+                // Unwind safe: what the work owns is dropped by the unwinding, and what it shares with callers are
+                // locks that remain usable after a panic.
                 let result = catch_unwind(AssertUnwindSafe(work)).map_err(JobPanicked::new);
                 let _ = sender.send(result);
             }));
@@ -50,7 +49,7 @@ impl<T> Future for Job<T> {
     }
 }
 
-/// A filter or codec panicked. The job is lost, its worker and everything else lives on.
+/// A filter or codec panicked. The job is lost; its worker and everything else go on.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("panicked: {message}")]
 pub struct JobPanicked {
@@ -69,7 +68,7 @@ impl JobPanicked {
         Self { message }
     }
 
-    /// What the panic said.
+    /// The panic message.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -11,14 +11,13 @@ use super::{Buffers, Job};
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{OnceLock, workers};
 
-/// A handle on worker threads; clones share them, and the large buffers that the work is done in.
+/// A handle to worker threads; clones share the threads, and the large buffers used for the work.
 ///
-/// A sink or reader that comes after another one finds the buffers that this one has left, up to 48 MiB of them: fresh
-/// memory takes longer to get than a fast codec takes to fill it.
+/// A sink or reader reuses the buffers that earlier ones have left, up to 48 MiB of them: getting fresh memory takes
+/// longer than a fast codec takes to fill it.
 ///
-/// There is no pool behind the scenes: whoever wants several sinks and readers to share their threads makes one pool
-/// and hands out clones. The threads start with the first work and end when the last handle is gone and the work
-/// given to them is done.
+/// There is no global pool: to have several sinks and readers share their threads, make one pool and clone it. The
+/// threads start with the first work and end when the last handle is dropped and the work given to them is done.
 #[derive(Clone)]
 pub struct Pool {
     shared: Arc<Shared>,
@@ -28,30 +27,31 @@ struct Shared {
     threads: usize,
     buffers: Buffers,
     started: OnceLock<Option<workers::ThreadPool>>,
-    /// Jobs that have been handed over and are not done.
+    /// Jobs that have been submitted and are not done.
     jobs: AtomicUsize,
 }
 
-/// Chunks of so many bytes take longer to encode or decode than a thread takes to wake up, many times.
+/// Chunks of this size take many times longer to encode or decode than a thread takes to wake up.
 const LARGE_CHUNK: usize = 1 << 20;
-/// Buffers kept, and their bytes in all: what a few sinks and readers of chunks of the usual size use at a time.
+/// The number of buffers kept, and their total size: what a few sinks and readers of chunks of the usual size use at a
+/// time.
 const MOST_BUFFERS: usize = 64;
 const MOST_BUFFER_BYTES: usize = 48 << 20;
 
 impl Pool {
-    /// A pool of `threads` workers. With 0 the work is done on the thread that asks for it, at the moment it asks;
-    /// the same happens where the system gives no threads (as on some WebAssembly targets).
+    /// A pool of `threads` workers. With 0 the work is done on the calling thread, at the time of the call; so it is
+    /// where the system has no threads (as on some WebAssembly targets).
     pub fn new(threads: usize) -> Self {
         let buffers = Buffers::with_limits(MOST_BUFFERS, MOST_BUFFER_BYTES);
         Self { shared: Arc::new(Shared { threads, buffers, started: OnceLock::new(), jobs: AtomicUsize::new(0) }) }
     }
 
-    /// A pool without threads: work is done where it is asked for.
+    /// A pool without threads: work is done on the calling thread.
     pub fn inline() -> Self {
         Self::new(0)
     }
 
-    /// A pool with as many workers as the process may use processors.
+    /// A pool with one worker for each processor that the process may use.
     pub fn per_processor() -> Self {
         Self::new(thread::available_parallelism().map_or(1, NonZeroUsize::get))
     }
@@ -61,7 +61,7 @@ impl Pool {
         self.shared.threads
     }
 
-    /// Hands `work` to a worker, after all work handed over before.
+    /// Gives `work` to a worker, after all work submitted before.
     ///
     /// A panic in `work` becomes the job's [`JobPanicked`](super::JobPanicked).
     pub fn spawn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Job<T> {
@@ -80,21 +80,21 @@ impl Pool {
         job
     }
 
-    /// The workers that fall to one job when all jobs of the moment divide them: for a job that can itself use several.
+    /// One job's share when the current jobs divide the workers among them, for a job that can use several itself.
     ///
-    /// With as many jobs as workers each does its work alone, which is the fastest for all of them together. It also
-    /// bounds the stack: a worker that waits for others takes up further jobs meanwhile, and if these waited too, one
-    /// would come to lie on top of the other.
+    /// With as many jobs as workers each job runs on one worker, which is fastest overall. It also bounds the stack: a
+    /// worker that waits for others runs further jobs meanwhile, and if these waited too, they would pile up on the
+    /// same stack.
     pub fn share(&self) -> Share<'_> {
         let jobs = self.shared.jobs.load(Ordering::Relaxed).max(1);
         Share { pool: self, workers: (self.shared.threads / jobs).max(1) }
     }
 
-    /// How many chunks of `chunk_len` bytes are worth having in work.
+    /// How many chunks of `chunk_len` bytes to have in progress.
     ///
-    /// Without threads the work is done here and now, so not more of it than is asked for. Else every worker has one and
-    /// there is one to go on with, when whoever brings and takes them has time enough to bring the next: more would only be
-    /// bytes that leave the caches, and buffers for them. Small chunks are done sooner than that.
+    /// Without threads the work is done here and now, so no more of it than is asked for. Otherwise one for each worker
+    /// and one more to go on with, which leaves the caller time to bring the next: more would only evict data from the
+    /// caches and take more buffers. Small chunks are done sooner than that.
     pub(crate) fn in_work(&self, chunk_len: usize) -> usize {
         match self.shared.threads {
             0 => 1,
@@ -137,7 +137,7 @@ impl Executor for Pool {
 
     fn run(&self, workers: usize, work: &(dyn Fn(usize) + Sync)) {
         match self.workers() {
-            // The caller is one of them: it begins at once, and need not be woken at the end, most of the time.
+            // The caller is one of them: it starts at once, and usually need not be woken at the end.
             Some(pool) => pool.in_place_scope(|scope| {
                 for worker in 1..workers.min(self.shared.threads) {
                     scope.spawn(move |_| work(worker));

@@ -1,25 +1,25 @@
-//! How much is done before an executor gets its thread back.
+//! How much work is done before yielding to the executor.
 
 use std::task::{Context, Poll};
 
-/// Counts what is done on the thread that polls, so that much of it is done in several polls.
+/// Counts the work done on the polling thread, so that long work is split over several polls.
 ///
-/// Whoever is always ready, such as a sink into memory, would keep an executor from everything else. After so much work the
-/// next question is answered with `Pending`, and asked again at once.
+/// Otherwise something that is always ready, such as a sink into memory, would starve the executor's other tasks. After
+/// a certain amount of work the next poll returns `Pending` and wakes the task at once.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     work: usize,
 }
 
 impl Turn {
-    /// Bytes copied in one turn: with fresh memory some tenths of a millisecond.
+    /// Bytes copied per turn, which takes some tenths of a millisecond with fresh memory.
     const MOST: usize = 512 << 10;
     /// Most bytes to be copied at once.
     pub(crate) const PIECE: usize = 256 << 10;
-    /// What handing a chunk from one to the next costs, as bytes that could be copied meanwhile.
+    /// The cost of passing on a chunk, as the bytes that could be copied in the same time.
     pub(crate) const HANDLING: usize = 16 << 10;
 
-    /// Counts work that takes as long as copying `bytes`.
+    /// Counts work that takes as long as copying `bytes` bytes.
     pub(crate) fn spend(&mut self, bytes: usize) {
         self.work = self.work.saturating_add(bytes);
     }
@@ -29,7 +29,7 @@ impl Turn {
         self.work >= Self::MOST
     }
 
-    /// Ready unless the turn is over. Then another one has begun, and `cx` has been woken.
+    /// Ready unless the turn is over; in that case starts a new turn and wakes `cx`.
     pub(crate) fn poll_proceed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_over() {
             return Poll::Ready(());

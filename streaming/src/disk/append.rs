@@ -1,4 +1,4 @@
-//! A file written from front to back, with small pieces gathered and one write under way at a time.
+//! A file written from front to back, with small pieces combined and one write in progress at a time.
 
 use std::fs::File;
 use std::future::Future;
@@ -12,18 +12,19 @@ use bytes::{Bytes, BytesMut};
 
 use super::{IoMode, IoTask, PositionedFile};
 
-/// Pieces below this are gathered to this size; larger ones are written as they are, without a copy.
+/// Smaller pieces are combined up to this size; larger ones are written as they are, without a copy.
 const GATHER: usize = 256 << 10;
 
-/// A file written from front to back, with small pieces gathered and one write under way at a time.
+/// A file written from front to back, with small pieces combined and one write in progress at a time.
 ///
-/// Every write names its position, so a failed one can be repeated without knowing how much of it reached the disk.
+/// Every write has an explicit position, so a failed one can be repeated without knowing how much of it reached the
+/// disk.
 #[derive(Debug)]
 pub(crate) struct AppendFile {
     file: Arc<PositionedFile>,
     mode: IoMode,
     gathered: BytesMut,
-    /// Where the write under way, or the next one, begins.
+    /// Offset of the write in progress, or of the next one.
     at: u64,
     writing: Option<Write>,
 }
@@ -52,19 +53,19 @@ impl AppendFile {
         self.mode
     }
 
-    /// Bytes taken so far, whether the system has them or not.
+    /// Bytes taken so far, whether or not they have been written.
     pub(crate) fn len(&self) -> u64 {
         let writing = self.writing.as_ref().map_or(0, |write| write.bytes.len());
         self.at + (writing + self.gathered.len()) as u64
     }
 
-    /// Takes bytes from the front of `bytes`: at least one when it is `Ready(Ok)`, unless there are none, and none at
-    /// all when it is anything else.
+    /// Takes bytes from the front of `bytes`: at least one if it returns `Ready(Ok)` (unless there are none), none
+    /// otherwise.
     pub(crate) fn poll_append(&mut self, cx: &mut Context<'_>, bytes: &mut Bytes) -> Poll<io::Result<()>> {
         if bytes.is_empty() {
             return Poll::Ready(Ok(()));
         }
-        // Everything that may fail or wait comes before the first byte is taken.
+        // Everything that can fail or wait comes before the first byte is taken.
         let mut idle = self.poll_idle(cx)?;
         let large = bytes.len() >= GATHER;
         if idle && !self.gathered.is_empty() && (large || self.gathered.len() >= GATHER) {
@@ -87,7 +88,7 @@ impl AppendFile {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits until the system has every byte.
+    /// Waits until every byte has been written to the system.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             ready!(self.poll_write(cx))?;
@@ -113,7 +114,7 @@ impl AppendFile {
         self.mode.run(move || file.write_all_at(&bytes, at))
     }
 
-    /// Whether no write is under way. When it is not, `cx` is woken at its end.
+    /// Whether no write is in progress. If one is, `cx` is woken at its end.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         match self.poll_write(cx) {
             Poll::Ready(result) => result.map(|()| true),
@@ -121,7 +122,7 @@ impl AppendFile {
         }
     }
 
-    /// Waits for the write under way, trying it again if it has failed before.
+    /// Waits for the write in progress, or retries one that has failed.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(mut writing) = self.writing.take() else { return Poll::Ready(Ok(())) };
         let mut task = writing.task.take().unwrap_or_else(|| self.write(writing.bytes.clone()));

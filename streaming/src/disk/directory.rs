@@ -1,4 +1,4 @@
-//! Directories, and files that are made in them to take the place of others.
+//! Directories, and temporary files in them that replace others.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,15 +12,15 @@ pub(crate) fn parent_of(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Names in a directory are on the disk when the directory is.
+/// Syncs a directory: the names in it are on the disk only then.
 pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }
 
-/// A temporary file beside `destination`, which it is to replace by a rename. It vanishes when it is dropped before.
+/// A temporary file next to `destination`, to replace it by a rename. It is removed if dropped before that.
 ///
-/// Temporary files are private by default; this one is to become an ordinary file, under the user's umask. If there is
-/// a file to be replaced, whoever could read that can read the new one, and nobody else.
+/// Temporary files are private by default; this one becomes an ordinary file and follows the user's umask. If it
+/// replaces a file, it takes over that file's permissions.
 pub(crate) fn temporary_beside(destination: &Path) -> io::Result<NamedTempFile> {
     let mut prefix = OsString::from(".");
     prefix.push(destination.file_name().unwrap_or_default());

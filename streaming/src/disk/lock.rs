@@ -1,14 +1,14 @@
-//! Frames that one writer changes at a time.
+//! Locks that let one writer at a time change a frame.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
 
-/// Keeps other writers away from a file or directory as long as `file` is open; readers are not affected. Not every
-/// system or file system has locks; where there are none, everything goes on without.
+/// Locks a file or directory against other writers while `file` is open. Readers are not affected. Where the system or
+/// file system has no locks, this does nothing.
 ///
 /// # Errors
-/// [`io::ErrorKind::WouldBlock`] when somebody else changes it.
+/// [`io::ErrorKind::WouldBlock`] when another writer has locked it.
 pub(crate) fn lock(file: &File, path: &Path) -> io::Result<()> {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {
@@ -18,13 +18,13 @@ pub(crate) fn lock(file: &File, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Lets others change it again. Closing the file does that only when nobody else has it open, and a process that is being
-/// started has, for a moment, all files that its parent has.
+/// Releases the lock. Closing the file does that only once nobody else has it open, and a child process that is being
+/// started briefly has all files of its parent open.
 pub(crate) fn unlock(file: &File) {
     let _ = file.unlock();
 }
 
-/// Whether `path` still leads to `file`, and not to what has replaced it.
+/// Whether `path` still leads to `file` and has not been replaced.
 #[cfg(unix)]
 pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -36,7 +36,7 @@ pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Other systems do not let open files be replaced.
+/// Other systems do not allow open files to be replaced.
 #[cfg(not(unix))]
 pub(crate) fn is_at(_file: &File, path: &Path) -> io::Result<bool> {
     fs::metadata(path).map(|_| true)

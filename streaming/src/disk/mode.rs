@@ -1,4 +1,4 @@
-//! On which thread a system call that may block is made.
+//! Which thread makes a system call that may block.
 
 use std::fmt;
 use std::future::Future;
@@ -7,13 +7,13 @@ use std::task::{Context, Poll};
 
 use crate::background::Running;
 
-/// On which thread file operations are made.
+/// Which thread makes file operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IoMode {
     /// On a thread that may block (one of the `blocking` crate), so that an executor's thread never waits for a disk.
-    /// The default, but for WebAssembly, which has no such threads.
+    /// The default, except on WebAssembly, which has no such threads.
     Offloaded,
-    /// On the thread that polls: no hop between threads, for blocking programs and for files known to be in memory.
+    /// On the polling thread: no switch between threads, for blocking programs and for files known to be in memory.
     Inline,
 }
 
@@ -27,7 +27,7 @@ impl IoMode {
     pub(crate) fn run<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> IoTask<T> {
         match self {
             Self::Offloaded => {
-                // It goes on when its future is dropped.
+                // It continues when its future is dropped.
                 let running = Running::begin();
                 IoTask(State::Offloaded(blocking::unblock(move || {
                     let _running = running;
@@ -39,7 +39,7 @@ impl IoMode {
     }
 }
 
-/// A file operation under way. Dropping it takes it back if it has not begun.
+/// A file operation in progress. Dropping it cancels it if it has not started.
 pub(crate) struct IoTask<T>(State<T>);
 
 enum State<T> {

@@ -1,4 +1,4 @@
-//! Bytes at the end of a frame: where they go is for the editor to see.
+//! Appending bytes at the end of a frame, in whichever chunks they fit.
 
 use std::io::Read;
 
@@ -8,14 +8,14 @@ use super::{EditError, FrameEditor, Store};
 use crate::sink::WriteOptions;
 
 impl<S: Store> FrameEditor<S> {
-    /// Appends decoded bytes where the last ones end: a last chunk that is shorter than the chunk size is filled up
-    /// (and encoded again), then come new ones. When chunks differ in size, the bytes become chunks of their own.
+    /// Appends decoded bytes: a last chunk that is shorter than the chunk size is filled up (and encoded again), then
+    /// new ones follow. If chunks differ in size, the bytes become new chunks.
     ///
-    /// Bytes that are there stay as they are. Where encoding them again would lose some of their bits, as filters and
-    /// codecs that discard information may do, the chunk that they share with new ones is stored as it is.
+    /// Existing bytes stay as they are. Where encoding them again could change them, as with filters and codecs that
+    /// discard information, the chunk that they share with new bytes is stored uncompressed.
     ///
     /// # Errors
-    /// [`EditError::IsArray`]. What was appended before the error stays.
+    /// [`EditError::IsArray`]. What was appended before the error remains.
     pub fn append(&mut self, mut data: &[u8]) -> Result<(), EditError> {
         self.check_bytes()?;
         while !data.is_empty() {
@@ -27,11 +27,12 @@ impl<S: Store> FrameEditor<S> {
         Ok(())
     }
 
-    /// Appends all that `reader` gives, as [`append`](Self::append) does, with one chunk in memory at a time. Returns
+    /// Appends everything from `reader`, as [`append`](Self::append) does, with one chunk in memory at a time. Returns
     /// the number of bytes.
     ///
     /// # Errors
-    /// [`EditError::IsArray`]; [`EditError::Store`] when `reader` fails too. What was appended before the error stays.
+    /// [`EditError::IsArray`]; [`EditError::Store`] also when `reader` fails. What was appended before the error
+    /// remains.
     pub fn append_from(&mut self, mut reader: impl Read) -> Result<u64, EditError> {
         self.check_bytes()?;
         let mut total = 0;
@@ -48,12 +49,12 @@ impl<S: Store> FrameEditor<S> {
         }
     }
 
-    /// Appends `nbytes` bytes of a special value where the last ones end: a short last chunk is filled up, then come
-    /// chunks that take next to no space.
+    /// Appends `nbytes` bytes of a special value: a short last chunk is filled up, then chunks follow that take next to
+    /// no space.
     ///
     /// # Errors
     /// [`EditError::IsArray`], and when the bytes would not consist of whole items of that value. What was appended
-    /// before the error stays.
+    /// before the error remains.
     pub fn fill(&mut self, value: SpecialValue<'_>, mut nbytes: u64) -> Result<(), EditError> {
         self.check_bytes()?;
         while nbytes > 0 {
@@ -71,7 +72,7 @@ impl<S: Store> FrameEditor<S> {
         Ok(())
     }
 
-    /// Settles the chunk size of a frame without chunks, also of one whose chunks were to differ in size.
+    /// Sets the chunk size of a frame without chunks, even one that allows chunks to differ in size.
     pub(crate) fn settle_chunk_size(&mut self, chunk_size: usize) -> Result<(), EditError> {
         self.check_committed()?;
         self.editor.set_chunk_size(chunk_size)?;
@@ -79,7 +80,7 @@ impl<S: Store> FrameEditor<S> {
         Ok(())
     }
 
-    /// Where the rest of a frame goes: how many bytes fit into the last chunk, or into a new one.
+    /// Where appended bytes go: how many fit into the last chunk, or into a new one.
     fn room(&mut self) -> Result<Room, EditError> {
         let default = self.chunk_size.unwrap_or_else(|| {
             let typesize = self.typesize.max(1);
@@ -105,26 +106,26 @@ impl<S: Store> FrameEditor<S> {
         if !room.shared {
             return self.append_chunk(part);
         }
-        // There is a last chunk, or it could not be shared.
+        // There is a last chunk, since it is shared.
         let last = self.nchunks() - 1;
         let mut data = self.chunk(last)?;
         let kept = data.len();
         data.extend_from_slice(part);
         let mut chunk = self.encode(last, &data)?;
-        // What is there already must not change because something comes behind it.
+        // Existing bytes must not change because others follow them.
         if self.may_lose && self.decode(last, &chunk)?.get(..kept) != data.get(..kept) {
             chunk = self.encode_stored(last, &data)?;
         }
         self.update_encoded(last, &chunk)
     }
 
-    /// Before bytes are appended.
+    /// Checked before bytes are appended.
     fn check_bytes(&mut self) -> Result<(), EditError> {
         if self.geometry.is_some() { Err(EditError::IsArray) } else { self.check_committed() }
     }
 }
 
-/// How many bytes fit, and whether into a chunk that is there already.
+/// How many bytes fit, and whether they go into an existing chunk.
 struct Room {
     len: usize,
     shared: bool,

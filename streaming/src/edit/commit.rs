@@ -1,4 +1,4 @@
-//! Chunks on their way to the store, and the write that makes them part of the frame.
+//! Writing chunks to the store, and the commit that makes them part of the frame.
 
 use std::io;
 
@@ -13,8 +13,8 @@ impl<S: Store> FrameEditor<S> {
     /// Makes all changes since the last commit take effect together.
     ///
     /// # Errors
-    /// [`EditError::NoArray`] when chunks of an array were added or removed without regard to its shape. Otherwise the
-    /// old frame is still there, or the new one already is; calling again goes on.
+    /// [`EditError::NoArray`] when chunks of an array were added or removed so that they contradict its shape.
+    /// Otherwise either the old frame is still in place or the new one already is; calling again continues.
     pub fn commit(&mut self) -> Result<(), EditError> {
         if self.unfinished.is_none() {
             self.check_array()?;
@@ -28,14 +28,14 @@ impl<S: Store> FrameEditor<S> {
         Ok(())
     }
 
-    /// What to go back to should several changes not all succeed.
+    /// The state to roll back to if not all of several changes succeed.
     pub(crate) fn begin(&mut self) -> Result<Snapshot, EditError> {
-        // Whatever waits to be written when going back then belongs to what is taken back.
+        // Chunks that are unwritten at a rollback then all belong to the changes that it undoes.
         self.check_committed()?;
         Ok(Snapshot { editor: self.editor.clone(), variable: self.variable, geometry: self.geometry.clone() })
     }
 
-    /// Takes back all changes since [`begin`](Self::begin).
+    /// Undoes all changes since [`begin`](Self::begin).
     pub(crate) fn roll_back(&mut self, to: Snapshot) {
         self.editor.roll_back(to.editor);
         (self.variable, self.geometry) = (to.variable, to.geometry);
@@ -47,8 +47,8 @@ impl<S: Store> FrameEditor<S> {
             let bytes = replacement.map_or_else(|| Bytes::copy_from_slice(chunk), Bytes::from);
             self.unwritten.push_back((address, bytes));
         }
-        // The change is made already. Should the store fail, the next call says so before it does anything else, and
-        // goes on with this chunk; a caller who sees an error therefore knows that the call has changed nothing.
+        // The change is already made. If the store fails, the next call reports that before it does anything else, and
+        // retries this chunk. So an error always means that the call has changed nothing.
         let _ = self.write_chunks();
         Ok(())
     }
@@ -64,12 +64,12 @@ impl<S: Store> FrameEditor<S> {
         Ok(())
     }
 
-    /// Before anything is changed: nothing must be left of what was changed before.
+    /// Checked before any change: an earlier commit must not be left unfinished.
     pub(super) fn check_committed(&mut self) -> Result<(), EditError> {
         if self.unfinished.is_some() { Err(EditError::Uncommitted) } else { self.write_chunks() }
     }
 
-    /// What was an array must be one still.
+    /// An array must still be one.
     fn check_array(&self) -> Result<(), EditError> {
         if self.geometry.is_none() {
             return Ok(());
@@ -79,14 +79,14 @@ impl<S: Store> FrameEditor<S> {
     }
 }
 
-/// An editor before several changes.
+/// The state of an editor before several changes.
 pub(crate) struct Snapshot {
     editor: frame::FrameEditor,
     variable: bool,
     geometry: Option<Geometry>,
 }
 
-/// Every step can be repeated, so a commit that failed is carried out again from the start.
+/// Every step can be repeated, so a failed commit is carried out again from the start.
 fn carry_out(store: &mut impl Store, commit: &Commit) -> io::Result<()> {
     match commit {
         Commit::Patch { tail, patch, frame_len } => {
@@ -94,7 +94,7 @@ fn carry_out(store: &mut impl Store, commit: &Commit) -> io::Result<()> {
                 store.write_at(*at, bytes)?;
             }
             if let Some((at, bytes)) = patch {
-                // What the header will refer to must be there before it does.
+                // What the header will refer to must be on the disk first.
                 store.sync()?;
                 store.write_at(*at, bytes)?;
                 store.sync()?;
@@ -110,7 +110,7 @@ fn carry_out(store: &mut impl Store, commit: &Commit) -> io::Result<()> {
         Commit::Replace { index, remove } => {
             store.sync()?;
             store.replace_index(index)?;
-            // What the old index refers to must stay until the new one is there for good.
+            // What the old index refers to must stay until the new one is on the disk.
             store.sync()?;
             for &id in remove {
                 store.remove_chunk_file(id)?;

@@ -15,15 +15,16 @@ use crate::sink::{Summary, WriteOptions};
 use crate::source::{FileSource, RangeSource};
 use crate::target::{FileTarget, SparseTarget, Target};
 
-/// Copies a frame chunk by chunk, without decoding them: with all metalayers, and without the holes and unused chunk
-/// files that editing has left. The target decides whether the copy is contiguous or sparse.
+/// Copies a frame chunk by chunk without decoding, with all metalayers and without the holes and unused chunk files
+/// that editing has left. The target decides whether the copy is contiguous or sparse.
 ///
-/// A fingerprint is made anew, and so are checksums, unless they are outdated; every chunk is compared with its checksum.
+/// Fingerprint and checksums are computed again, unless the checksums are outdated; every chunk is compared with its
+/// checksum.
 ///
-/// Chunks of 2019, which no longer mean the same in a frame of today, are encoded again.
+/// Chunks of 2019, whose bytes have another meaning in current frames, are encoded again.
 ///
 /// # Errors
-/// What has been written is then left to the target, which has not been committed.
+/// The target has then not been committed, and what was written to it is left as it is.
 pub async fn copy<S, T>(reader: &FrameReader<S>, target: &mut T) -> Result<Summary, EditError>
 where
     S: RangeSource + 'static,
@@ -58,13 +59,13 @@ where
     output.finish().await
 }
 
-/// Decodes a frame and encodes it again as `options` say, a few chunks at a time. The chunk size stays as it is unless
-/// `options` name one, so that chunks (and blocks) of variable length stay those they are; all metalayers that `options`
-/// do not name are taken over.
+/// Decodes a frame and encodes it again with `options`, a few chunks at a time. The chunk size stays as it is unless
+/// `options` name one, so that chunks (and blocks) of variable length keep their boundaries; metalayers that `options`
+/// do not name are copied.
 ///
 /// # Errors
-/// When the frame is damaged, the parameters are not possible, or source or target fail. What has been written is then
-/// left to the target, which has not been committed.
+/// When the frame is damaged, the parameters are not possible, or source or target fail. The target has then not been
+/// committed, and what was written to it is left as it is.
 pub async fn recompress<S, T>(
     reader: &FrameReader<S>,
     options: WriteOptions,
@@ -86,7 +87,7 @@ where
     Ok(sink.close().await?)
 }
 
-/// `options` with the chunk size and the metalayers of a frame, as far as they do not name their own.
+/// `options`, completed with the chunk size and the metalayers of a frame.
 pub(crate) async fn with_layers_of<S: RangeSource + 'static>(
     reader: &FrameReader<S>,
     mut options: WriteOptions,
@@ -95,7 +96,7 @@ pub(crate) async fn with_layers_of<S: RangeSource + 'static>(
         options.chunk_size = reader.chunk_size();
     }
     for (name, content) in reader.metalayers().iter() {
-        // A promise about how the chunks of the other frame lie.
+        // It describes the order of the chunks in the other frame only.
         if name != Sequential::NAME && !options.metalayers.iter().any(|(n, _)| *n == name) {
             options = options.metalayer(name, content.clone());
         }
@@ -111,8 +112,8 @@ pub(crate) async fn with_layers_of<S: RangeSource + 'static>(
     Ok(options)
 }
 
-/// Encodes every chunk again as a chunk of its own, and its blocks as blocks of their own if they are of variable
-/// length: in such frames the boundaries are part of what is stored.
+/// Encodes each chunk again as one chunk, and each block of variable length as one block: in such frames the boundaries
+/// are part of the data.
 async fn recompress_each<S, T>(
     reader: &FrameReader<S>,
     options: WriteOptions,
@@ -140,7 +141,7 @@ where
     for chunk in 0..reader.nchunks() {
         let encoded = reader.encoded_chunk(chunk).await?;
         let ctx = reader.frame().chunk_context(chunk);
-        // Off the thread that polls, like all decoding and encoding.
+        // Off the polling thread, like all decoding and encoding.
         let job = pool.spawn(move || (recoder.recode(chunk, &encoded, &ctx), recoder));
         let (again, kept) = job.await.map_err(|panic| ReadError::Panicked { chunk, panic })?;
         recoder = kept;
@@ -170,14 +171,14 @@ impl Recoder {
 }
 
 /// Rewrites a frame in a file or directory without the holes that editing has left. The new frame replaces the old one
-/// when it is complete and on the disk, in one step. (Only for a directory outside Linux there is no such step; should the
-/// machine crash between the two that it takes, the old frame is complete in a hidden directory `.….old` beside it.)
+/// when it is complete and on the disk, in one step. (Only for a directory outside Linux are there two steps; if the
+/// machine crashes between them, the old frame is complete in a hidden directory `.….old` next to it.)
 ///
 /// # Errors
 /// The old frame is then as it was.
 pub fn compact(path: impl AsRef<Path>) -> Result<Summary, EditError> {
     let path = path.as_ref();
-    // Also keeps editors out until the frame has been replaced.
+    // Also locks out editors until the frame has been replaced.
     let store = FileStore::open(path, true)?;
     let reader = block_on(ReadOptions::new().open(FileSource::open_inline(path)?))?;
     block_on(async {

@@ -20,12 +20,12 @@ use crate::compute::Pool;
 /// Changes a frame in a file, a directory or memory. All changes since the last [`commit`](FrameEditor::commit) take
 /// effect together, with the next one; an editor that is dropped before leaves the frame as it was.
 ///
-/// New data is encoded as the frame says, or as [`EditOptions::params`] do. A method that returns an error has changed
-/// nothing, except where it says otherwise. When the store fails to take a chunk, the next method says so and tries
-/// again.
+/// New data is encoded with the parameters of the frame, or with [`EditOptions::params`]. A method that returns an
+/// error has changed nothing, unless documented otherwise. When the store fails to write a chunk, the next method
+/// reports that and retries.
 ///
-/// Of an array (b2nd), chunks can be replaced here; what changes its shape is for
-/// [`NdEditor`](crate::nd::NdEditor), and [`commit`](FrameEditor::commit) refuses a frame that contradicts it.
+/// The chunks of an array (b2nd) can be replaced here; use [`NdEditor`](crate::nd::NdEditor) to change its shape:
+/// [`commit`](FrameEditor::commit) refuses an array that no longer matches its shape.
 ///
 /// ```
 /// use oxiblosc_streaming::blocking::{FrameEditor, FrameReader, FrameWriter};
@@ -56,20 +56,20 @@ pub struct FrameEditor<S> {
     pub(super) store: S,
     pub(super) editor: frame::FrameEditor,
     pub(super) encoder: ChunkEncoder,
-    /// Whether what is encoded may come back as something else.
+    /// Whether encoding may lose information.
     pub(super) may_lose: bool,
     decoder: ChunkDecoder,
     pub(crate) limits: Limits,
-    /// The shapes of an array that the frame holds and agrees with.
+    /// The shapes of the array that the frame holds, if the frame agrees with them.
     pub(super) geometry: Option<Geometry>,
     pool: Pool,
     pub(super) typesize: usize,
     pub(super) block_size: usize,
     pub(super) chunk_size: Option<usize>,
     pub(super) variable: bool,
-    /// Chunks that the editor has given a place, but the store has not taken yet.
+    /// Chunks that have been allocated a place and are not written to the store yet.
     pub(super) unwritten: VecDeque<(ChunkAddress, Bytes)>,
-    /// A commit that has not been carried out yet.
+    /// A commit that has not been completed yet.
     pub(super) unfinished: Option<Commit>,
 }
 
@@ -102,11 +102,11 @@ impl<S: Store> FrameEditor<S> {
         let frame = open_frame(&store, &registry, &options.limits)?;
         let mut params: EncodeParams = options.params.unwrap_or_else(|| FrameParams::like(&frame).encode);
         let array = array_in(frame.metalayers(), &FrameSizes::of(&frame));
-        // One that is damaged already may be repaired here.
+        // A damaged one may be repaired here.
         let array = array.and_then(Result::ok);
         let mut block_size = frame.header().block_size as usize;
         if let Some(tiling) = array.as_ref().filter(|tiling| tiling.block_bytes() > 0) {
-            // C-Blosc2 takes for granted that the blocks of the chunks are those of the array.
+            // C-Blosc2 assumes that the blocks of the chunks are those of the array.
             block_size = tiling.block_bytes();
             params.block_size = Some(block_size);
         }
@@ -145,7 +145,7 @@ impl<S: Store> FrameEditor<S> {
         self.insert_encoded(i, &chunk)
     }
 
-    /// As [`insert`](Self::insert), a chunk that is encoded already.
+    /// As [`insert`](Self::insert), for a chunk that is already encoded.
     ///
     /// # Errors
     /// As [`insert`](Self::insert), and when the chunk is damaged.
@@ -178,7 +178,7 @@ impl<S: Store> FrameEditor<S> {
         self.update_encoded(i, &chunk)
     }
 
-    /// Replaces chunk `i` by one that is encoded already.
+    /// Replaces chunk `i` by one that is already encoded.
     ///
     /// # Errors
     /// As [`update`](Self::update), and when the chunk is damaged.
@@ -209,7 +209,7 @@ impl<S: Store> FrameEditor<S> {
     /// Removes chunk `i`.
     ///
     /// # Errors
-    /// When there is none; when chunks differ in size, its header must be readable.
+    /// When there is no such chunk. If chunks differ in size, its header must be readable.
     pub fn delete(&mut self, i: u64) -> Result<(), EditError> {
         self.check_committed()?;
         self.learn(i)?;
@@ -225,7 +225,8 @@ impl<S: Store> FrameEditor<S> {
         Ok(self.editor.reorder(order)?)
     }
 
-    /// Lets the chunks differ in size from now on; see [`FrameEditor::make_variable`](frame::FrameEditor::make_variable).
+    /// Allows chunks to differ in size from now on; see
+    /// [`FrameEditor::make_variable`](frame::FrameEditor::make_variable).
     ///
     /// # Errors
     /// When a chunk of a special value cannot be stored as a repeated value.
@@ -291,7 +292,7 @@ impl<S: Store> FrameEditor<S> {
         encoded.map_err(|source| EditError::Encode { chunk: i, source })
     }
 
-    /// A chunk that holds `data` as it is.
+    /// Encodes `data` as a stored (uncompressed) chunk.
     pub(super) fn encode_stored(&self, i: u64, data: &[u8]) -> Result<Vec<u8>, EditError> {
         let params =
             EncodeParams { level: 0, filters: FilterSlots::NONE, use_dict: false, ..self.encoder.params().clone() };
@@ -313,7 +314,7 @@ impl<S: Store> FrameEditor<S> {
         decoded.map_err(|source: ChunkError| EditError::Decode { chunk: i, source })
     }
 
-    /// Bytes of a chunk that is stored.
+    /// Reads bytes of a stored chunk.
     fn read_entry(&self, i: u64, range: std::ops::Range<u64>) -> Result<Bytes, EditError> {
         Ok(match self.editor.entry(i)? {
             ChunkEntry::Stored { offset } => self.store.read_at(offset + range.start..offset + range.end)?,
@@ -322,7 +323,7 @@ impl<S: Store> FrameEditor<S> {
         })
     }
 
-    /// Tells the editor what it cannot know of a chunk that is to be replaced or removed.
+    /// Reads what the editor needs to know about a chunk that is to be replaced or removed.
     fn learn(&mut self, i: u64) -> Result<(), EditError> {
         self.write_chunks()?;
         let entry = self.editor.entry(i)?;
@@ -336,19 +337,19 @@ impl<S: Store> FrameEditor<S> {
         match header {
             Ok(header) => Ok(self.editor.learn(i, &header)?),
             Err(e) if needed => Err(e),
-            // Only the total of the chunk files is not quite right then; a chunk that is lost can be replaced.
+            // Only the total of the chunk sizes is then inexact. A missing chunk must remain replaceable.
             Err(_) => Ok(()),
         }
     }
 }
 
-/// The layout of the array whose metalayer is there, if the frame agrees with it.
+/// The geometry of the array described by the metalayer, if the frame agrees with it.
 pub(super) fn array_in(metalayers: &Metalayers, sizes: &FrameSizes) -> Option<Result<Tiling, NdError>> {
     ArrayMeta::find(metalayers).map(|meta| meta.and_then(|meta| meta.tiling(sizes)))
 }
 
-/// Whether data encoded like this may come back as something else. The codecs that Blosc defines give back what they
-/// took; filters say whether they do.
+/// Whether encoding with these parameters may lose information. The codecs defined by Blosc are lossless; filters say
+/// whether they are.
 fn may_lose(params: &EncodeParams, registry: &Registry) -> bool {
     params.codec.range() != IdRange::Blosc
         || Pipeline::new(&params.filters, registry).map_or(true, |filters| filters.is_lossy())

@@ -1,4 +1,4 @@
-//! What can go wrong while frames are changed.
+//! Errors of changing and copying frames.
 
 use std::io;
 
@@ -15,13 +15,13 @@ use crate::kind::ErrorKind;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EditError {
-    /// The place where the frame is failed. Calling again may succeed; nothing is lost.
+    /// The store failed. Calling again may succeed; nothing is lost.
     #[error("the frame could not be accessed")]
     Store(#[from] io::Error),
     /// The frame is damaged.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The frame cannot be changed like this. It is as it was.
+    /// The requested change is not possible. The frame is as it was.
     #[error(transparent)]
     Change(#[from] FrameWriteError),
     /// A chunk could not be decoded.
@@ -49,10 +49,10 @@ pub enum EditError {
     /// A commit has failed half-way; it must be called again before anything else is changed.
     #[error("the last commit has not succeeded yet: commit again first")]
     Uncommitted,
-    /// Bytes cannot be added at the end of an array, whose items are in the order of its chunks and blocks.
+    /// Bytes cannot be appended to an array, whose items are stored by chunk and block.
     #[error("the frame is an array, which has no end to append to: change it as an array")]
     IsArray,
-    /// The frame was an array, and would not be one any more.
+    /// The frame was an array, and its chunks would no longer match the shape.
     #[error("the frame is an array and would contradict its shape")]
     NoArray(#[source] NdError),
     /// The frame to be copied could not be read.
@@ -78,7 +78,7 @@ impl EditError {
         }
     }
 
-    /// Whether the same call may succeed a little later without anything else being done.
+    /// Whether the same call may succeed later without any other change.
     pub fn is_retryable(&self) -> bool {
         self.kind().is_retryable()
     }

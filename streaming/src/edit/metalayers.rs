@@ -1,4 +1,4 @@
-//! Metalayers that are changed.
+//! Changing metalayers.
 
 use oxiblosc_core::nd::ArrayMeta;
 
@@ -23,15 +23,15 @@ impl<S: Store> FrameEditor<S> {
         Ok(self.editor.delete_vlmetalayer(name)?)
     }
 
-    /// Replaces the content of a metalayer of the header by one of the same length.
+    /// Replaces the content of a metalayer of the header with other content of the same length.
     ///
     /// # Errors
     /// When there is none of that name, or the length differs.
     pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), EditError> {
         self.check_committed()?;
         self.editor.set_metalayer(name, content)?;
-        // Filters and codecs are told the new shape of an array from now on. Whether the frame agrees with it is seen
-        // when it is committed.
+        // From now on filters and codecs get the new shape of an array. The commit checks that the frame agrees with
+        // it.
         if let Some(geometry) = &mut self.geometry
             && let Some(Ok(meta)) = ArrayMeta::find(self.editor.metalayers())
         {

@@ -1,4 +1,5 @@
-//! Changing frames that exist: appending, replacing, removing; copies without holes or with other parameters.
+//! Changing existing frames: appending, replacing and removing chunks, and copies without holes or with other
+//! parameters.
 //!
 //! | to | use |
 //! |---|---|
@@ -7,13 +8,13 @@
 //! | copy a frame chunk by chunk, to another kind of place too | [`copy`] |
 //! | encode it with other parameters | [`recompress`] |
 //!
-//! An editor never overwrites what the frame consists of. New chunks, index and trailer go behind its end (or into new
-//! files, in a sparse frame); then one small write, or one rename, makes them the frame. Whoever reads the frame
-//! meanwhile, and whoever finds it after a crash, sees all of the changes or none.
+//! An editor never overwrites data that the frame consists of. New chunks, index and trailer go after its end (or into
+//! new files, in a sparse frame); then one small write, or one rename, makes them part of the frame. Concurrent
+//! readers, and readers after a crash, see all of the changes or none.
 //!
-//! That write lies within 512 bytes that a disk writes as a whole or not at all. Changes for which that is not enough
-//! (of a metalayer far behind in the header; of a frame without chunks, whose trailer every reader looks for right behind
-//! the header) replace the file: a copy is written, brought to the disk, and renamed.
+//! That write lies within one 512-byte sector, which a disk writes as a whole or not at all. Changes that do not fit
+//! (to a metalayer far into the header; to a frame without chunks, whose trailer must come right after the header)
+//! replace the file: a copy is written, synced to the disk, and renamed.
 
 mod append;
 mod commit;

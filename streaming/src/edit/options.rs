@@ -1,4 +1,4 @@
-//! How a frame is to be changed.
+//! Options for changing a frame.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use oxiblosc_core::{Limits, Registry};
 use super::{EditError, FileStore, FrameEditor, Store};
 use crate::compute::Pool;
 
-/// How a frame is to be changed.
+/// Options for changing a frame.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct EditOptions {
@@ -36,7 +36,8 @@ impl EditOptions {
         }
     }
 
-    /// How new chunks are encoded; as the frame says by default. The type size should be that of the frame.
+    /// How new chunks are encoded; by default with the parameters of the frame. The type size should be that of the
+    /// frame.
     pub fn params(mut self, params: EncodeParams) -> Self {
         self.params = Some(params);
         self
@@ -49,7 +50,7 @@ impl EditOptions {
         self
     }
 
-    /// Over which threads the blocks of a chunk are spread; one for each processor by default.
+    /// The threads that encode and decode the blocks of a chunk; one for each processor by default.
     pub fn pool(mut self, pool: &Pool) -> Self {
         self.pool = Some(pool.clone());
         self
@@ -61,20 +62,20 @@ impl EditOptions {
         self
     }
 
-    /// What a file may make the editor allocate.
+    /// Limits on what a file may make the editor allocate.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Where new chunks of one special value go: into the index alone by default.
+    /// Where new chunks of one special value are stored: only in the index by default.
     pub fn special(mut self, special: SpecialPlacement) -> Self {
         self.special = special;
         self
     }
 
-    /// Whether a commit waits for the disk before and after its last write, which makes it survive a crash of the
-    /// machine and not only of the program. On by default.
+    /// Whether a commit syncs to the disk before and after its last write, so that it survives a crash of the machine
+    /// and not only of the program. On by default.
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = durable;
         self
@@ -83,8 +84,8 @@ impl EditOptions {
     /// Opens a contiguous frame in a file, or a sparse one in a directory, to change it.
     ///
     /// # Errors
-    /// When it cannot be opened for reading and writing, is being edited by somebody else, is not a frame or a damaged
-    /// one, or one from before 2.0.0-rc1; when the parameters are not possible.
+    /// When it cannot be opened for reading and writing, is being edited by another process, is not a frame, is
+    /// damaged, or was written before 2.0.0-rc1; when the parameters are not possible.
     pub fn open(self, path: impl AsRef<Path>) -> Result<FrameEditor<FileStore>, EditError> {
         let store = FileStore::open(path.as_ref(), self.durable)?;
         self.edit(store)

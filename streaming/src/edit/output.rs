@@ -1,4 +1,4 @@
-//! Encoded chunks on their way to a target.
+//! Writing encoded chunks to a target.
 
 use std::future::poll_fn;
 use std::io;
@@ -13,7 +13,7 @@ use crate::sink::Summary;
 use crate::sink::emit::{self, Ending};
 use crate::target::{Part, Target, poll_offer};
 
-/// Writes chunks that are encoded already to a target.
+/// Writes chunks that are already encoded to a target.
 pub(crate) struct Output<'a, T> {
     writer: FrameWriter,
     target: &'a mut T,
@@ -49,8 +49,8 @@ impl<'a, T: Target> Output<'a, T> {
         }
     }
 
-    /// Writes `count` chunks of `nbytes` bytes that are in the index alone; `false`, and nothing has been done, when such
-    /// chunks have to be stored.
+    /// Writes `count` chunks of `nbytes` bytes that exist only in the index. Returns `false`, having done nothing, if
+    /// such chunks must be stored.
     pub(crate) async fn push_specials(
         &mut self,
         kind: SpecialKind,
@@ -61,7 +61,7 @@ impl<'a, T: Target> Output<'a, T> {
         Ok(self.writer.push_specials(kind, nbytes, count)?)
     }
 
-    /// Makes the frame final, and closes the target.
+    /// Completes the frame and closes the target.
     pub(crate) async fn finish(mut self) -> Result<Summary, EditError> {
         self.put_header().await?;
         let Ending { tail, committed } = emit::finish(&mut self.writer)?;

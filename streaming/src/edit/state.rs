@@ -1,4 +1,4 @@
-//! What an editor knows of its frame.
+//! What an editor knows about its frame.
 
 use std::fmt;
 
@@ -19,8 +19,8 @@ impl<S> FrameEditor<S> {
         self.editor.nbytes()
     }
 
-    /// Decoded bytes of every chunk but the last; `None` when chunks differ in size, or an empty frame has not settled
-    /// it yet.
+    /// Decoded bytes of every chunk but the last; `None` if chunks differ in size, or if an empty frame has no chunk
+    /// size yet.
     pub fn chunk_size(&self) -> Option<usize> {
         self.editor.chunk_size()
     }
@@ -40,7 +40,7 @@ impl<S> FrameEditor<S> {
         self.editor.metalayers()
     }
 
-    /// What an array has to agree with.
+    /// The sizes that an array must agree with.
     pub(crate) fn sizes(&self) -> FrameSizes {
         FrameSizes {
             typesize: self.typesize as u64,
@@ -60,12 +60,12 @@ impl<S> FrameEditor<S> {
         &self.store
     }
 
-    /// The store, for its own sake: what the frame consists of must not be changed through it.
+    /// The store. The bytes of the frame must not be changed through it.
     pub fn store_mut(&mut self) -> &mut S {
         &mut self.store
     }
 
-    /// The store; without the changes since the last commit, or rather with unused bytes behind the frame.
+    /// The store, without the changes since the last commit (though their bytes may remain, unused, after the frame).
     pub fn into_store(self) -> S {
         self.store
     }

@@ -1,4 +1,4 @@
-//! Where a frame that is edited lies.
+//! Stores: where a frame that is edited is kept.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -17,12 +17,12 @@ use crate::sparse::directory::{index_path, read_chunk_file, write_chunk_file, wr
 /// one.
 ///
 /// # Contract
-/// - Reads give the bytes asked for, or as many of them as there are.
+/// - Reads return the bytes asked for, or as many of them as exist.
 /// - A call that failed may be made again with the same arguments.
 /// - What was written before [`sync`](Store::sync) reaches stable storage before what is written afterwards, as far as
 ///   the store can promise that at all. A write that does not cross a multiple of 512 bytes and does not make the file
-///   longer happens as a whole or not at all, as it does on disks. A commit relies on no more than that: what it
-///   cannot do with one such write it does with [`replace_file`](Store::replace_file).
+///   longer happens as a whole or not at all, as it does on disks. A commit relies on no more than that: what does not
+///   fit into one such write is done with [`replace_file`](Store::replace_file).
 pub trait Store {
     /// Bytes of the file with the frame, or with the index of a sparse frame.
     fn size(&self) -> io::Result<u64>;
@@ -30,19 +30,19 @@ pub trait Store {
     /// Bytes of that file.
     fn read_at(&self, range: Range<u64>) -> io::Result<Bytes>;
 
-    /// Writes into the file of a contiguous frame, or behind its end.
+    /// Writes into the file of a contiguous frame, or past its end.
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Cuts the file of a contiguous frame to this length.
+    /// Truncates the file of a contiguous frame to this length.
     fn truncate(&mut self, size: u64) -> io::Result<()>;
 
-    /// Puts another file in the place of the one with a contiguous frame, in one step: `head`, the bytes of the old file
-    /// from there to `tail_at`, and `tail`. It is on stable storage after the next [`sync`](Store::sync), and before its
-    /// name leads to it.
+    /// Replaces the file of a contiguous frame in one step, by `head`, the bytes of the old file from there to
+    /// `tail_at`, and `tail`. It is on stable storage before its name leads to it, and the name is after the next
+    /// [`sync`](Store::sync).
     ///
-    /// Called for changes that a write of one sector cannot make. By default it is an error, which leaves the frame as
-    /// it was, and nothing else can be committed: a store that is written in place has no other way to make such a
-    /// change without a moment at which there is no frame.
+    /// Called for changes that do not fit into a write of one sector. The default is an error, which leaves the frame
+    /// as it was and prevents further commits: a store that is written in place has no other way to make such a change
+    /// without a moment at which there is no valid frame.
     fn replace_file(&mut self, head: &[u8], tail_at: u64, tail: &[u8]) -> io::Result<()> {
         let _ = (head, tail_at, tail);
         let reason = "the change spans sectors of the disk, and this store cannot replace its file in one step";
@@ -52,7 +52,7 @@ pub trait Store {
     /// Waits until everything written is on stable storage.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Whether this is a sparse frame, which the following methods are for.
+    /// Whether this is a sparse frame. The following methods are for those.
     fn is_sparse(&self) -> bool {
         false
     }
@@ -75,7 +75,7 @@ pub trait Store {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Removes a chunk file; one that is not there is no error.
+    /// Removes a chunk file. It is no error if there is none.
     fn remove_chunk_file(&mut self, id: u32) -> io::Result<()> {
         let _ = id;
         Err(io::ErrorKind::Unsupported.into())
@@ -121,18 +121,18 @@ impl Store for Vec<u8> {
 
 /// A contiguous frame in a file, or a sparse one in a directory.
 ///
-/// File or directory are locked against other editors, where the system has such locks; readers are not affected.
+/// The file or directory is locked against other editors, where the system supports it; readers are not affected.
 #[derive(Debug)]
 pub struct FileStore {
     file: PositionedFile,
-    /// The file, links followed.
+    /// The file, with links resolved.
     path: PathBuf,
-    /// Where the chunk files of a sparse frame are.
+    /// The directory with the chunk files of a sparse frame.
     directory: Option<Held>,
     durable: bool,
 }
 
-/// A directory that nobody else edits.
+/// A locked directory.
 #[derive(Debug)]
 struct Held {
     path: PathBuf,
@@ -140,14 +140,14 @@ struct Held {
     handle: Option<File>,
 }
 
-/// How often a frame is opened anew that has been replaced while it was opened.
+/// How many times opening is retried if the frame is replaced meanwhile.
 const TRIES: usize = 8;
 
 impl FileStore {
     /// Opens a file or directory for reading and writing. With `durable`, [`sync`](Store::sync) waits for the disk.
     ///
     /// # Errors
-    /// When there is none, and [`io::ErrorKind::WouldBlock`] when somebody else edits it.
+    /// When there is none, and [`io::ErrorKind::WouldBlock`] when another editor has it open.
     pub fn open(path: &Path, durable: bool) -> io::Result<Self> {
         for _ in 0..TRIES {
             if let Some(store) = Self::open_once(path, durable)? {
@@ -157,7 +157,7 @@ impl FileStore {
         Err(replaced(path))
     }
 
-    /// `None` when it has been replaced before it was locked.
+    /// `None` if it was replaced before it was locked.
     fn open_once(path: &Path, durable: bool) -> io::Result<Option<Self>> {
         let (index, is_sparse) = index_path(path);
         let directory = match is_sparse {
@@ -192,7 +192,7 @@ impl FileStore {
         }
     }
 
-    /// The directory, if it is still the one that was opened: what has replaced it must not be written into.
+    /// The directory, if it is still the one that was opened: its replacement must not be written to.
     fn same_directory(&self) -> io::Result<&Path> {
         let path = self.directory()?;
         match self.directory.as_ref().and_then(|held| held.handle.as_ref()) {
@@ -244,7 +244,7 @@ impl Store for FileStore {
             return Err(replaced(&self.path));
         }
         let (mut file, temporary) = temporary_beside(&self.path)?.into_parts();
-        // From the moment on at which it has the name, nobody else may edit it either.
+        // It must be locked from the moment on at which it has the name.
         lock(&file, &self.path)?;
         file.write_all(head)?;
         let mut old = self.file.file();
@@ -258,13 +258,13 @@ impl Store for FileStore {
             file.sync_all()?;
         }
         temporary.persist(&self.path).map_err(|failed| failed.error)?;
-        // Should the rest fail and the change be made again, it is made to the new file and comes out the same.
+        // If the rest fails, the repeated change is made to the new file, with the same result.
         self.file = PositionedFile::new(file);
         if self.durable { sync_directory(parent_of(&self.path)) } else { Ok(()) }
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        // Chunk files are on the disk already, and so will be the index.
+        // Chunk files are already on the disk, and so will be the index.
         if self.durable && self.directory.is_none() { self.file.file().sync_all() } else { Ok(()) }
     }
 

@@ -1,4 +1,4 @@
-//! Whether a frame is what it was when it was written.
+//! Verifying that a frame is as it was written.
 
 mod report;
 mod verify;

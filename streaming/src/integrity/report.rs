@@ -1,4 +1,4 @@
-//! What a verification has found.
+//! The result of a verification.
 
 use std::error::Error;
 use std::fmt;
@@ -9,31 +9,31 @@ use oxiblosc_core::frame::{ChecksumState, Fingerprint, FrameError};
 
 use crate::error::ReadError;
 
-/// What a verification has found; see [`FrameReader::verify`](crate::FrameReader::verify).
+/// The result of a verification; see [`FrameReader::verify`](crate::FrameReader::verify).
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct VerifyReport {
     /// Chunks looked at.
     pub chunks: u64,
-    /// Decoded bytes of those that could be decoded.
+    /// Decoded bytes of the chunks that could be decoded.
     pub nbytes: u64,
-    /// What the checksums are worth. [Outdated](ChecksumState::Outdated) ones are no finding: other software has edited
-    /// the frame, and nothing can be said about the chunks but whether they decode.
+    /// The state of the checksums. [Outdated](ChecksumState::Outdated) ones are no finding: other software has edited
+    /// the frame, and all that can be said about the chunks is whether they decode.
     pub checksums: ChecksumState,
-    /// What the fingerprint says.
+    /// The state of the fingerprint.
     pub fingerprint: FingerprintCheck,
-    /// Everything that is wrong, chunks first and in order. Empty for a good frame. Of more than
-    /// [`MOST_FINDINGS`](Self::MOST_FINDINGS) only so many.
+    /// Everything that is wrong, chunks first and in order. Empty for a good frame. At most
+    /// [`MOST_FINDINGS`](Self::MOST_FINDINGS).
     pub findings: Vec<Finding>,
-    /// How many more there are.
+    /// The number of further findings.
     pub more_findings: u64,
 }
 
 impl VerifyReport {
-    /// The findings that a report has room for: a frame of a few hundred bytes may have millions of chunks.
+    /// The most findings that a report holds: a frame of a few hundred bytes may have millions of chunks.
     pub const MOST_FINDINGS: usize = 1 << 16;
 
-    /// Takes note of something that is wrong.
+    /// Adds a finding.
     pub(super) fn find(&mut self, finding: Finding) {
         if self.findings.len() < Self::MOST_FINDINGS {
             self.findings.push(finding);
@@ -47,7 +47,7 @@ impl VerifyReport {
         self.findings.is_empty()
     }
 
-    /// The numbers of the chunks with which something is wrong, as far as they are among the findings.
+    /// The numbers of the bad chunks among the findings.
     pub fn bad_chunks(&self) -> impl Iterator<Item = u64> {
         self.findings.iter().flat_map(|finding| match finding {
             Finding::Chunk { chunk, .. } => *chunk..chunk.saturating_add(1),
@@ -57,15 +57,15 @@ impl VerifyReport {
     }
 }
 
-/// What the fingerprint of a frame says.
+/// The state of the fingerprint of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FingerprintCheck {
     /// There is none.
     Absent,
-    /// The frame has it: every byte is what it was.
+    /// The fingerprint matches: every byte is unchanged.
     Matches(Fingerprint),
-    /// The frame has another one, or could not be read to the end.
+    /// The fingerprint does not match, or the frame could not be read to the end.
     Differs,
 }
 
@@ -73,18 +73,18 @@ pub enum FingerprintCheck {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Finding {
-    /// A chunk cannot be read, differs from its checksum, is not what the frame says, or does not decode.
+    /// A chunk cannot be read, does not match its checksum, contradicts the frame, or does not decode.
     Chunk {
         /// Number of the chunk.
         chunk: u64,
         /// What is wrong with it.
         source: ReadError,
     },
-    /// Chunks are the same bytes of the frame as one that is bad, or the same entry of the index.
+    /// Chunks share their bytes in the frame, or their entry in the index, with a bad chunk.
     Alike {
         /// Their numbers.
         chunks: Range<u64>,
-        /// The number of the one that has been looked at.
+        /// The number of the chunk that was examined.
         of: u64,
     },
     /// A variable-length metalayer does not decode.
@@ -96,17 +96,17 @@ pub enum Finding {
     },
     /// The chunks do not add up to what the header says.
     Totals(FrameError),
-    /// Header, index, trailer or the checksums themselves have changed since the checksums were made, and nothing says
-    /// that somebody has edited the frame.
+    /// Header, index, trailer or the checksums themselves have changed since the checksums were computed, with no sign
+    /// that the frame was edited.
     Metadata,
-    /// The frame does not have the fingerprint that is in its trailer.
+    /// The fingerprint in the trailer does not match the frame.
     Fingerprint {
         /// The one in the trailer.
         expected: Fingerprint,
         /// The one computed.
         found: Fingerprint,
     },
-    /// What stands at the very end of the frame is no fingerprint.
+    /// The last bytes of the frame are not a valid fingerprint.
     NoFingerprint {
         /// The first of the bytes, which is 0xd8.
         marker: u8,
@@ -118,7 +118,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// The error that it is, if it is one.
+    /// The underlying error, if there is one.
     fn error(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Chunk { source, .. } | Self::Metalayer { source, .. } => Some(source),
@@ -128,7 +128,7 @@ impl Finding {
     }
 }
 
-/// What the error says by itself; what caused it is the [source](Error::source).
+/// The message of the error alone; its cause is the [source](Error::source).
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -161,7 +161,7 @@ impl Error for Finding {
     }
 }
 
-/// A line for each finding, and one on the whole.
+/// A line for each finding, then a summary.
 impl fmt::Display for VerifyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for finding in &self.findings {

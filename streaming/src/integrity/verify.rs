@@ -1,4 +1,4 @@
-//! Reading a whole frame to see whether it is what it was.
+//! Verifying a whole frame.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,7 +22,7 @@ const GROUP_BYTES: u64 = 4 << 20;
 /// ... and the bytes they decode to.
 const GROUP_DECODED: usize = 32 << 20;
 const GROUP_CHUNKS: u64 = 256;
-/// Groups under way at a time.
+/// Groups in flight at a time.
 const GROUPS_AT_ONCE: usize = 2;
 
 pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<Shared<S>>) -> Result<VerifyReport, ReadError> {
@@ -37,7 +37,7 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<Shared<S>>) ->
     };
     let mut digest = Digest::begin(shared, &mut report).await?;
     let mut audit = FrameAudit::new(frame);
-    // What was found out about chunks that others share their bytes with: the header of good ones.
+    // Results for chunks whose bytes are shared by others: the header of good ones.
     let mut outcomes: HashMap<u64, Option<ChunkHeader>> = HashMap::new();
     // Large blocks are decoded one at a time.
     let alone = Mutex::new(());
@@ -102,7 +102,7 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<Shared<S>>) ->
         report.fingerprint = if found == Some(expected) {
             FingerprintCheck::Matches(expected)
         } else {
-            // Without all chunk files there is nothing to compare with, and a finding already.
+            // Without all chunk files there is nothing to compare with, and there is a finding already.
             if let Some(found) = found {
                 report.find(Finding::Fingerprint { expected, found });
             }
@@ -114,9 +114,9 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<Shared<S>>) ->
 
 /// Chunks to be looked at.
 struct Look {
-    /// They are alike: the first one stands for all.
+    /// They are identical: the first one stands for all.
     chunks: Range<u64>,
-    /// The chunk to be looked at for them: the first one, or one that lies in the same place and has had its turn.
+    /// The chunk to be examined for them: the first one, or an earlier one in the same place.
     of: u64,
 }
 
@@ -124,7 +124,7 @@ struct Look {
 fn groups<S: RangeSource + 'static>(shared: &Shared<S>) -> impl Iterator<Item = Vec<Look>> {
     let frame = &shared.frame;
     let mut next = 0;
-    // Which chunk was the first at this place, and of this length, where several share one.
+    // The first chunk at each place and length that several share.
     let mut seen = HashMap::new();
     std::iter::from_fn(move || {
         let mut group = Vec::new();
@@ -155,11 +155,11 @@ fn groups<S: RangeSource + 'static>(shared: &Shared<S>) -> impl Iterator<Item = 
     })
 }
 
-/// What a look has shown.
+/// The result of examining chunks.
 struct Looked {
     chunks: Range<u64>,
     of: u64,
-    /// The bytes of the first chunk, and how many bytes they decode to; nothing of one that another has been looked at for.
+    /// The bytes of the first chunk and its decoded length; nothing if another chunk was examined for it.
     encoded: Result<Bytes, ReadError>,
     decoded: Result<usize, ReadError>,
 }
@@ -170,7 +170,7 @@ async fn check_group<S: RangeSource + 'static>(
     group: Vec<Look>,
 ) -> Result<Vec<Looked>, ReadError> {
     let decoding = &shared.decoding;
-    // Blocks of which every worker may have one, with what the filters make of it and the one it refers to.
+    // Every worker may have a block, its filtered form and the block it refers to.
     let large = decoding.limits.in_flight_bytes / (6 * (decoding.pool.threads() + 1));
     let wanted: Vec<u64> = group.iter().filter(|look| look.of == look.chunks.start).map(|look| look.of).collect();
     let mut fetched = shared.fetch_chunks(wanted.into_iter()).await?.into_iter();
@@ -215,7 +215,7 @@ fn block_bytes(header: &ChunkHeader) -> usize {
     }
 }
 
-/// The fingerprint of a frame, computed as its chunks come by.
+/// The fingerprint of a frame, computed while its chunks are read.
 struct Digest<'a, S> {
     shared: &'a Shared<S>,
     fingerprint: Fingerprinter,
@@ -230,7 +230,7 @@ impl<'a, S: RangeSource + 'static> Digest<'a, S> {
     async fn begin(shared: &'a Shared<S>, report: &mut VerifyReport) -> Result<Option<Self>, ReadError> {
         let frame = &shared.frame;
         if frame.header().layout != Layout::Current {
-            // Frames before 2021 may have anything in its place.
+            // Frames from before 2021 may have anything in its place.
             return Ok(None);
         }
         if shared.growing.as_ref().is_some_and(|growing| !growing.end.closed) {
@@ -258,7 +258,7 @@ impl<'a, S: RangeSource + 'static> Digest<'a, S> {
         match (self.shared.frame.entry(chunk), bytes) {
             (Ok(ChunkEntry::File { .. }), Some(bytes)) => self.fingerprint.update(bytes),
             (Ok(ChunkEntry::File { .. }), None) => self.complete = false,
-            // What is skipped here, because it is damaged or comes later, is read again when its turn comes.
+            // What is skipped here, because it is damaged or follows later, is read again in its turn.
             (Ok(ChunkEntry::Stored { offset }), Some(bytes))
                 if self.shared.frame.is_in_order() && offset >= self.at =>
             {

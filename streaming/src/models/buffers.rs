@@ -1,4 +1,4 @@
-//! The buffers of a pool: one user at a time, and no more kept than agreed.
+//! The buffers of a pool: one user at a time, and no more kept than allowed.
 
 use bytes::Bytes;
 use shuttle::thread;
@@ -6,7 +6,7 @@ use shuttle::thread;
 use super::explore;
 use crate::compute::Buffers;
 
-/// Three threads take buffers, write to them, share parts of them and give them back, while the shelf may go away.
+/// Three threads take buffers, write to them, share parts of them and return them, while the free list may be dropped.
 #[test]
 fn a_buffer_has_one_user() {
     explore("buffers", || {

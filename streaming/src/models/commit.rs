@@ -1,5 +1,5 @@
-//! The commit of a frame that several writers fill: whoever comes first wins, what has been acknowledged is part of it, and
-//! who comes too late is told and changes nothing.
+//! The commit of a frame that several writers fill: the first one wins, acknowledged chunks are part of it, and late
+//! writers get an error and change nothing.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,16 +17,16 @@ use crate::reader::ReadOptions;
 use crate::sink::WriteOptions;
 use crate::sparse::{FileVersion, MemoryDirectory, Missing, ShareError, SharedWriter, SparsePlace};
 
-/// A place in memory that gives others a turn before and after everything it does.
+/// A place in memory that yields before and after every operation.
 #[derive(Debug, Clone, Default)]
 struct Place {
     directory: MemoryDirectory,
-    /// So many answers to commits are lost: what was asked for is done, and an error comes back.
+    /// The number of commit responses to lose: the request is carried out, but an error is returned.
     lost: Arc<AtomicUsize>,
 }
 
 impl Place {
-    /// What `work` does to the directory, with turns around it.
+    /// Applies `work` to the directory, yielding before and after.
     fn step<T: Send + 'static>(
         &self,
         work: impl FnOnce(MemoryDirectory) -> BoxFuture<'static, io::Result<T>> + Send + 'static,
@@ -106,7 +106,8 @@ fn write(writer: &SharedWriter<Place>, chunk: u64, first: u8) -> Result<(), Shar
     block_on(writer.write(chunk, turns(first)))
 }
 
-/// Commits, once more when an answer was lost or another commit has not ended; whether the frame is there by this commit.
+/// Commits, and retries if a response was lost or another commit has not finished. Returns whether this commit has
+/// created the frame.
 fn commit(writer: &SharedWriter<Place>) -> Result<bool, ShareError> {
     loop {
         match block_on(writer.commit(Missing::Fail)) {
@@ -151,7 +152,7 @@ fn a_commit_takes_what_all_have_written() {
             }
             match commit(&writer) {
                 Ok(done) => {
-                    // What was reported as done can be read at once.
+                    // What was reported as done can be read immediately.
                     assert_eq!(read(&place), [10, 11]);
                     done
                 }
@@ -171,7 +172,7 @@ fn a_commit_takes_what_all_have_written() {
     });
 }
 
-/// A writer writes a chunk anew while another commits: it is part of the frame if the write was acknowledged, and once the
+/// A writer rewrites a chunk while another commits: it is part of the frame if the write was acknowledged, and once the
 /// commit has returned nothing changes any more.
 #[test]
 fn a_straggler_changes_nothing() {
@@ -199,8 +200,8 @@ fn a_straggler_changes_nothing() {
     });
 }
 
-/// A commit whose answer is lost is asked for again, while another one is on its way: one frame comes of it, and whoever
-/// is told that there is one may believe it.
+/// A commit whose response is lost is retried while another one is in progress: there is one frame in the end, and
+/// every reported success is real.
 #[test]
 fn a_lost_answer_is_no_second_commit() {
     explore("commit, an answer lost", || {
@@ -221,7 +222,7 @@ fn a_lost_answer_is_no_second_commit() {
         let others = other.join().unwrap();
         assert!(mine || others, "a commit succeeded, and nobody knows");
         assert_eq!(read(&place), [30, 31]);
-        // The files of the writers are gone, or will be with the next clearing.
+        // The files of the writers are removed, or will be by the next clearing.
         assert!(place.directory.files().len() >= CHUNKS as usize + 1);
     });
 }

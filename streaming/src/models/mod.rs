@@ -14,7 +14,7 @@ pub(crate) mod workers;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, Runner};
 
-/// Schedules of a model when nobody says how many.
+/// The default number of schedules of a model.
 const SCHEDULES: usize = 2000;
 
 /// Changes of priority in a schedule.

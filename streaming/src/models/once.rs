@@ -2,7 +2,7 @@
 
 use shuttle::sync::Mutex;
 
-/// The twin of [`std::sync::OnceLock`]. Whoever waits for another thread to fill it waits in sight of the scheduler.
+/// The twin of [`std::sync::OnceLock`]. Waiting for another thread to fill it is visible to the scheduler.
 pub(crate) struct OnceLock<T> {
     value: std::sync::OnceLock<T>,
     filling: Mutex<()>,

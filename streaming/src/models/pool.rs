@@ -1,4 +1,4 @@
-//! The pool: jobs handed over, waited for, and taken back, while their pool goes away.
+//! The pool: jobs submitted, awaited and cancelled while their pool is dropped.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use shuttle::thread;
 use super::explore;
 use crate::compute::{Pool, block_on};
 
-/// Work that gives others a turn in its middle, and counts itself.
+/// Work that yields in the middle, and counts itself.
 fn work(done: &Arc<AtomicUsize>, result: usize) -> impl FnOnce() -> usize + Send + 'static {
     let done = Arc::clone(done);
     move || {
@@ -20,7 +20,7 @@ fn work(done: &Arc<AtomicUsize>, result: usize) -> impl FnOnce() -> usize + Send
     }
 }
 
-/// Two threads hand over jobs to one pool and wait for them: each gets its own results, and nobody sleeps for ever.
+/// Two threads submit jobs to one pool and wait for them: each gets its own results, and neither sleeps forever.
 #[test]
 fn every_job_has_its_result() {
     explore("pool, jobs of two threads", || {
@@ -43,7 +43,7 @@ fn every_job_has_its_result() {
     });
 }
 
-/// A job that is dropped is done or it is not, and its neighbours are done in either case.
+/// A dropped job may or may not run; the other jobs run in either case.
 #[test]
 fn a_job_that_is_taken_back_harms_nobody() {
     explore("pool, a job taken back", || {
@@ -57,7 +57,7 @@ fn a_job_that_is_taken_back_harms_nobody() {
     });
 }
 
-/// The last handle may be dropped by a job of its own pool, while nobody waits any more.
+/// The last handle may be dropped by a job of its own pool, when no one waits any more.
 #[test]
 fn the_last_handle_ends_the_pool() {
     explore("pool, the last handle in a job", || {
@@ -74,7 +74,7 @@ fn the_last_handle_ends_the_pool() {
     });
 }
 
-/// Work that is divided among workers reaches every part once, in a job of the same pool too.
+/// Divided work covers every part once, even inside a job of the same pool.
 #[test]
 fn divided_work_reaches_every_part_once() {
     explore("pool, divided work", || {
@@ -99,10 +99,10 @@ fn divided_work_reaches_every_part_once() {
     });
 }
 
-/// A panic is its own job's, whatever goes on beside it.
+/// A panic affects only its own job.
 #[test]
 fn a_panic_stays_in_its_job() {
-    // Silent: the panics are thousands, and meant.
+    // Silenced, as there are thousands of intended panics.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if info.payload_as_str() != Some("meant") {

@@ -1,4 +1,4 @@
-//! The ordered queue: chunks that are encoded side by side leave in the order in which they came.
+//! The ordered queue: chunks that are encoded concurrently are returned in the order in which they were given.
 
 use std::future::poll_fn;
 
@@ -18,8 +18,8 @@ use crate::sink::input::ChunkInput;
 
 pub(super) const CHUNK: usize = 64;
 
-/// A codec that gives others a turn in its middle. Streams of two bytes in turns are all that it knows; it fails for those
-/// that begin with a certain one.
+/// A codec that yields in the middle. It supports only streams of two alternating bytes, and fails for those that begin
+/// with a certain one.
 #[derive(Clone)]
 struct Turns;
 
@@ -49,7 +49,7 @@ pub(super) fn registry() -> Registry {
     registry
 }
 
-/// What makes the encoder use the codec and nothing else.
+/// Parameters that make the encoder use the codec and nothing else.
 pub(super) fn params() -> EncodeParams {
     EncodeParams { codec: CodecId(200), filters: FilterSlots::default(), typesize: 1, ..EncodeParams::default() }
 }
@@ -145,7 +145,7 @@ fn an_error_comes_in_its_turn() {
     });
 }
 
-/// A queue that is dropped with chunks in flight leaves a pool behind that works, and buffers that nobody writes to.
+/// After a queue is dropped with chunks in flight, the pool still works, and its buffers are no longer written to.
 #[test]
 fn a_dropped_queue_leaves_the_pool_whole() {
     explore("queue, dropped", || {

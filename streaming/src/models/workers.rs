@@ -1,4 +1,5 @@
-//! Workers in the place of rayon's: a queue and threads, with rayon's promises about order and end and nothing more.
+//! A replacement for rayon's workers: a queue and threads, with only those guarantees about order and completion that
+//! rayon gives.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ impl ThreadPool {
         self.queue.changed.notify_one();
     }
 
-    /// Whatever `op` spawns has ended when this returns.
+    /// Everything that `op` spawns has ended when this returns.
     pub(crate) fn in_place_scope<'env, R>(&self, op: impl for<'scope> FnOnce(&Scope<'scope, 'env>) -> R) -> R {
         thread::scope(|inner| op(&Scope { inner }))
     }

@@ -69,7 +69,7 @@ impl<S> NdArray<S> {
         self.tiling().ndim()
     }
 
-    /// What the items are, word for word: for NumPy `<f4`, `|S5`, `[('a', '<i4'), ('b', '<f8')]`.
+    /// The dtype exactly as stored: for NumPy `<f4`, `|S5`, `[('a', '<i4'), ('b', '<f8')]`.
     pub fn dtype(&self) -> Option<&str> {
         self.layout.meta.dtype.as_deref()
     }

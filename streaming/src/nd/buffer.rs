@@ -20,7 +20,7 @@ impl NdBuffer {
         &self.shape
     }
 
-    /// What the items are, word for word: for NumPy `<f4`, `|S5`, `[('a', '<i4'), ('b', '<f8')]`.
+    /// The dtype exactly as stored: for NumPy `<f4`, `|S5`, `[('a', '<i4'), ('b', '<f8')]`.
     pub fn dtype(&self) -> Option<&str> {
         self.dtype.as_deref()
     }

@@ -39,23 +39,23 @@ pub enum ArrayError {
         /// The size that was given.
         found: usize,
     },
-    /// The items are not of the type asked for.
+    /// The items are not of the requested type.
     #[error("the items are of dtype `{found}`, asked for as `{expected}`")]
     Dtype {
         /// The dtype of the array.
         found: String,
-        /// The dtype of what was asked for.
+        /// The requested dtype.
         expected: &'static str,
     },
     /// The array is not as long as its shape says.
     #[error("the shape of the array calls for {expected} bytes, there are {found}")]
     Length {
-        /// Bytes that the shape calls for.
+        /// Bytes that the shape requires.
         expected: u64,
-        /// Bytes handed over.
+        /// Bytes given.
         found: u64,
     },
-    /// The last row is not whole.
+    /// The last row is incomplete.
     #[error("rows have {row_bytes} bytes, the last one has {found}")]
     PartialRow {
         /// Bytes of a row.
@@ -81,7 +81,7 @@ impl ArrayError {
         }
     }
 
-    /// Whether the same call may succeed a little later without anything else being done.
+    /// Whether the same call may succeed later without any other change.
     pub fn is_retryable(&self) -> bool {
         self.kind().is_retryable()
     }

@@ -1,4 +1,4 @@
-//! Fetching what a part of a selection is decoded from.
+//! Fetching the bytes that a part of a selection is decoded from.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::source::RangeSource;
 /// Bytes of chunks, by the number of the chunk; shared by the jobs that decode parts of them.
 pub(super) type Fetched = Arc<BTreeMap<u64, Part>>;
 
-/// Bytes of decoded chunks that plans have a use for: for each chunk, ascending ranges of whole blocks.
+/// The decoded bytes that plans need: for each chunk, ascending ranges of whole blocks.
 #[derive(Debug, Default)]
 pub(super) struct Wants {
     chunks: BTreeMap<u64, Vec<Range<usize>>>,
@@ -39,12 +39,12 @@ impl Wants {
         }
     }
 
-    /// Decoded bytes wanted, those wanted twice counted twice.
+    /// The number of decoded bytes; bytes needed twice count twice.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes that are fetched for it, at most: where single blocks are, they are fewer.
+    /// Upper bound of the bytes to be fetched: fewer are where single blocks are fetched.
     pub(super) fn stored<S: RangeSource + 'static>(&self, shared: &Shared<S>) -> usize {
         let stored = |&chunk: &u64| match shared.stored_span(chunk) {
             Ok(Some(span)) => usize::try_from(span.end - span.start).unwrap_or(usize::MAX),
@@ -65,7 +65,7 @@ impl Wants {
         chunk_len: usize,
     ) -> Result<Fetched, ReadError> {
         for ranges in self.chunks.values_mut() {
-            // Plans come in the order of the result, which may be backwards.
+            // Plans are in the order of the result, which may be descending.
             ranges.sort_unstable_by_key(|range| range.start);
         }
         let wanted = self.chunks.iter().map(|(&chunk, ranges)| Wanted { chunk, ranges, chunk_len });

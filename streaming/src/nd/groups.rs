@@ -6,11 +6,11 @@ use oxiblosc_core::nd::{Band, Cut, NdError, Plan};
 
 use super::fetch::Wants;
 
-/// Decoded bytes that are fetched together: enough that requests to a source far away are few.
+/// Decoded bytes that are fetched together: enough to keep requests to a remote source few.
 const GROUP_BYTES: usize = 8 << 20;
 /// Chunks that are fetched together.
 const GROUP_CHUNKS: usize = 1024;
-/// A row of chunks with more bytes is not fetched at once: the bytes are held until all of it is decoded.
+/// A larger row of chunks is not fetched at once, as its bytes are held until all of it is decoded.
 const LARGE_BAND: usize = 32 << 20;
 
 /// Bands that are fetched together and follow each other in the buffer.
@@ -22,7 +22,7 @@ pub(super) struct BandGroup {
 }
 
 impl BandGroup {
-    /// Bytes of the buffer that these bands have.
+    /// Bytes of the buffer that these bands fill.
     pub(super) fn bytes(&self) -> usize {
         self.bands.iter().map(|band| band.buffer.len()).sum()
     }
@@ -40,10 +40,10 @@ impl BandGroup {
 /// The bands of a plan in groups: rows of chunks, cut between blocks where they are too few for the threads or too
 /// large.
 pub(super) struct BandGroups<B> {
-    /// Rows of chunks that were looked at.
+    /// Rows of chunks that were examined.
     first: VecDeque<Band>,
     rows: B,
-    /// What a row has been cut into.
+    /// The pieces that a row has been cut into.
     pieces: VecDeque<Band>,
     cut: Cut,
     /// Decoded bytes that are fetched together.
@@ -63,7 +63,7 @@ impl BandGroups<Box<dyn Iterator<Item = Band> + Send>> {
         Ok(Self { first, rows, pieces: VecDeque::new(), cut, group_bytes: GROUP_BYTES, large: LARGE_BAND })
     }
 
-    /// No larger than makes sense where `bytes` are to hold several groups.
+    /// Limits the groups so that several fit into `bytes`.
     pub(super) fn within(mut self, bytes: usize) -> Self {
         self.group_bytes = self.group_bytes.min(bytes / 4);
         self.large = self.large.min(bytes / 2);
@@ -90,12 +90,12 @@ impl<B: Iterator<Item = Band>> Iterator for BandGroups<B> {
             let Some(row) = self.next_row() else { break };
             let large = row.buffer.len() > self.large;
             let cut = if large { Cut::Blocks } else { self.cut };
-            // A band was a part of a buffer that could be counted.
+            // A band is part of a buffer whose length fits a usize.
             let pieces = row.plan.bands(cut).into_iter().flatten();
             if large {
                 self.pieces.extend(pieces);
             } else {
-                // What makes up a row of chunks stays together, or the chunks would be fetched piece by piece.
+                // The pieces of one row of chunks stay together, or the chunks would be fetched piece by piece.
                 pieces.for_each(|piece| group.add(piece));
             }
         }

@@ -1,4 +1,4 @@
-//! Jobs that decode chunks, and which of them failed.
+//! Jobs that decode chunks and report which one failed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,11 +18,11 @@ use crate::source::RangeSource;
 pub(super) struct ChunkJob<S, T> {
     shared: Arc<Shared<S>>,
     job: Job<Result<T, DecodeError>>,
-    /// The chunk it works on: the one to blame.
+    /// The chunk it is working on, for errors.
     chunk: Arc<AtomicU64>,
 }
 
-/// What such a job has at hand.
+/// The data available to such a job.
 pub(super) struct Parts<'j, S> {
     shared: &'j Shared<S>,
     fetched: &'j Fetched,
@@ -31,7 +31,7 @@ pub(super) struct Parts<'j, S> {
 }
 
 impl<S: RangeSource + 'static, T: Send + 'static> ChunkJob<S, T> {
-    /// Has `work` done on the pool, with what was fetched for it.
+    /// Runs `work` on the pool with the fetched bytes.
     pub(super) fn spawn(
         shared: &Arc<Shared<S>>,
         fetched: &Fetched,
@@ -62,7 +62,7 @@ impl<S: RangeSource + 'static, T: Send + 'static> ChunkJob<S, T> {
 }
 
 impl<S: RangeSource + 'static> Parts<'_, S> {
-    /// Says which chunk the job goes on with.
+    /// Sets the chunk that the job works on next.
     pub(super) fn at(&mut self, chunk: u64) {
         self.chunk.store(chunk, Ordering::Relaxed);
     }

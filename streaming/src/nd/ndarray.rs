@@ -1,4 +1,4 @@
-//! To and from the arrays of the `ndarray` crate.
+//! Conversions from and to arrays of the `ndarray` crate.
 
 use bytes::Bytes;
 use ndarray::{ArrayBase, ArrayD, Data, Dimension, IxDyn};
@@ -14,7 +14,7 @@ impl NdBuffer {
     /// # Errors
     /// [`ArrayError::Dtype`] when they are of another type.
     pub fn to_ndarray<T: Element>(&self) -> Result<ArrayD<T>, ArrayError> {
-        // Lossless: memory holds the items, or there are none.
+        // Lossless: the items are in memory, or there are none.
         let shape: Vec<usize> = self.shape.iter().map(|&len| usize::try_from(len).unwrap_or(usize::MAX)).collect();
         let array = ArrayD::from_shape_vec(IxDyn(&shape), self.to_vec()?);
         // The axes of an array without items may be longer than ndarray counts.
@@ -37,7 +37,7 @@ impl ArrayOptions {
         Self::new(shape, T::DTYPE)
     }
 
-    /// Writes `array`, of which these are the options, and closes the target.
+    /// Writes `array` with these options and closes the target.
     ///
     /// ```
     /// use ndarray::{Array2, s};

@@ -1,4 +1,4 @@
-//! How an array is to be written.
+//! Options for writing an array.
 
 use bytes::Bytes;
 use futures::io::{AsyncSeek, AsyncWrite};
@@ -8,8 +8,8 @@ use super::{ArrayError, ArraySummary, Element, NdSink};
 use crate::sink::WriteOptions;
 use crate::target::{MemoryTarget, SeekTarget, SpoolTarget, Target};
 
-/// How an array is to be written: its shape and dtype, how it is cut into chunks and blocks, and everything that
-/// [`WriteOptions`] say about the frame.
+/// Options for writing an array: its shape and dtype, its partition into chunks and blocks, and the [`WriteOptions`] of
+/// the frame.
 ///
 /// ```
 /// use oxiblosc_streaming::{block_on, nd::{ArrayOptions, NdArray}};
@@ -66,21 +66,20 @@ impl ArrayOptions {
         Self::new(shape, T::DTYPE)
     }
 
-    /// An array that has one dimension more than its rows, and as many rows as will come.
+    /// An array of a number of rows that is not known in advance. It has one dimension more than its rows.
     pub fn rows(row_shape: &[u64], dtype: impl Into<String>) -> Self {
         let mut shape = vec![0];
         shape.extend_from_slice(row_shape);
         Self { growing: true, ..Self::new(shape, dtype) }
     }
 
-    /// Everything else about the frame. The type size, block size and chunk size are those of the array, whatever is
-    /// said here.
+    /// Options for the frame. The type size, block size and chunk size are always those of the array.
     pub fn frame(mut self, options: WriteOptions) -> Self {
         self.write = options;
         self
     }
 
-    /// Bytes of an item, when the dtype does not tell (`|O`, or not of NumPy).
+    /// Bytes of an item, when the dtype does not determine it (`|O`, or not of NumPy).
     pub fn item_size(mut self, bytes: usize) -> Self {
         self.item_size = Some(bytes);
         self
@@ -108,7 +107,7 @@ impl ArrayOptions {
     /// The layout that the array will have. (That of an array of rows has none yet.)
     ///
     /// # Errors
-    /// The size of an item is not known, shapes are given that make no sense, or the array does not fit the format.
+    /// The size of an item is not known, given shapes are invalid, or the array does not fit the format.
     pub fn tiling(&self) -> Result<Tiling, ArrayError> {
         let item_size = match (self.item_size, item_size(&self.dtype)) {
             (Some(given), Some(expected)) if given != expected => {
@@ -145,7 +144,7 @@ impl ArrayOptions {
         NdSink::new(target, write, meta, &tiling, growing)
     }
 
-    /// What the frame of the array is to look like.
+    /// The options for the frame of the array.
     pub(crate) fn into_frame(self) -> Result<(WriteOptions, ArrayMeta, Tiling), ArrayError> {
         let tiling = self.tiling()?;
         let mut write = self.write;

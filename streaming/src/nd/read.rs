@@ -16,7 +16,7 @@ use super::{ArrayError, NdArray, NdBuffer};
 use crate::reader::{InFlight, ReadAhead, Shared, Task, zeroed};
 use crate::source::RangeSource;
 
-/// Groups under way at a time.
+/// Groups in flight at a time.
 const GROUPS_AT_ONCE: usize = 4;
 
 impl<S: RangeSource + 'static> NdArray<S> {
@@ -43,8 +43,9 @@ impl<S: RangeSource + 'static> NdArray<S> {
     }
 
     /// The selected items in C order, as a stream of pieces of any length, fetched and decoded ahead: for more than
-    /// memory holds. What is fetched and decoded and not taken yet is no more than
-    /// [`ReadOptions::bytes_ahead`](crate::ReadOptions::bytes_ahead), or a single piece. (A list of points, or of indices that are not in ascending order, is a single piece.)
+    /// memory holds. Bytes that are fetched or decoded and not yet taken are limited to
+    /// [`ReadOptions::bytes_ahead`](crate::ReadOptions::bytes_ahead), or a single piece. (A list of points, or of
+    /// indices that are not in ascending order, is a single piece.)
     ///
     /// # Errors
     /// When the selection does not fit the array. Items of the stream fail as [`read`](Self::read) does; the first
@@ -90,7 +91,7 @@ impl<S: RangeSource + 'static> NdArray<S> {
         Ok(bytes?.freeze())
     }
 
-    /// A few groups of bands at a time, with no more than `bytes` in flight.
+    /// Reads a few groups of bands at a time, with at most `bytes` in flight.
     fn in_flight<I, F>(&self, groups: I, bytes: usize) -> InFlight<stream::Iter<I>, F>
     where
         I: Iterator<Item = Task<F>>,
@@ -108,8 +109,8 @@ impl<S: RangeSource + 'static> NdArray<S> {
         self.shared().decoding.pool.threads().max(1)
     }
 
-    /// Reads a plan into `out`, which has the length of its buffer. Each band has a part of it, so that bands are
-    /// decoded and copied at the same time.
+    /// Reads a plan into `out`, which has the length of its buffer. Each band has its own part, so that bands are
+    /// decoded and copied concurrently.
     async fn read_bands(&self, plan: &Plan, mut out: BytesMut) -> Result<BytesMut, ArrayError> {
         let groups = BandGroups::new(plan, self.threads())?.map(|group| {
             let place = out.split_to(group.bytes());
@@ -124,7 +125,7 @@ impl<S: RangeSource + 'static> NdArray<S> {
         Ok(whole)
     }
 
-    /// Fetches what some bands need with one call, and decodes each in a job of its own.
+    /// Fetches what some bands need with one call, and decodes each in a separate job.
     async fn read_group(&self, group: BandGroup, mut out: BytesMut) -> Result<BytesMut, ArrayError> {
         let fetched = group.wants.fetch(self.shared(), self.tiling().chunk_bytes()).await?;
         let jobs = group.bands.into_iter().map(|band| {
@@ -145,7 +146,7 @@ impl<S: RangeSource + 'static> NdArray<S> {
     }
 
     /// Reads a plan that cannot be cut into bands into `out`, which has the length of its buffer: chunks are decoded
-    /// at the same time, and copied one after the other.
+    /// concurrently, and copied one after the other.
     async fn read_chunks(&self, plan: Plan, mut out: BytesMut) -> Result<BytesMut, ArrayError> {
         let plan = Arc::new(plan);
         let groups = chunk_groups(&plan).map(|wants| {
@@ -173,8 +174,8 @@ impl<S: RangeSource + 'static> NdArray<S> {
         Ok(out)
     }
 
-    /// Fetches what a plan needs of some chunks with one call, and decodes each chunk in a job of its own: for each
-    /// its blocks, one after the other.
+    /// Fetches what a plan needs of some chunks with one call, and decodes each chunk in a separate job. The result is
+    /// the blocks of each chunk, one after the other.
     async fn decode_chunks(
         &self,
         plan: &Arc<Plan>,
@@ -228,7 +229,7 @@ impl Destination for InBuffer<'_> {
 
 /// The blocks of a chunk that a plan touches, one after the other, without those between them.
 struct InSequence<'b> {
-    /// What is left for the blocks to come.
+    /// The rest of the buffer, for the blocks that follow.
     rest: &'b mut [u8],
     block_bytes: usize,
 }

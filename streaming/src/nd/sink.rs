@@ -19,10 +19,10 @@ use crate::target::Target;
 /// Takes the items of an array in C order, as rows or in buffers of any size, and writes it to a target.
 ///
 /// It is a [`futures::Sink`] of [`Bytes`] and a [`futures::io::AsyncWrite`], made by
-/// [`ArrayOptions`](super::ArrayOptions). Rows are
-/// gathered until they make up a slab, all chunks that share them; memory holds one slab, the one before while workers
-/// cut it into chunks, and what is in flight. An array made by [`ArrayOptions::rows`](super::ArrayOptions::rows) has as many rows as have come
-/// when it is closed: only then is its shape written.
+/// [`ArrayOptions`](super::ArrayOptions). Rows are collected into a slab, the chunks that share them; memory holds one
+/// slab, the previous one while workers cut it into chunks, and what is in flight. An array made by
+/// [`ArrayOptions::rows`](super::ArrayOptions::rows) gets the number of rows that it was given by the time it is
+/// closed; only then is its shape written.
 ///
 /// Back-pressure, errors and cancellation are those of [`FrameSink`].
 ///
@@ -49,7 +49,7 @@ pub struct NdSink<T> {
     sink: FrameSink<T>,
     meta: ArrayMeta,
     row_bytes: u64,
-    /// Bytes that the array has to have, when its shape is known.
+    /// Bytes that the array must have, if its shape is known.
     expected: Option<u64>,
 }
 
@@ -59,7 +59,7 @@ pub struct NdSink<T> {
 pub struct ArraySummary {
     /// Shape of the array.
     pub shape: Vec<u64>,
-    /// The frame. Its `nbytes` are those of the chunks, padding included.
+    /// The frame. Its `nbytes` include the padding of chunks.
     pub frame: Summary,
 }
 
@@ -84,7 +84,7 @@ impl<T> NdSink<T> {
         })
     }
 
-    /// Rows taken in, the last one perhaps in part.
+    /// Rows taken so far; the last one may be incomplete.
     pub fn rows(&self) -> u64 {
         self.sink.nbytes().div_ceil(self.row_bytes.max(1))
     }
@@ -104,25 +104,25 @@ impl<T> NdSink<T> {
         self.sink.into_target()
     }
 
-    /// Bytes held here: rows of a slab that is not whole, slabs, chunks in flight or on their way to the target.
+    /// Bytes held here: rows of an incomplete slab, slabs, and chunks in flight or on their way to the target.
     pub fn held_bytes(&self) -> usize {
         self.sink.held_bytes()
     }
 
-    /// Whether so many bytes more are not too many.
+    /// Checks that `more` bytes fit into the array.
     fn check_room(&self, more: usize) -> Result<(), ArrayError> {
         let Some(expected) = self.expected else { return Ok(()) };
         let found = self.sink.nbytes().saturating_add(more as u64);
         if found > expected { Err(ArrayError::Length { expected, found }) } else { Ok(()) }
     }
 
-    /// Before the sink is closed, the shape must be right.
+    /// Sets the final shape before the sink is closed.
     fn settle(&mut self) -> Result<(), ArrayError>
     where
         T: Target,
     {
         if self.sink.summary().is_some() || self.sink.check_open().is_err() {
-            // Closed, or about to be; or an error that stays, which closing reports.
+            // Closed or closing, or a permanent error, which closing reports.
             return Ok(());
         }
         let found = self.sink.nbytes();
@@ -141,7 +141,7 @@ impl<T> NdSink<T> {
             let meta = self.meta.to_bytes()?;
             self.sink.set_metalayer(ArrayMeta::NAME, &meta)?;
             if self.sink.target().is_open_ended() {
-                // The header may never be written: whoever seals the frame finds the shape in the trailer.
+                // The header may never be written; a recovery then finds the shape in the trailer.
                 self.sink.set_vlmetalayer(ArrayMeta::NAME, &meta)?;
             }
         }
@@ -150,7 +150,7 @@ impl<T> NdSink<T> {
 }
 
 impl<T: Target> NdSink<T> {
-    /// Takes bytes of any number of items. Slabs that lie within them are not copied.
+    /// Takes the bytes of any number of items. Slabs that are complete within them are not copied.
     ///
     /// When the future is dropped before it is ready, `items` are dropped with it: use
     /// [`write_bytes`](Self::write_bytes) where that may happen.
@@ -161,8 +161,8 @@ impl<T: Target> NdSink<T> {
         self.write_bytes(&mut items).await
     }
 
-    /// Takes all of `items`, bytes of any number of them, which are empty afterwards; see [`FrameSink::write_bytes`].
-    /// When the future is dropped, nothing of them has been taken or all.
+    /// Takes all of `items`, the bytes of any number of items, and leaves it empty; see [`FrameSink::write_bytes`]. If
+    /// the future is dropped, either all of them have been taken or none.
     ///
     /// # Errors
     /// As [`push`](Self::push); nothing has been taken then.
@@ -170,12 +170,12 @@ impl<T: Target> NdSink<T> {
         poll_fn(|cx| self.poll_write_bytes(cx, items)).await
     }
 
-    /// Splits the sink into a side for its producer and what drives it; see [`FrameSink::into_driven`].
+    /// Splits the sink into the producer's side and a driver; see [`FrameSink::into_driven`].
     pub fn into_driven(self) -> (Driven<Self>, Driver<Self>) {
         driven(self)
     }
 
-    /// Passes every whole slab to the target, and has the target flush it.
+    /// Passes every complete slab to the target and flushes the target.
     ///
     /// # Errors
     /// See [`FrameSink`].
@@ -183,7 +183,7 @@ impl<T: Target> NdSink<T> {
         Ok(self.sink.flush().await?)
     }
 
-    /// Makes the array final and leaves what lies underneath the target open.
+    /// Completes the array and leaves the writer underneath the target open.
     ///
     /// # Errors
     /// As [`close`](Self::close).
@@ -191,16 +191,16 @@ impl<T: Target> NdSink<T> {
         poll_fn(|cx| self.poll_finish_frame(cx)).await
     }
 
-    /// Makes the array final and closes what lies underneath the target.
+    /// Completes the array and closes the writer underneath the target.
     ///
     /// # Errors
     /// See [`FrameSink`]. [`ArrayError::Length`] and [`ArrayError::PartialRow`] when items are missing, which may then
-    /// still be handed over.
+    /// still be written.
     pub async fn close(&mut self) -> Result<ArraySummary, ArrayError> {
         poll_fn(|cx| Drive::poll_close_frame(self, cx)).await
     }
 
-    /// Gives the array up; see [`FrameSink::abort`].
+    /// Abandons the array; see [`FrameSink::abort`].
     ///
     /// # Errors
     /// See [`FrameSink::abort`].
@@ -284,7 +284,7 @@ impl<T: Target> AsyncWrite for NdSink<T> {
             self.sink.check_open()?;
             return Poll::Ready(Ok(0));
         }
-        // What the array has room for, and an error when that is nothing.
+        // The part that the array has room for; an error if it has none.
         let room = self.expected.map_or(u64::MAX, |expected| expected.saturating_sub(self.sink.nbytes()));
         if room == 0 {
             self.check_room(buf.len()).map_err(io::Error::from)?;

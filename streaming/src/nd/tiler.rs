@@ -1,4 +1,4 @@
-//! Rows of an array in, chunks out.
+//! Cutting rows of an array into chunks.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,24 +9,23 @@ use oxiblosc_core::nd::{NdError, Plan, Selection, Tiling, Window};
 use crate::compute::Buffers;
 use crate::sink::{ChunkInput, Rechunker};
 
-/// Gathers rows of an array until there are enough for a slab, the chunks that share the same rows, and cuts the slab
-/// into chunks.
+/// Collects the rows of an array into slabs (the chunks that share the same rows), and cuts the slabs into chunks.
 ///
-/// The cutting itself is left to the workers that encode the chunks. Few slabs exist at a time: besides the one being
-/// gathered, those of which a worker still has to cut a chunk, and no more of them than was allowed.
+/// The cutting itself is left to the workers that encode the chunks. Few slabs exist at a time: the one being filled,
+/// and a limited number of which chunks are still to be cut.
 pub(crate) struct Tiler {
     rows: Rechunker,
     /// One slab as an array of its own.
     slab: Arc<Tiling>,
     row_bytes: usize,
-    /// The one chunk of a slab has its items in the order of the rows.
+    /// A slab has one chunk, whose items are in row order.
     in_order: bool,
     current: Option<Cutting>,
     shared: Arc<Shared>,
     max_slabs: usize,
 }
 
-/// A slab of which chunks are still to be made.
+/// A slab that is being cut into chunks.
 struct Cutting {
     slab: Arc<Slab>,
     window: Arc<Window>,
@@ -35,14 +34,14 @@ struct Cutting {
 
 struct Shared {
     slabs: AtomicUsize,
-    /// Buffers for slabs and for chunks, to be used again.
+    /// Free lists of buffers for slabs and for chunks.
     slab_buffers: Buffers,
     chunk_buffers: Mutex<Vec<Vec<u8>>>,
 }
 
-/// Some rows; counts itself, and gives its buffer back in the end.
+/// The rows of a slab. It is counted while it exists, and returns its buffer on drop.
 struct Slab {
-    /// As they came, until the first worker needs them in one piece.
+    /// As they were given, until the first worker needs them contiguous.
     rows: Mutex<Option<ChunkInput>>,
     joined: OnceLock<ChunkInput>,
     shared: Arc<Shared>,
@@ -70,10 +69,10 @@ impl Drop for Slab {
 }
 
 impl Tiler {
-    /// For arrays laid out as `tiling`, however many rows they get. Slabs that wait for workers may have `max_bytes`
-    /// together; one is always allowed.
+    /// For arrays laid out as `tiling`, with any number of rows. Slabs that wait for workers may have `max_bytes` in
+    /// total; one is always allowed.
     ///
-    /// `buffers` are those that [`ChunkInput::recycle`] is told.
+    /// `buffers` are those that [`ChunkInput::recycle`] returns buffers to.
     pub(crate) fn new(tiling: &Tiling, max_bytes: usize, buffers: &Buffers) -> Result<Self, NdError> {
         let mut shape = tiling.shape().to_vec();
         if let (Some(rows), Some(&chunk)) = (shape.first_mut(), tiling.geometry().chunk_shape.first()) {
@@ -86,7 +85,7 @@ impl Tiler {
         let in_order = slab.chunk_count() == 1 && all.chunk(0).is_some_and(|chunk| chunk.in_place().is_some());
         let slab_buffers = Buffers::new(2);
         Ok(Self {
-            // Empty rows make no slabs; the sink takes no bytes then.
+            // Empty rows make no slabs; the sink takes no bytes in that case.
             rows: Rechunker::new(slab_bytes.max(1), if in_order { buffers } else { &slab_buffers }),
             row_bytes,
             in_order,
@@ -189,9 +188,9 @@ pub(super) fn row_bytes(tiling: &Tiling) -> Result<usize, NdError> {
 
 /// A chunk that is to be cut out of a slab.
 pub(crate) struct Tile {
-    /// Let go as soon as the chunk is cut.
+    /// Released as soon as the chunk is cut.
     slab: Option<Arc<Slab>>,
-    /// Which rows the slab has.
+    /// The rows of the slab.
     window: Arc<Window>,
     tiling: Arc<Tiling>,
     /// Number of the chunk in the slab.
@@ -220,7 +219,7 @@ impl Tile {
         cut.expect("the slab has whole rows, and the chunk is one of its own");
     }
 
-    /// Gives the buffer back once the chunk is encoded.
+    /// Returns the buffer once the chunk is encoded.
     pub(crate) fn recycle(mut self) {
         let chunk = std::mem::take(&mut self.chunk);
         self.buffers().push(chunk);

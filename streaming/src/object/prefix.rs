@@ -17,24 +17,24 @@ use crate::sparse::{CLAIM_FILE, FileVersion, SparsePlace, lot, written_by_anothe
 
 /// The objects of a sparse frame: `PREFIX/00000000.chunk` and so on, and `PREFIX/chunks.b2frame`.
 ///
-/// Requests run on a small runtime of this crate, so that any executor will do.
+/// Requests run on a small runtime of this crate, so any executor works.
 ///
 /// # Conditional puts
-/// Writers that do not talk to each other rely on the store to put an object only if a condition holds. Those of S3, GCS
-/// and Azure do, and most servers that speak the protocol of S3; some take every put. A single writer works with those
-/// too. What would be unsafe is refused ([`ConditionalPutsIgnored`](crate::sparse::ConditionalPutsIgnored)): a
+/// Independent writers rely on the store to put an object only if a condition holds. S3, GCS and Azure do, and so do
+/// most servers with the S3 protocol; some accept every put. A single writer works with those too. Unsafe uses are
+/// refused ([`ConditionalPutsIgnored`](crate::sparse::ConditionalPutsIgnored)): a
 /// [`SharedWriter`](crate::SharedWriter), and a [`PlaceTarget`](crate::target::PlaceTarget) where another one has been
-/// interrupted or may still write. It is found out by two puts of an object that only one of them may create, once for each
-/// `ObjectPrefix` and its clones. What cannot be found out: with such a server, of two writers that begin within the same
-/// moment both may go on; the one whose note was replaced is told at its commit, but may have overwritten chunks of the
-/// other one before.
+/// interrupted or may still write. Support is probed once for each `ObjectPrefix` and its clones, by two puts of an
+/// object that only one of them may create. One race remains on such servers: if two writers start at the same moment,
+/// both may go on; the one whose claim was replaced fails at its commit, but may have overwritten chunks of the other
+/// before.
 #[derive(Clone)]
 pub struct ObjectPrefix {
     store: Arc<dyn ObjectStore>,
     prefix: Path,
-    /// Whether the store has been found to ignore conditions.
+    /// Whether the store was found to ignore conditions.
     ignores: Arc<OnceLock<bool>>,
-    /// Go on all the same.
+    /// Go on regardless.
     accept: bool,
 }
 
@@ -44,14 +44,13 @@ impl ObjectPrefix {
         Self::with_store(store, prefix)
     }
 
-    /// As [`new`](Self::new), for a store of which it is not known which one it is.
+    /// As [`new`](Self::new), for a store of a type that is not known at compile time.
     pub fn with_store(store: Arc<dyn ObjectStore>, prefix: impl Into<Path>) -> Self {
         Self { store, prefix: prefix.into(), ignores: Arc::default(), accept: false }
     }
 
-    /// Goes on where the store ignores conditions, or may: nothing is put to find out. Safe only if no two writers of a
-    /// frame are at it at the same moment, those included that are believed dead. What can be seen by looking before each
-    /// put is still refused.
+    /// Goes on even if the store ignores conditions, without probing it. Safe only if no two writers of a frame run at
+    /// the same time, including those believed dead. Conflicts that a look before each put reveals are still refused.
     #[must_use]
     pub fn accept_ignored_conditions(mut self, accept: bool) -> Self {
         self.accept = accept;
@@ -86,7 +85,7 @@ impl ObjectPrefix {
         self.run(move |store| async move { version(&*store, &path).await })
     }
 
-    /// Puts an object if what is there is still what it replaces.
+    /// Puts an object if the object it replaces is unchanged.
     fn replace(&self, path: Path, content: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
         let mode = match replaces {
             None => PutMode::Create,
@@ -95,7 +94,7 @@ impl ObjectPrefix {
         let put = self.run({
             let path = path.clone();
             move |store| async move {
-                // Servers ignore conditions that they do not know: only a race is left to them.
+                // Servers ignore conditions that they do not know. After this check only a race is left.
                 let now = match store.head(&path).await {
                     Ok(meta) => Some(meta.e_tag),
                     Err(Error::NotFound { .. }) => None,
@@ -111,7 +110,7 @@ impl ObjectPrefix {
                 if !put_if(&*store, &path, content.clone(), mode).await? {
                     return Ok(false);
                 }
-                // And whoever has won that race is seen now.
+                // This reveals who has won that race.
                 Ok(version(&*store, &path).await?.is_some_and(|now| now.content == content))
             }
         });
@@ -119,7 +118,7 @@ impl ObjectPrefix {
     }
 }
 
-/// The object of this name, if there is one.
+/// The version of the object with this name, if there is one.
 async fn version(store: &dyn ObjectStore, path: &Path) -> object_store::Result<Option<FileVersion>> {
     match store.get(path).await {
         Ok(found) => {
@@ -131,7 +130,7 @@ async fn version(store: &dyn ObjectStore, path: &Path) -> object_store::Result<O
     }
 }
 
-/// Puts an object; whether the condition was met.
+/// Puts an object. Returns whether the condition was met.
 async fn put_if(store: &dyn ObjectStore, path: &Path, content: Bytes, mode: PutMode) -> object_store::Result<bool> {
     match store.put_opts(path, content.into(), PutOptions::from(mode)).await {
         Ok(_) => Ok(true),
@@ -140,7 +139,7 @@ async fn put_if(store: &dyn ObjectStore, path: &Path, content: Bytes, mode: PutM
     }
 }
 
-/// Removes an object, if it is there.
+/// Removes an object if it exists.
 async fn delete(store: &dyn ObjectStore, path: &Path) -> object_store::Result<()> {
     match store.delete(path).await {
         Err(Error::NotFound { .. }) => Ok(()),
@@ -163,7 +162,7 @@ impl SparsePlace for ObjectPrefix {
                     let size = found.meta.size;
                     Ok((size, found.bytes().await?))
                 }
-                // An object without bytes has no range.
+                // An empty object has no ranges.
                 Err(error @ Error::NotFound { .. }) => Err(error),
                 Err(error) => match store.head(&path).await?.size {
                     0 => Ok((0, Bytes::new())),
@@ -178,7 +177,7 @@ impl SparsePlace for ObjectPrefix {
         let name = path.to_string();
         let put = self.run(move |store| async move {
             if accept {
-                // The condition may be ignored: look first.
+                // The condition may be ignored, so look first.
                 match store.head(&path).await {
                     Ok(_) => return Ok(false),
                     Err(Error::NotFound { .. }) => {}
@@ -194,7 +193,7 @@ impl SparsePlace for ObjectPrefix {
         let prefix = self.prefix.clone();
         self.run(move |store| async move {
             let names = store.list(Some(&prefix));
-            // Deeper ones are not of this frame.
+            // Objects further down are not part of this frame.
             let depth = prefix.parts().count() + 1;
             let ids = names.try_filter_map(|meta| async move {
                 let here = meta.location.parts().count() == depth;
@@ -226,7 +225,7 @@ impl SparsePlace for ObjectPrefix {
         self.replace(self.object(CLAIM_FILE), plan, replaces)
     }
 
-    /// (Stores have no conditional removal: what is put between the look and the removal is removed.)
+    /// (Stores have no conditional removal: an object put between the check and the removal is removed.)
     fn remove_plan(&self, expected: FileVersion) -> BoxFuture<'static, io::Result<()>> {
         let path = self.object(CLAIM_FILE);
         self.run(move |store| async move {
@@ -246,7 +245,7 @@ impl SparsePlace for ObjectPrefix {
             if let Some(&ignores) = known.get() {
                 return Ok(ignores);
             }
-            // Nobody else knows the name.
+            // The name is known to nobody else.
             let put = || put_if(&*store, &path, Bytes::from_static(b"to be removed"), PutMode::Create);
             let twice = async { Ok::<_, Error>(put().await? && put().await?) }.await;
             delete(&*store, &path).await?;

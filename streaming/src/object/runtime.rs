@@ -1,4 +1,4 @@
-//! Work for object stores, whatever executor the caller has.
+//! Running the futures of object stores, whatever the caller's executor.
 
 use std::any::Any;
 use std::fmt;
@@ -15,11 +15,11 @@ use tokio::task::JoinHandle;
 use crate::background::Running;
 use crate::context::about;
 
-/// Requests wait for the network: a few threads serve many of them.
+/// Requests wait for the network, so few threads serve many of them.
 const THREADS: usize = 2;
 
-/// The stores of `object_store` speak to the network through Tokio, which callers need not have. One small runtime
-/// of our own serves the whole process; it starts with the first request.
+/// The stores of `object_store` use Tokio, which callers need not have. One small runtime serves the whole process; it
+/// starts with the first request.
 fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let start = || Builder::new_multi_thread().worker_threads(THREADS).thread_name("oxiblosc-io").enable_all().build();
@@ -38,7 +38,7 @@ pub fn spawn<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) 
     Task { handle: runtime().map(|runtime| runtime.spawn(work)).map_err(Some) }
 }
 
-/// Runs `work` to its end, whoever waits for it or not; [`settle`](crate::settle) does.
+/// Runs `work` to its end whether or not anyone awaits it; [`settle`](crate::settle) waits for it.
 pub(crate) fn detach(work: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = runtime() {
         let running = Running::begin();
@@ -56,7 +56,7 @@ pub struct Task<T> {
 }
 
 impl<T> Task<io::Result<T>> {
-    /// The result, when it is there; the error that kept the work from starting is one of its own.
+    /// The result when it is ready. An error that kept the work from starting counts as its own.
     pub(crate) fn poll_io(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         Pin::new(self).poll(cx).map(|result| result.and_then(|result| result))
     }
@@ -82,7 +82,7 @@ impl<T> Future for Task<T> {
     }
 }
 
-/// A bug in the store; it shows where the result is awaited, as it would without a runtime between.
+/// The panic of a bug in the store; it resumes where the result is awaited, as it would without a separate runtime.
 fn resume(panic: Box<dyn Any + Send>) -> io::Error {
     resume_unwind(panic)
 }

@@ -1,4 +1,4 @@
-//! What a store must offer to be written to.
+//! What a store must provide for writing, and its errors.
 
 use std::fmt;
 use std::io;
@@ -17,9 +17,9 @@ pub trait UploadStore: ObjectStore + MultipartStore {}
 
 impl<T: ObjectStore + MultipartStore> UploadStore for T {}
 
-/// What a store says, in plain words: its own errors quote requests and answers, XML and all.
+/// An error of a store as a short message: the store's own errors quote requests and responses, including XML.
 ///
-/// Inside of the [`io::Error`]s that come from object stores.
+/// Carried inside the [`io::Error`]s of object stores.
 #[derive(Debug)]
 pub struct StoreError {
     kind: ErrorKind,
@@ -40,26 +40,26 @@ impl StoreError {
         self.kind
     }
 
-    /// The HTTP status of the answer, if there was one and it tells.
+    /// The HTTP status of the response, if it is known.
     pub fn status(&self) -> Option<u16> {
         self.status
     }
 
-    /// The error as the store has it.
+    /// The store's own error.
     pub fn store_error(&self) -> &Error {
         &self.error
     }
 }
 
-/// What can be found in the error of a store.
+/// What can be extracted from the error of a store.
 #[derive(Default)]
 struct Answer {
-    /// All that it and its causes say.
+    /// The full text of the error and its sources.
     whole: String,
     status: Option<u16>,
-    /// What went wrong before there was an answer.
+    /// What went wrong before there was a response.
     http: Option<HttpErrorKind>,
-    /// What the system says, innermost.
+    /// The innermost error of the system.
     system: Option<(io::ErrorKind, String)>,
 }
 
@@ -75,7 +75,7 @@ impl Answer {
             }
             cause = error.source();
         }
-        // The error with the status in it is private to its crate; this is what it says.
+        // The error with the status is private to its crate, so it is parsed from the text.
         let status = answer.whole.split_once("status code: ").and_then(|(_, rest)| rest.get(..3)?.parse().ok());
         answer.status = status;
         answer
@@ -103,7 +103,7 @@ impl Answer {
         }
     }
 
-    /// The kind of what has no error of its own in the crate.
+    /// The kind of a failure that the crate has no error variant for.
     fn kind_of_failure(&self) -> ErrorKind {
         // S3 sends some of these with a status of 200 or 400.
         match self.code() {
@@ -116,7 +116,7 @@ impl Answer {
         }
         match (self.status, self.http, &self.system) {
             (Some(408 | 504), ..) => ErrorKind::TimedOut,
-            // 501 and 505 are about what the server can do at all.
+            // 501 and 505 are about what the server supports at all.
             (Some(501 | 505), ..) => ErrorKind::Unsupported,
             (Some(425 | 429 | 500..=599), ..) => ErrorKind::Transient,
             (Some(_), ..) => ErrorKind::Other,
@@ -155,14 +155,14 @@ impl Answer {
                 Some(HttpErrorKind::Request | HttpErrorKind::Interrupted) => {
                     format!("the connection to the store broke{system}")
                 }
-                // Whatever follows the first tag is an answer, quoted.
+                // What follows the first tag is a quoted response.
                 _ => error.to_string().split('<').next().unwrap_or_default().trim_end().to_owned(),
             },
         }
     }
 }
 
-/// What the answer of a store has in an element of XML.
+/// The content of an XML element in the response of a store.
 fn tagged<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     let (content, _) = rest.split_once(&format!("</{name}>"))?;
@@ -175,10 +175,10 @@ impl fmt::Display for StoreError {
     }
 }
 
-/// (Without a source: its text would say everything again.)
+/// (Without a source, whose text would repeat everything.)
 impl std::error::Error for StoreError {}
 
-/// The error of a store as one of I/O, with a [`StoreError`] inside.
+/// The error of a store as an I/O error, with a [`StoreError`] inside.
 pub(crate) fn io_error(error: Error) -> io::Error {
     let error = StoreError::new(error);
     io::Error::new(error.kind.to_io(), error)

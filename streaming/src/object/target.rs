@@ -15,19 +15,19 @@ use super::upload::{AbortFailed, Upload};
 use super::{Task, UploadStore, detach, io_error, spawn};
 use crate::target::{Gather, Part, Target};
 
-/// After so many parts, parts become twice as large. A frame need not say how long it is going to be, and S3 takes no
-/// more than 10,000 parts: of 8 MiB each they would hold 80 GiB, growing like this they hold 8 TiB, more than S3 lets
-/// an object have, and the last ones stay below its limit of 5 GiB for a part.
+/// After this many parts the part size doubles. The length of a frame is not known in advance, and S3 takes at most
+/// 10,000 parts: at 8 MiB each they would hold 80 GiB; growing like this they hold 8 TiB, more than the largest object
+/// on S3, while the last ones stay below the limit of 5 GiB for a part.
 const PARTS_OF_ONE_SIZE: usize = 1000;
 
 /// Writes the frame to an object, which appears when it is complete.
 ///
-/// The first part of the upload holds the header of the frame, whose totals are known last: it is held back and sent
-/// at the end. The other parts are sent while the frame is written, a few at a time; a frame that is no longer than
-/// one part is put in one request. Whatever had the name before stays until then.
+/// The first part of the upload holds the header of the frame, whose totals are known last: it is held back and sent at
+/// the end. The other parts are sent while the frame is written, a few at a time; a frame of a single part is put in
+/// one request. An object that had the name before stays until then.
 ///
-/// Requests run on a small runtime of this crate, so that any executor will do. Memory holds the first part, the part
-/// being gathered, and what is in flight: some 50 MiB by default, besides what the sink has in flight.
+/// Requests run on a small runtime of this crate, so any executor works. Memory holds the first part, the part being
+/// filled, and the parts in flight: some 50 MiB by default, besides what the sink has in flight.
 ///
 /// A target that is dropped before the frame is complete has the store remove the parts, in the background;
 /// [`poll_abort`](Target::poll_abort) and [`settle`](crate::settle()) wait for that. When the process dies the parts stay, invisible, until the
@@ -69,7 +69,7 @@ pub struct ObjectTarget {
     aborting: Option<Task<Result<(), AbortFailed>>>,
 }
 
-/// How far a commit has come. A failed step is repeated.
+/// The progress of a commit. A failed step is repeated.
 enum Commit {
     Begin,
     /// A frame of one part.
@@ -94,7 +94,7 @@ impl ObjectTarget {
         Self::with_store(store, path)
     }
 
-    /// As [`new`](Self::new), for a store of which it is not known which one it is.
+    /// As [`new`](Self::new), for a store of a type that is not known at compile time.
     pub fn with_store(store: Arc<dyn UploadStore>, path: impl Into<Path>) -> Self {
         let path = path.into();
         Self {
@@ -147,7 +147,7 @@ impl ObjectTarget {
             .map_or(usize::MAX, |size| size.max(self.part_size))
     }
 
-    /// Hands the gathered part to the upload as soon as there is room for it.
+    /// Passes the filled part to the upload as soon as there is room for it.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             let sent = self.upload.poll_parts(cx)?;
@@ -156,7 +156,7 @@ impl ObjectTarget {
                 let part = mem::take(ready!(self.next.poll_bytes(cx)));
                 self.upload.push(self.next_part, Bytes::from(part).into());
                 self.next_part += 1;
-                // Has it begin now; that it is under way is no reason to wait.
+                // Starts the upload; there is no need to wait for it here.
                 let _ = self.upload.poll_parts(cx)?;
                 return Poll::Ready(Ok(()));
             }
@@ -212,7 +212,7 @@ impl ObjectTarget {
                         let (len, header) = (self.len, header.clone());
                         spawn(async move {
                             match complete.await.and_then(|result| result) {
-                                // The first attempt may have succeeded and its answer been lost.
+                                // The first attempt may have succeeded although its response was lost.
                                 Err(error) if is_there(&*store, &path, len, &header).await => drop(error),
                                 result => result?,
                             }
@@ -230,7 +230,7 @@ impl ObjectTarget {
     }
 }
 
-/// Whether this very frame is there.
+/// Whether the object is this very frame.
 async fn is_there(store: &dyn UploadStore, path: &Path, len: u64, header: &Bytes) -> bool {
     use object_store::ObjectStoreExt;
 
@@ -258,7 +258,7 @@ impl Target for ObjectTarget {
             if self.next.len() >= size {
                 ready!(self.poll_send(cx))?;
             } else {
-                // What fails of the parts under way is said now rather than a part later.
+                // Report a failed part now rather than one part later.
                 let _ = self.upload.poll_parts(cx)?;
             }
             let size = self.size_of(self.next_part);

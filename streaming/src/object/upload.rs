@@ -1,4 +1,4 @@
-//! A multipart upload under way.
+//! A multipart upload in progress.
 
 use std::io;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use object_store::{MultipartId, PutPayload, multipart::PartId};
 
 use super::{Task, UploadStore, io_error, spawn};
 
-/// An upload whose parts are sent side by side and in any order. What fails is sent again when it is next asked for.
+/// An upload whose parts are sent concurrently and in any order. A failed part is sent again by the next call.
 #[derive(Debug)]
 pub(super) struct Upload {
     store: Arc<dyn UploadStore>,
     path: Path,
     state: State,
     sending: Vec<Sending>,
-    /// The parts that the store has, by number.
+    /// The parts that the store has confirmed, by number.
     parts: Vec<Option<PartId>>,
 }
 
@@ -45,12 +45,12 @@ impl Upload {
         (self.sending.len(), self.sending.iter().map(|s| s.payload.content_length()).sum())
     }
 
-    /// Hands over a part. It is sent by the next [`poll_parts`](Self::poll_parts).
+    /// Adds a part. It is sent by the next [`poll_parts`](Self::poll_parts).
     pub(super) fn push(&mut self, part: usize, payload: PutPayload) {
         self.sending.push(Sending { part, payload, task: None });
     }
 
-    /// Sends what there is to send; ready when all of it has been.
+    /// Sends all parts; ready when all of them have been sent.
     pub(super) fn poll_parts(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.sending.is_empty() {
             return Poll::Ready(Ok(()));
@@ -60,7 +60,7 @@ impl Upload {
         let mut failed = None;
         let (parts, store, path) = (&mut self.parts, &self.store, &self.path);
         self.sending.retain_mut(|sending| {
-            // After one failure the others are left alone until the caller asks again.
+            // After a failure the others wait until the caller polls again.
             if failed.is_some() && sending.task.is_none() {
                 return true;
             }
@@ -114,7 +114,7 @@ impl Upload {
         }
     }
 
-    /// Makes the parts one object. All of them must have been sent.
+    /// Completes the upload. All parts must have been sent.
     pub(super) fn complete(&self) -> Task<io::Result<()>> {
         let (store, path) = (Arc::clone(&self.store), self.path.clone());
         let parts: Option<Vec<PartId>> = self.parts.iter().cloned().collect();
@@ -130,14 +130,14 @@ impl Upload {
         })
     }
 
-    /// Gives the upload up, and has the store remove its parts. Nothing when there is none.
+    /// Aborts the upload, if there is one, so that the store removes its parts.
     pub(super) async fn abort(mut self) -> Result<(), AbortFailed> {
         if let State::Creating(task) = &mut self.state {
-            // Without its answer nobody would know what to abort.
+            // Without the response the upload id is not known.
             self.state = task.await.and_then(|created| created).map_or(State::New, State::Open);
         }
         let State::Open(id) = &self.state else { return Ok(()) };
-        // A part that arrives after the abort would stay for ever: let those under way arrive before.
+        // A part that arrives after the abort would stay forever, so wait for those in progress.
         for task in self.sending.drain(..).filter_map(|sending| sending.task) {
             let _ = task.await;
         }
@@ -145,7 +145,7 @@ impl Upload {
         aborted.map_err(|error| AbortFailed { error: io_error(error), upload: Box::new(self) })
     }
 
-    /// An upload to the same place that has nothing.
+    /// A new, empty upload to the same place.
     pub(super) fn anew(&self) -> Self {
         Self::new(Arc::clone(&self.store), self.path.clone())
     }

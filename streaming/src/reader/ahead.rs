@@ -1,4 +1,4 @@
-//! Decoded chunks in order, fetched and decoded ahead of whoever takes them.
+//! Read-ahead: decoded chunks in order, fetched and decoded in advance.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,22 +22,23 @@ use crate::budget::{Allowance, Held};
 use crate::error::ReadError;
 use crate::source::RangeSource;
 
-/// Chunks that are smaller are fetched together, so that a source far away is asked less often.
+/// Smaller chunks are fetched together, to save requests to a remote source.
 const FETCH_BYTES: usize = 1 << 20;
 
 type Fetched = Result<Vec<(u64, Result<Bytes, ReadError>)>, ReadError>;
 
 /// The decoded chunks of a frame in order, as a [`Stream`].
 ///
-/// Chunks are fetched and decoded ahead, within the bounds given by [`ReadOptions`](super::ReadOptions). A chunk that
-/// is damaged yields an error, and the stream goes on behind it; when the source fails, the stream ends with that
-/// error, and so it does when chunks of no common length have another sum than the header says. Dropping the stream takes back what has been asked for ahead.
+/// Chunks are fetched and decoded ahead, within the bounds given by [`ReadOptions`](super::ReadOptions). A damaged
+/// chunk yields an error, and the stream continues after it. When the source fails, the stream ends with that error; it
+/// also ends with an error when chunks of differing sizes do not add up to the total in the header. Dropping the stream
+/// cancels the read-ahead.
 pub struct ChunkStream<S> {
     shared: Arc<Shared<S>>,
-    /// Chunks not yet asked for.
+    /// Chunks not yet requested.
     rest: Range<u64>,
     limits: ReadAhead,
-    /// Chunks that may be ahead now; grows to the limit while chunks are taken one after the other.
+    /// The number of chunks that may be ahead now; grows to the limit while chunks are taken in sequence.
     window: usize,
     fetching: FuturesOrdered<BoxFuture<'static, Fetched>>,
     fetched: VecDeque<(u64, Result<Bytes, ReadError>)>,
@@ -46,15 +47,15 @@ pub struct ChunkStream<S> {
     last: Option<ReadError>,
     chunks_ahead: usize,
     bytes_ahead: usize,
-    /// What the groups ahead take of a budget, each with the number of the chunk behind it, and how more is taken.
+    /// What the groups ahead take of a budget, each with the number of the chunk after it, and the means to take more.
     held: VecDeque<(u64, Held)>,
     allowance: Allowance,
-    /// A group takes no more of a budget, unless it is a single chunk.
+    /// The most that a group of several chunks takes of a budget.
     group_bytes: usize,
     /// The end of a group that waits for its share of a budget.
     waiting: Option<u64>,
-    /// Decoded bytes so far, when nothing but their sum tells whether these are the chunks that the header promises: all
-    /// chunks of a frame that says nothing of their lengths.
+    /// Decoded bytes so far, if only their sum can be compared with the header: for all chunks of a frame without a
+    /// common chunk size.
     total: Option<u64>,
 }
 
@@ -64,7 +65,7 @@ enum Entry {
 }
 
 impl<S: RangeSource + 'static> ChunkStream<S> {
-    /// The chunks `range`, which must exist.
+    /// A stream of the chunks `range`, which must exist.
     pub(super) fn new(shared: &Arc<Shared<S>>, range: Range<u64>) -> Self {
         let limits = shared.ahead;
         let frame = &shared.frame;
@@ -88,13 +89,13 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
         }
     }
 
-    /// Begins with one chunk ahead and doubles that with every chunk taken: for readers that may turn elsewhere soon.
+    /// Starts with one chunk ahead and doubles that with every chunk taken, for readers that may soon seek elsewhere.
     pub(super) fn begin_small(mut self) -> Self {
         self.window = 1;
         self
     }
 
-    /// What has to be fetched for a chunk.
+    /// The bytes that have to be fetched for a chunk.
     fn stored(&self, chunk: u64) -> usize {
         match self.shared.stored_span(chunk) {
             Ok(Some(span)) => usize::try_from(span.end - span.start).unwrap_or(usize::MAX),
@@ -102,13 +103,13 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
         }
     }
 
-    /// What a chunk may take while it is ahead: encoded and decoded.
+    /// The bytes that a chunk may take while it is ahead, encoded and decoded.
     fn cost(&self, chunk: u64) -> usize {
         let stored = self.stored(chunk);
         stored.saturating_add(self.shared.frame.chunk_len(chunk).unwrap_or(stored))
     }
 
-    /// Decoded bytes of a chunk, as far as that is known.
+    /// Decoded bytes of a chunk, as far as known.
     fn chunk_len(&self) -> usize {
         self.shared.frame.header().chunk_size.fixed().unwrap_or(0)
     }
@@ -117,7 +118,7 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
         self.shared.reads().request_cost() > FAR_AWAY
     }
 
-    /// Asks for more chunks while there is room for them; whether it did.
+    /// Requests more chunks while there is room for them. Returns whether it did.
     fn fetch(&mut self, cx: &mut Context<'_>) -> bool {
         if self.shared.reads().is_immediate()
             && self.chunks_ahead >= self.shared.decoding.pool.in_work(self.chunk_len())
@@ -140,7 +141,7 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
             next += 1;
         }
         let group = first..next;
-        // Room for one chunk is no reason to go far for it, as long as much more is ahead.
+        // While much is ahead, wait for more room rather than requesting a single chunk from a remote source.
         let small = stored < FETCH_BYTES / 2
             && (chunks - self.chunks_ahead) < self.window / 4
             && (bytes - self.bytes_ahead) < self.limits.bytes / 4;
@@ -161,7 +162,7 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
         true
     }
 
-    /// Hands fetched chunks to the pool; whether there was one.
+    /// Gives fetched chunks to the pool. Returns whether there were any.
     fn decode(&mut self) -> bool {
         let at_once = self.shared.decoding.pool.in_work(self.chunk_len());
         let mut moved = false;
@@ -185,7 +186,7 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
         };
     }
 
-    /// What is wrong with all chunks together, if it has not been said yet.
+    /// The error concerning all chunks together, if it has not been reported yet.
     fn at_end(&mut self) -> Option<ReadError> {
         let (expected, found) = (self.shared.frame.nbytes(), self.total.take()?);
         (found != expected).then(|| FrameError::TotalLen { expected, found }.into())

@@ -9,20 +9,20 @@ use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, ChunkError};
 use super::decoding::Decoding;
 use crate::compute::Buffer;
 
-/// Decodes ranges of the bytes of a chunk. Blocks that are known are copied; of the others, those at the ends of a range
-/// are decoded by way of a buffer, and kept if that is asked for.
+/// Decodes ranges of the bytes of a chunk. Blocks that are already decoded are copied; others are decoded, those at the
+/// ends of a range through a buffer, and kept in the cache if requested.
 pub(crate) struct BlockReader<'a, F> {
     decoding: &'a Decoding,
     map: &'a Arc<BlockMap>,
     /// The bytes of a block as stored.
     span: F,
-    /// Blocks that are decoded already, in ascending order.
+    /// Blocks that are already decoded, in ascending order.
     decoded: &'a [(usize, Bytes)],
-    /// The number of the chunk, if its blocks are to be kept.
+    /// The number of the chunk, if its blocks are to be cached.
     keep: Option<u64>,
-    /// The first block, once another one needed it.
+    /// The first block, once another one has needed it.
     reference: Option<Bytes>,
-    /// A block of which only a part was wanted. The rest may be wanted next.
+    /// A block of which only a part was needed. The rest may be needed next.
     cut: Option<(usize, Cut)>,
 }
 
@@ -47,17 +47,17 @@ impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
         Self { decoding, map, span, decoded: &[], keep: None, reference: None, cut: None }
     }
 
-    /// Takes these blocks as they are.
+    /// Uses these decoded blocks.
     pub(crate) fn knowing(self, decoded: &'a [(usize, Bytes)]) -> Self {
         Self { decoded, ..self }
     }
 
-    /// Keeps the blocks of the chunk with this number, if there is one.
+    /// Caches decoded blocks under this chunk number, if there is one.
     pub(crate) fn keeping(self, keep: Option<u64>) -> Self {
         Self { keep, ..self }
     }
 
-    /// Brings the bytes `wanted` of the chunk to `dst`, which has their length.
+    /// Decodes the bytes `wanted` of the chunk into `dst`, which has their length.
     pub(crate) fn read(
         &mut self,
         wanted: Range<usize>,
@@ -67,7 +67,7 @@ impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
     ) -> Result<(), ChunkError> {
         let available = dst.len();
         if self.map.header().special().is_some() {
-            // A block of them may be half a gigabyte, and there is nothing in it to be kept.
+            // A block of a special value may be half a gigabyte, and there is no point in caching it.
             return decoder.decode_spans_into(self.map, wanted, |_| Some(&[]), ctx, dst);
         }
         for block in self.map.blocks_of_bytes(wanted.clone())? {
@@ -97,7 +97,7 @@ impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
         Ok(())
     }
 
-    /// A whole block that is kept, here or for good.
+    /// A whole block that is kept, here or in the cache.
     fn decode_all(
         &mut self,
         block: usize,

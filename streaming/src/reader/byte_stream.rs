@@ -16,22 +16,22 @@ use crate::source::RangeSource;
 
 /// The decoded bytes of a frame, as [`AsyncRead`], [`AsyncBufRead`] and [`AsyncSeek`].
 ///
-/// Read from the beginning it reads ahead as far as the options allow; after a seek it begins with one chunk and reads
-/// ahead further with every chunk. After an error, reading again tries the same bytes again.
+/// Read from the beginning it reads ahead as far as the options allow; after a seek it starts with one chunk and
+/// increases the read-ahead with every chunk. After an error, the next read retries the same bytes.
 pub struct ByteStream<S> {
     reader: FrameReader<S>,
-    /// Position of the first byte of `current`, or of what comes next when it is empty.
+    /// Position of the first byte of `current`, or of the next byte if it is empty.
     position: u64,
     current: Bytes,
     state: State<S>,
 }
 
 enum State<S> {
-    /// Nothing is under way; `seeked` when the next stream is to begin small.
+    /// Nothing is in progress; `seeked` if the next stream is to start with little read-ahead.
     Idle { seeked: bool },
     /// Looking for the chunk that holds `position`.
     Locating { seeked: bool, chunk: BoxFuture<'static, Result<Option<(u64, usize)>, ReadError>> },
-    /// Taking chunks, of the first of which `skip` bytes lie before `position`.
+    /// Taking chunks; `skip` bytes of the first one lie before `position`.
     Streaming { chunks: Box<ChunkStream<S>>, skip: usize },
 }
 
@@ -76,7 +76,7 @@ impl<S: RangeSource + 'static> ByteStream<S> {
 
     fn seek_to(&mut self, position: u64) {
         match position.checked_sub(self.position).map(usize::try_from) {
-            // Still in what is here.
+            // Still within the current chunk.
             Some(Ok(forward)) if forward < self.current.len() => self.current.advance(forward),
             Some(Ok(0)) => {}
             _ => {
@@ -94,7 +94,7 @@ impl<S> ByteStream<S> {
         self.position
     }
 
-    /// The reader underneath.
+    /// The underlying reader.
     pub fn reader(&self) -> &FrameReader<S> {
         &self.reader
     }
@@ -124,7 +124,7 @@ impl<S: RangeSource + 'static> AsyncRead for ByteStream<S> {
     }
 }
 
-/// Positions behind the end are allowed; there is nothing to read there.
+/// Positions past the end are allowed; reads there return nothing.
 impl<S: RangeSource + 'static> AsyncSeek for ByteStream<S> {
     fn poll_seek(mut self: Pin<&mut Self>, _: &mut Context<'_>, to: SeekFrom) -> Poll<io::Result<u64>> {
         let position = match to {

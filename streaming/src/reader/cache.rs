@@ -1,4 +1,4 @@
-//! Decoded blocks that have been read before.
+//! A cache of decoded blocks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use oxiblosc_core::chunk::BlockMap;
 
-/// Keeps decoded blocks, up to a number of bytes; what has not been used for longest goes first.
+/// An LRU cache of decoded blocks, limited in bytes.
 ///
-/// It belongs to one version of a frame, in which a chunk number stands for the same bytes always.
+/// It belongs to one version of a frame, in which a chunk number always stands for the same bytes.
 #[derive(Debug)]
 pub(crate) struct BlockCache {
     limit: usize,
@@ -19,7 +19,7 @@ pub(crate) struct BlockCache {
 #[derive(Debug, Default)]
 struct Kept {
     chunks: HashMap<u64, Chunk>,
-    /// Chunk and block by when they were used last.
+    /// Chunk and block by time of last use.
     by_use: BTreeMap<u64, (u64, usize)>,
     clock: u64,
     bytes: usize,
@@ -28,32 +28,32 @@ struct Kept {
 #[derive(Debug)]
 struct Chunk {
     map: Option<Arc<BlockMap>>,
-    /// When each was used last, and its bytes.
+    /// The time of last use of each block, and its bytes.
     blocks: BTreeMap<usize, (u64, Bytes)>,
 }
 
-/// What is known of a chunk.
+/// What the cache has of a chunk.
 #[derive(Debug)]
 pub(crate) struct Known {
     /// Where its blocks are; `None` for a chunk whose blocks have variable length, which is kept as a whole: as block 0.
     pub(crate) map: Option<Arc<BlockMap>>,
-    /// Those of the blocks asked for that are there, in ascending order, and the one that others need to be decoded.
+    /// The requested blocks that are cached, in ascending order, and the one that others need for decoding.
     pub(crate) blocks: Vec<(usize, Bytes)>,
 }
 
-/// What of the parts of chunks that are read together is kept.
+/// Which blocks of a read are cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     Nothing,
-    /// The blocks that hold what was asked for.
+    /// The blocks that hold the requested bytes.
     Touched,
-    /// Of a chunk that is there as a whole, all blocks.
+    /// All blocks of a chunk that was fetched as a whole.
     Whole,
 }
 
-/// What the bookkeeping takes for a block, about...
+/// The approximate overhead of a block...
 const BLOCK_OVERHEAD: usize = 128;
-/// ... and a map for each block of its chunk.
+/// ... and of a map, for each block of its chunk.
 const MAP_OVERHEAD: usize = 16;
 
 fn map_bytes(map: Option<&BlockMap>) -> usize {
@@ -69,7 +69,7 @@ impl BlockCache {
         self.limit
     }
 
-    /// What is known of the decoded bytes `ranges` of a chunk.
+    /// What the cache has of the decoded bytes `ranges` of a chunk.
     pub(crate) fn find(&self, chunk: u64, ranges: &[Range<usize>]) -> Option<Known> {
         if self.limit == 0 {
             return None;
@@ -98,7 +98,7 @@ impl BlockCache {
         Some(Known { map: entry.map.clone(), blocks })
     }
 
-    /// Keeps a block. `decoded` must be all of its allocation.
+    /// Adds a block. `decoded` must span its whole allocation.
     pub(crate) fn put(&self, chunk: u64, map: Option<&Arc<BlockMap>>, block: usize, decoded: Bytes) {
         let bytes = decoded.len() + BLOCK_OVERHEAD;
         let of_map = map_bytes(map.map(Arc::as_ref));
@@ -123,7 +123,7 @@ impl BlockCache {
         entry.blocks.insert(block, (used, decoded));
     }
 
-    /// Bytes kept, with what the bookkeeping takes.
+    /// Bytes cached, including overhead.
     #[cfg(test)]
     fn bytes(&self) -> usize {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).bytes
@@ -160,7 +160,7 @@ mod tests {
         put(3, 100);
         assert_eq!([known(0), known(1), known(2), known(3)], [true, false, true, true]);
         assert_eq!(cache.bytes(), 3 * one);
-        // The same again changes nothing, and what cannot fit neither.
+        // Repeating it changes nothing, nor does a block that cannot fit.
         put(3, 100);
         put(4, 3 * one);
         assert_eq!([known(0), known(2), known(3), known(4)], [true, true, true, false]);

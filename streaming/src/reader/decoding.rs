@@ -1,4 +1,4 @@
-//! Decoding on a pool, each job by one of the decoders kept here.
+//! Decoding on a pool, with decoders that are reused.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,17 +13,17 @@ use super::blocks::{BlockReader, out_of_range, stored};
 use super::cache::{BlockCache, Keep};
 use crate::compute::{Buffer, Job, Pool};
 
-/// Decoders and what they need to know.
+/// Decoders and the parameters they need.
 pub(crate) struct Decoding {
     pub(crate) registry: Registry,
     pub(crate) limits: Limits,
     pub(crate) pool: Pool,
     pub(crate) geometry: Option<Arc<Geometry>>,
-    /// The bit-shuffle rule that the user has asked for, whatever the frame says.
+    /// The bit-shuffle rule requested by the user, which overrides the frame.
     pub(crate) bitshuffle: Option<BitshuffleRule>,
-    /// Decoders not in use. One whose plugin panicked is not among them any more.
+    /// Idle decoders. One whose plugin has panicked is discarded.
     pub(crate) decoders: Mutex<Vec<ChunkDecoder>>,
-    /// Blocks that have been decoded before.
+    /// The cache of decoded blocks.
     pub(crate) cache: Arc<BlockCache>,
 }
 
@@ -39,9 +39,9 @@ pub(crate) struct Part {
 pub(crate) enum Encoded {
     /// All of them.
     Chunk(Bytes),
-    /// Only some blocks, and others that are decoded already; both in ascending order.
+    /// Only some blocks, and others that are already decoded; both in ascending order.
     Blocks { map: Arc<BlockMap>, blocks: Vec<(usize, Bytes)>, decoded: Vec<(usize, Bytes)> },
-    /// None: the chunk, decoded already.
+    /// None: the chunk is already decoded.
     Decoded(Bytes),
 }
 
@@ -71,14 +71,14 @@ impl Decoding {
         })
     }
 
-    /// Whether a whole chunk decodes, and to how many bytes; they are not kept.
+    /// Checks that a whole chunk decodes, and returns the number of decoded bytes, which are discarded.
     pub(crate) fn check(self: &Arc<Self>, chunk: Bytes, ctx: ChunkContext<'static>) -> DecodeJob<usize> {
         let this = Arc::clone(self);
         self.pool
             .spawn(move || this.with_context(ctx, |decoder, ctx| decoder.check_on(&chunk, ctx, &this.pool.share())))
     }
 
-    /// Decodes the bytes `within` a chunk into `dst`, which has their length, and gives it back.
+    /// Decodes the bytes `within` a chunk into `dst`, which has their length, and returns it.
     pub(crate) fn decode_part(
         self: &Arc<Self>,
         part: Part,
@@ -132,15 +132,15 @@ impl Decoding {
         }
     }
 
-    /// Whether the chunk is one that may be decoded, before there is a buffer for it.
+    /// Checks the chunk against the limits before a buffer is allocated for it.
     pub(crate) fn check_limit(&self, header: &ChunkHeader) -> Result<(), ChunkError> {
         let (limit, found) = (self.limits.chunk_bytes, header.nbytes);
         if found > limit { Err(ChunkError::Limit { what: "decoded chunk", limit, found }) } else { Ok(()) }
     }
 
-    /// A buffer for so many decoded bytes, or an error where there is no memory for them.
+    /// A buffer for `len` decoded bytes, or an error if there is not enough memory.
     fn buffer(&self, len: usize) -> Result<Buffer, ChunkError> {
-        /// Asking first costs a call of the system.
+        /// Checking for memory first costs a system call.
         const LARGE: usize = 64 << 20;
         if len > LARGE && Vec::<u8>::new().try_reserve_exact(len).is_err() {
             return Err(ChunkError::Memory { what: "decoded chunk", needed: len });
@@ -148,7 +148,7 @@ impl Decoding {
         Ok(self.pool.buffers().take(len))
     }
 
-    /// All bytes of a chunk; its blocks are kept if they are to be.
+    /// All bytes of a chunk; its blocks are cached if requested.
     pub(crate) fn decode_chunk(
         &self,
         chunk: &Bytes,
@@ -167,7 +167,7 @@ impl Decoding {
         }
         let map = map_of(chunk)?;
         for block in 0..map.block_count() {
-            // Copies, so that a block that goes gives its memory back.
+            // Copies, so that evicting a block frees its memory.
             if let Some(bytes) = map.block_bytes(block).and_then(|bytes| decoded.get(bytes)) {
                 self.cache.put(number, Some(&map), block, Bytes::copy_from_slice(bytes));
             }
@@ -175,7 +175,7 @@ impl Decoding {
         Ok(decoded)
     }
 
-    /// Has `work` done with a decoder and the full context.
+    /// Runs `work` with a decoder and the full context.
     pub(crate) fn with_context<T>(
         &self,
         ctx: ChunkContext<'static>,
@@ -187,7 +187,7 @@ impl Decoding {
         self.with_decoder(|decoder| work(decoder, &ctx))
     }
 
-    /// Has `work` done with a decoder, which is kept for the next one unless it panics.
+    /// Runs `work` with a decoder, which is kept for reuse unless it panics.
     pub(crate) fn with_decoder<T>(&self, work: impl FnOnce(&mut ChunkDecoder) -> T) -> T {
         let kept = self.decoders.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut decoder = kept.unwrap_or_else(|| ChunkDecoder::new(&self.registry).with_limits(self.limits));
@@ -197,7 +197,7 @@ impl Decoding {
     }
 }
 
-/// Where the blocks of a chunk lie that is there as a whole.
+/// The block map of a chunk that was fetched as a whole.
 pub(crate) fn map_of(chunk: &[u8]) -> Result<Arc<BlockMap>, ChunkError> {
     match BlockMap::parse(chunk)? {
         MapProgress::Ready(map) => Ok(Arc::new(map)),

@@ -1,4 +1,4 @@
-//! An open-ended frame that arrives front to back.
+//! Reading an open-ended frame front to back.
 
 use std::mem;
 use std::sync::{Arc, OnceLock};
@@ -14,13 +14,13 @@ use super::open_end::{OpenEnd, follow_error};
 use super::{ChecksumPolicy, ReadOptions};
 use crate::error::ReadError;
 
-/// A frame without totals, whose chunks are taken as they come until there are no more.
+/// A frame without totals, whose chunks are taken as they arrive until there are no more.
 pub(super) struct Following<R> {
     reader: R,
     state: OpenEnded,
     registry: Registry,
     options: ReadOptions,
-    /// What has been read of the next chunk, or of index and trailer.
+    /// The part read so far of the next chunk, or of index and trailer.
     bytes: Vec<u8>,
     /// The checksum of each chunk, if they are to be compared.
     sums: Vec<u64>,
@@ -38,13 +38,13 @@ impl<R: AsyncRead + Unpin> Following<R> {
         Self { reader, state, registry, options, bytes: Vec::new(), sums: Vec::new(), end }
     }
 
-    /// The next chunk; after the last one nothing, or what is wrong with the frame.
+    /// The next chunk; after the last one `None`, or an error of the frame.
     pub(super) async fn next(&mut self) -> Result<Option<Numbered>, ReadError> {
         loop {
             let available = self.bytes.len() as u64;
             match self.state.step(&self.bytes, available, &self.registry).map_err(follow_error)? {
                 OpenEndedStep::Needs(needed) => {
-                    // Memory is taken as bytes come, not as a length says.
+                    // Memory is allocated as bytes arrive, not by the length stated.
                     let missing = needed.saturating_sub(available);
                     (&mut self.reader).take(missing).read_to_end(&mut self.bytes).await?;
                     if (self.bytes.len() as u64) < needed {
@@ -52,8 +52,8 @@ impl<R: AsyncRead + Unpin> Following<R> {
                     }
                 }
                 OpenEndedStep::Chunk { number, offset, len } => {
-                    // What has been read behind the chunk, one byte at most, is the beginning of the next one. Lossless: it
-                    // is all in memory.
+                    // At most one byte after the chunk has been read; it begins the next one. Lossless: it is all in
+                    // memory.
                     let rest = self.bytes.split_off(len as usize);
                     let bytes = Bytes::from(mem::replace(&mut self.bytes, rest));
                     if self.options.checksums != ChecksumPolicy::Ignore {
@@ -75,25 +75,25 @@ impl<R: AsyncRead + Unpin> Following<R> {
         let (frame, end) = (self.state.so_far()?, OpenEnd { closed: false, left_over });
         if left_over == 0 {
             self.finish(frame, end)?;
-            // Nothing tells the end of a frame that is still being written from that of one that was cut here.
+            // The end of a frame that is still being written cannot be distinguished from one that was cut here.
             if self.options.open_ended {
                 return Ok(());
             }
         } else {
-            // Nobody else sets it.
+            // Only set here.
             let _ = self.end.set(End { frame, open: Some(end) });
         }
         Err(ReadError::BreaksOff { chunks: self.state.nchunks(), offset: self.state.end(), left_over })
     }
 
-    /// The stream has ended where a frame can end.
+    /// Called when the stream has ended where a frame can end.
     fn finish(&self, frame: Frame, end: OpenEnd) -> Result<(), ReadError> {
         if is_checked(&frame, self.options.checksums)? {
             for (i, &sum) in (0..).zip(&self.sums) {
                 frame.check_chunk_sum(i, sum)?;
             }
         }
-        // Nobody else sets it.
+        // Only set here.
         let _ = self.end.set(End { frame, open: Some(end) });
         Ok(())
     }

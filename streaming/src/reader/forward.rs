@@ -28,25 +28,27 @@ use super::{ChecksumPolicy, ReadOptions};
 use crate::compute::Pool;
 use crate::error::ReadError;
 
-/// For a chunk of no more than this memory is taken before its bytes have come; for longer ones as they come.
+/// For chunks up to this size memory is allocated before the bytes arrive; for longer ones as they arrive.
 const AT_ONCE: u64 = 16 << 20;
 
 /// The decoded chunks of a frame that arrives front to back: from a pipe, a socket, a decompressor.
 ///
-/// Only the index, which comes last, says in which order the chunks belong, which are still alive, and where chunks of
-/// zeros go that are stored nowhere else. A frame that [promises](Sequential) an index without surprises is decoded as
-/// it comes, with a few chunks in memory ([`ReadOptions::bytes_ahead`]); so is any other if
-/// [`ReadOptions::trust_order`] says so. At the end what was decoded is compared with the index, and the last item is an
-/// error if it was not what the frame holds. All other frames are kept, as they are stored, in memory and in a temporary
-/// file ([`ReadOptions::spool_memory`]), until their index has come.
+/// Only the index, which comes last, gives the order of the chunks, which of them are still in use, and where there are
+/// chunks of zeros that are stored nowhere else. A frame that [promises](Sequential) chunks in order is decoded as it
+/// arrives, with a few chunks in memory ([`ReadOptions::bytes_ahead`]); so is any other if [`ReadOptions::trust_order`]
+/// says so. At the end the decoded chunks are compared with the index, and the last item is an error if they differ.
+/// All other frames are buffered in encoded form, in memory and in a temporary file ([`ReadOptions::spool_memory`]),
+/// until their index has arrived.
 ///
-/// An open-ended frame, whose header has no totals, is decoded as it comes too, until its index and trailer have come.
-/// When the stream ends before that, the complete chunks are followed by [`ReadError::BreaksOff`], wherever it ends: data
-/// may be missing. A program that follows a frame while it is written says so with [`ReadOptions::open_ended`]; its stream
-/// may end behind any complete chunk, and [`open_end`](Self::open_end) tells whether the writer has closed the frame.
+/// An open-ended frame, whose header has no totals, is also decoded as it arrives, until its index and trailer have
+/// arrived. When the stream ends before that, the complete chunks are followed by [`ReadError::BreaksOff`], wherever it
+/// ends: data may be missing. A program that follows a frame while it is written sets [`ReadOptions::open_ended`]; its
+/// stream may end after any complete chunk, and [`open_end`](Self::open_end) tells whether the writer has closed the
+/// frame.
 ///
-/// No byte behind the frame is read from the reader. Checksums are compared if [`ReadOptions::checksums`] says so: of a
-/// frame decoded as it comes at the end, when all chunks have been handed out. After an error the stream ends.
+/// No byte after the frame is read from the reader. Checksums are compared if [`ReadOptions::checksums`] says so: for a
+/// frame decoded as it arrives that happens at the end, when all chunks have been returned. After an error the stream
+/// ends.
 ///
 /// With [`TryStreamExt::into_async_read`] it becomes the decoded bytes as an [`AsyncRead`].
 ///
@@ -77,21 +79,21 @@ pub struct FrameStream {
     end: Arc<OnceLock<End>>,
 }
 
-/// What is known once the end of the frame has been seen.
+/// What is known once the end of the frame has been read.
 pub(super) struct End {
     pub(super) frame: Frame,
     /// How a frame without totals ended.
     pub(super) open: Option<OpenEnd>,
 }
 
-/// A chunk with its number, and where it begins.
+/// A chunk with its number and its offset.
 pub(super) type Numbered = (u64, Bytes, u64);
 
 impl FrameStream {
     /// Reads the header of the frame that `reader` begins with, with the default [`ReadOptions`].
     ///
     /// # Errors
-    /// When `reader` fails or ends within the header, and when that is not one of a frame.
+    /// When `reader` fails or ends within the header, and when it is not the header of a frame.
     pub async fn open<R: AsyncRead + Unpin + Send + 'static>(reader: R) -> Result<Self, ReadError> {
         ReadOptions::new().stream(reader).await
     }
@@ -109,12 +111,12 @@ impl FrameStream {
         }
         let open_ended = OpenEnded::begin(&head, options.limits)?;
         if open_ended.is_none() {
-            // Whatever is wrong with the lengths.
+            // If the lengths are invalid.
             FrameHeader::parse(&head)?;
         }
         let metalayers = Metalayers::of_header(&head, layout)?;
         let promised = Sequential::find(&metalayers).is_some_and(|promise| promise.holds(&header));
-        // How the chunks of older frames are to be decoded their trailer says.
+        // How the chunks of older frames are decoded depends on their trailer.
         let immediate = layout == Layout::Current && (promised || options.trust_order || open_ended.is_some());
         let end = Arc::new(OnceLock::new());
         let chunks = if let Some(state) = open_ended {
@@ -134,7 +136,7 @@ impl FrameStream {
             let open = async move {
                 let source = spool(reader, head, frame_len, options.spool_memory).await?;
                 let reader = options.open(source).await?;
-                // Nobody else sets it.
+                // Only set here.
                 let _ = kept.set(End { frame: reader.frame().clone(), open: None });
                 Ok::<_, ReadError>(reader.chunks())
             };
@@ -153,7 +155,7 @@ impl FrameStream {
         &self.metalayers
     }
 
-    /// Whether chunks are decoded as they come; else the whole frame is kept first.
+    /// Whether chunks are decoded as they arrive; otherwise the whole frame is buffered first.
     pub fn is_immediate(&self) -> bool {
         self.immediate
     }
@@ -169,7 +171,7 @@ impl FrameStream {
     }
 }
 
-/// The chunks that `step` gives, one after the other; the first error is the last item.
+/// A stream of the chunks that `step` returns; it ends after the first error.
 fn in_turn<M, F>(
     machine: M,
     step: impl Fn(M) -> F + Send + 'static,
@@ -188,7 +190,7 @@ where
     })
 }
 
-/// Decodes chunks as they come, a few at the same time, and gives them in order.
+/// Decodes chunks as they arrive, a few concurrently, and returns them in order.
 fn decoded(
     chunks: impl Stream<Item = Result<Numbered, ReadError>> + Send + 'static,
     header: &FrameHeader,
@@ -245,7 +247,7 @@ impl fmt::Debug for FrameStream {
     }
 }
 
-/// A frame whose chunks are taken as they come.
+/// A frame whose chunks are taken as they arrive.
 struct Forward<R> {
     reader: R,
     head: Bytes,
@@ -255,10 +257,10 @@ struct Forward<R> {
     at: u64,
     /// Decoded bytes so far.
     nbytes: u64,
-    /// Where each chunk was, and its checksum if that is to be compared.
+    /// The offset of each chunk, and its checksum if that is to be compared.
     seen: Vec<(u64, u64)>,
     end: Arc<OnceLock<End>>,
-    /// Whose buffers the chunks are read into.
+    /// The pool whose buffers the chunks are read into.
     pool: Pool,
 }
 
@@ -275,7 +277,7 @@ impl<R: AsyncRead + Unpin> Forward<R> {
         Self { reader, head, header, options, at, nbytes: 0, seen: Vec::new(), end, pool }
     }
 
-    /// The next chunk; after the last one nothing, or what is wrong with the frame.
+    /// The next chunk; after the last one `None`, or an error of the frame.
     async fn next(&mut self) -> Result<Option<Numbered>, ReadError> {
         let (number, offset) = (self.seen.len() as u64, self.at);
         let end = u64::from(self.header.header_len).saturating_add(self.header.cbytes);
@@ -339,7 +341,7 @@ impl<R: AsyncRead + Unpin> Forward<R> {
     async fn finish(&mut self, end: u64) -> Result<(), ReadError> {
         let frame_len = self.header.frame_len;
         let found = frame_len.saturating_sub(self.at);
-        // Index and trailer have limits of their own, but only once they are here.
+        // The limits of index and trailer are checked only once they are read.
         let limits = self.options.limits;
         let limit = (limits.trailer_bytes as u64).saturating_add(limits.chunks.saturating_mul(9));
         if found > limit {
@@ -373,7 +375,7 @@ impl<R: AsyncRead + Unpin> Forward<R> {
                 frame.check_chunk_sum(i as u64, *sum)?;
             }
         }
-        // Nobody else sets it.
+        // Only set here.
         let _ = self.end.set(End { frame: *frame, open: None });
         Ok(())
     }
@@ -383,7 +385,7 @@ fn out_of_order(chunk: u64) -> ReadError {
     ReadError::OutOfOrder { chunk }
 }
 
-/// Reads the head of a frame, and nothing behind it.
+/// Reads the head of a frame, and nothing after it.
 async fn read_head<R: AsyncRead + Unpin>(reader: &mut R, limit: usize) -> Result<Bytes, ReadError> {
     let mut head = Vec::new();
     loop {
@@ -399,7 +401,7 @@ async fn read_head<R: AsyncRead + Unpin>(reader: &mut R, limit: usize) -> Result
     }
 }
 
-/// Fills `bytes` up to `len`. Memory is taken as bytes come, not as a length says.
+/// Fills `bytes` up to `len`. Memory is allocated as bytes arrive, not by the length stated.
 async fn read_more<R: AsyncRead + Unpin>(reader: &mut R, bytes: &mut Vec<u8>, len: u64) -> Result<(), ReadError> {
     let missing = len.saturating_sub(bytes.len() as u64);
     let found = reader.take(missing).read_to_end(bytes).await? as u64;

@@ -57,7 +57,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
     /// Opens the frame at the beginning of `source`, with the default [`ReadOptions`].
     ///
     /// # Errors
-    /// When the source fails, and when what is there is not a frame or a damaged one.
+    /// When the source fails, and when the bytes are not a frame, or the frame is damaged.
     pub async fn open(source: S) -> Result<Self, ReadError> {
         ReadOptions::new().open(source).await
     }
@@ -90,13 +90,13 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Opens the frame again where it is, to see what others have committed since; whether it is another one. Clones,
-    /// and streams and slices under way, go on with the frame as it was.
+    /// Opens the frame again in the same place, to see what others have committed since. Returns whether it has
+    /// changed. Clones, and streams and slices in progress, go on with the frame as it was.
     ///
     /// A file is opened by its path again, and an object in its newest version. Of an open-ended frame
-    /// ([`ReadOptions::open_ended`]) only what has come since is looked at, and it may have been sealed. What others commit with copy-on-write,
-    /// as the editors of this library do, is seen as a whole or not at all. Whoever is refused (a frame that another
-    /// program is changing in place) may try again: the reader stays as it was.
+    /// ([`ReadOptions::open_ended`]) only what has been added since is examined; it may also have been sealed.
+    /// Copy-on-write commits, as the editors of this library make, are seen as a whole or not at all. After an error
+    /// (while another program is changing the frame in place) the call may be repeated: the reader stays as it was.
     ///
     /// # Errors
     /// As opening it.
@@ -116,7 +116,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             Some(growing) => go_on(source, growing, &options, registry).await?,
             None => None,
         };
-        // Chunks of a frame that only grows stay what they are.
+        // Existing chunks of a frame that only grows do not change.
         let cache = match &opened {
             Some(_) => Arc::clone(&old.decoding.cache),
             None => Arc::new(BlockCache::new(old.decoding.cache.limit())),
@@ -162,8 +162,8 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         self.shared.decoded(i, job.await)
     }
 
-    /// The encoded bytes of chunk `i`. A chunk of zeros (or NaNs) that is in the index alone is given as a chunk of 32
-    /// bytes that decodes to them.
+    /// The encoded bytes of chunk `i`. A chunk of zeros (or NaNs) that exists only in the index is returned as a chunk
+    /// of 32 bytes that decodes to them.
     ///
     /// # Errors
     /// When there is no such chunk, the source fails, or its header is damaged.
@@ -171,7 +171,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         self.shared.fetch_chunk(i).await
     }
 
-    /// The decoded bytes `range`, of which only the blocks that hold them are read.
+    /// The decoded bytes `range`. Only the blocks that hold them are read.
     ///
     /// # Errors
     /// [`ReadError::OutOfRange`] when there are no such bytes; when the source fails or a chunk is damaged.
@@ -179,7 +179,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         self.shared.bytes(range).await
     }
 
-    /// The items `range`, [`typesize`](Self::typesize) bytes each, of which only the blocks that hold them are read.
+    /// The items `range`, [`typesize`](Self::typesize) bytes each. Only the blocks that hold them are read.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes), counted in items.
@@ -218,7 +218,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         ByteStream::new(self)
     }
 
-    /// The chunk that holds the decoded byte `at`, and which byte of the chunk that is; `None` behind the last one.
+    /// The chunk that holds the decoded byte `at`, and which byte of the chunk that is; `None` after the last one.
     ///
     /// # Errors
     /// When chunks differ in size, their headers must be read first, once.
@@ -236,14 +236,14 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         self.shared.vlmetalayer(name).await
     }
 
-    /// Reads all of the frame, decodes it, and compares it with everything that vouches for it: checksums, fingerprint,
-    /// lengths. Each byte of a contiguous frame whose chunks lie in order is read once, those of others twice when there
-    /// is a fingerprint.
+    /// Reads and decodes the whole frame, and compares it with its checksums, fingerprint and lengths. Each byte of a
+    /// contiguous frame whose chunks are in order is read once; the bytes of others are read twice if there is a
+    /// fingerprint.
     ///
-    /// A frame that cannot be opened at all does not come this far: that is an error of opening it.
+    /// A frame that cannot be opened at all is reported when it is opened.
     ///
     /// # Errors
-    /// When the source fails. What is wrong with the frame is in the report.
+    /// When the source fails. Defects of the frame are in the report.
     pub async fn verify(&self) -> Result<VerifyReport, ReadError> {
         integrity::verify(&self.shared).await
     }
@@ -260,7 +260,7 @@ impl<S> FrameReader<S> {
         self.shared.frame.header()
     }
 
-    /// How far an open-ended frame has come ([`ReadOptions::open_ended`]); `None` for frames with totals.
+    /// How far an open-ended frame has been written ([`ReadOptions::open_ended`]); `None` for frames with totals.
     pub fn open_end(&self) -> Option<OpenEnd> {
         self.shared.growing.as_ref().map(|growing| growing.end)
     }
@@ -328,13 +328,13 @@ fn is_seamless(frame: &Frame) -> bool {
     Sequential::find(frame.metalayers()).is_some_and(|promise| promise.holds(frame.header()))
 }
 
-/// The requests of a reader of `source`, no more than `at_once` at a time.
+/// The requests of a reader of `source`, at most `at_once` at a time.
 fn requests(source: &dyn RangeSource, at_once: usize) -> SourceRequests {
-    // A source that counts the requests it makes of a round knows better.
+    // A source that counts the requests of each round itself is more precise.
     SourceRequests::new(if source.limit_requests(at_once) { usize::MAX } else { at_once })
 }
 
-/// Whether chunks are to be compared with their checksums, if the frame may be read at all.
+/// Whether chunks are compared with their checksums; an error if the policy forbids reading the frame.
 pub(super) fn is_checked(frame: &Frame, policy: ChecksumPolicy) -> Result<bool, ReadError> {
     let checksums = frame.checksums();
     match policy {
@@ -345,15 +345,15 @@ pub(super) fn is_checked(frame: &Frame, policy: ChecksumPolicy) -> Result<bool, 
     }
 }
 
-/// A frame, as it has been found.
+/// A frame as it was opened.
 struct Opened {
     frame: Frame,
-    /// Its first bytes, where asking for them again would cost something.
+    /// Its first bytes, if reading them again is expensive.
     head: Bytes,
     growing: Option<Growing>,
 }
 
-/// Asks for the head first, which says where index and trailer are: one round trip for small frames, two for others.
+/// Reads the head first, which says where index and trailer are: one round trip for small frames, two for others.
 async fn open_frame<S: RangeSource + ?Sized>(
     source: &S,
     options: &ReadOptions,
@@ -371,7 +371,7 @@ async fn open_frame<S: RangeSource + ?Sized>(
     opener.feed(0, head.clone());
     loop {
         let step = match opener.step() {
-            // Without totals there is nothing that an opener could go by.
+            // Without totals an opener has nothing to go by.
             Err(FrameError::Unfinished) if options.open_ended && !source.is_sparse() => {
                 return open_growing(source, available, options, registry).await;
             }
@@ -379,7 +379,7 @@ async fn open_frame<S: RangeSource + ?Sized>(
         };
         match step {
             OpenStep::Done(frame) => {
-                // Of no use beyond the frame, nor where asking again costs next to nothing.
+                // Useless beyond the frame, and where reading again costs next to nothing.
                 let far = source.request_cost() > FAR_AWAY && !frame.is_sparse();
                 let len = head.len().min(usize::try_from(frame.frame_len()).unwrap_or(usize::MAX));
                 let head = if far { head.slice(..len) } else { Bytes::new() };
@@ -411,14 +411,14 @@ async fn open_growing<S: RangeSource + ?Sized>(
     }
     let head = source.read_range(start..start + header_len).await?;
     let Some(state) = OpenEnded::begin(&head, limits)? else {
-        // Unfinished, and by a writer that promises nothing about what is there.
+        // Unfinished, and the writer makes no promise about the order of chunks.
         return Err(FrameError::Unfinished.into());
     };
     let (growing, frame) = Growing::follow(source, start, state, registry).await?;
     Ok(Opened { frame, head: Bytes::new(), growing: Some(growing) })
 }
 
-/// Goes on with a frame without totals where it ended; `None` when what is there now is not that frame any more.
+/// Continues reading a frame without totals where it ended; `None` if it is no longer the same frame.
 async fn go_on<S: RangeSource + ?Sized>(
     source: &S,
     growing: &Growing,
@@ -430,7 +430,7 @@ async fn go_on<S: RangeSource + ?Sized>(
     if source.size().await?.saturating_sub(start) < state.end() {
         return Ok(None);
     }
-    // Its writer only ever adds; another frame in its place begins with another header, or has other chunks.
+    // Its writer only appends; another frame in its place has another header or other chunks.
     let last = growing.last_header.as_ref();
     let last_at = state.last().unwrap_or_default();
     let ranges = vec![

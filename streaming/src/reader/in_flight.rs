@@ -1,4 +1,4 @@
-//! Futures polled a few at a time, as many as there is memory for.
+//! Futures polled a few at a time, within a limit on memory.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -11,17 +11,17 @@ use futures::stream::{Fuse, FuturesOrdered, StreamExt};
 use super::shared::ReadAhead;
 use crate::budget::{Allowance, Budget, Held};
 
-/// What is to be done, and the bytes it takes from its beginning until its result is handed out.
+/// A future, and the bytes it takes from its start until its result is taken.
 pub(crate) struct Task<F> {
     pub(crate) bytes: usize,
     pub(crate) work: F,
 }
 
-/// The results of futures in order, of which a few are under way at a time: no more than so many, and no more than so
-/// many bytes of work and of results that nobody has taken yet, but for one that is always allowed.
+/// The results of futures in order, a few of which are in progress at a time: limited in number, and in the bytes of
+/// work and of results not yet taken. One is always allowed.
 pub(crate) struct InFlight<T, F: Future> {
     tasks: Fuse<T>,
-    /// One that there was no room for yet.
+    /// The next one, which there was no room for yet.
     next: Option<Task<F>>,
     running: FuturesOrdered<F>,
     /// What each of those takes.
@@ -46,7 +46,7 @@ impl<T: Stream<Item = Task<F>>, F: Future> InFlight<T, F> {
 }
 
 impl<T: Stream<Item = Task<F>> + Unpin, F: Future> InFlight<T, F> {
-    /// Begins with as many as there is room for.
+    /// Starts as many as there is room for.
     fn begin(&mut self, cx: &mut Context<'_>) {
         while self.running.len() < self.limits.chunks.max(1) {
             let task = match self.next.take() {

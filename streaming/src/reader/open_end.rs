@@ -1,4 +1,4 @@
-//! Where an open-ended frame ends.
+//! Finding the end of an open-ended frame.
 
 use bytes::Bytes;
 use oxiblosc_core::Registry;
@@ -8,31 +8,31 @@ use oxiblosc_core::frame::{Frame, FrameError, OpenEnded, OpenEndedStep};
 use crate::error::ReadError;
 use crate::source::{RangeSource, Window};
 
-/// How an open-ended frame ends: one whose header has no totals.
+/// The state of an open-ended frame, whose header has no totals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct OpenEnd {
-    /// Whether index and trailer are there: its writer has closed it, and nothing more will come.
+    /// Whether it has an index and a trailer: its writer has closed it, and nothing more will follow.
     pub closed: bool,
-    /// Bytes behind the last complete chunk that are none yet, or never will be: what a writer has written of the next
-    /// one, or of index and trailer.
+    /// Bytes after the last complete chunk: the beginning of the next one, or of index and trailer, as far as they have
+    /// been written.
     pub left_over: u64,
 }
 
 /// Bytes of the header of a chunk.
 const HEAD: u64 = ChunkHeader::EXTENDED_LEN as u64;
 
-/// An open-ended frame in a source, as far as it has come.
+/// An open-ended frame in a source, as far as it has been written.
 pub(crate) struct Growing {
     pub(crate) state: OpenEnded,
     pub(crate) end: OpenEnd,
-    /// The header of the last chunk, by which the frame is known again.
+    /// The header of the last chunk, to recognize the frame later.
     pub(crate) last_header: Option<Bytes>,
 }
 
 impl Growing {
-    /// Looks at what follows the chunks that `state` knows of, as far as the source goes. Of chunks only their headers
-    /// are read.
+    /// Examines what follows the chunks known to `state`, up to the end of the source. Only the headers of chunks are
+    /// read.
     pub(super) async fn follow<S: RangeSource + ?Sized>(
         source: &S,
         start: u64,
@@ -55,7 +55,7 @@ impl Growing {
             }
         };
         let last_header = match state.last() {
-            // A copy, so that what was read around it is not kept.
+            // A copy, so that the buffer it was read into is not kept.
             Some(at) => Some(Bytes::copy_from_slice(&window.get(start + at..start + at + HEAD).await?)),
             None => None,
         };
@@ -69,7 +69,7 @@ impl Growing {
     }
 }
 
-/// A chunk that cannot be understood is the same error in every kind of frame.
+/// An invalid chunk is the same error in every kind of frame.
 pub(super) fn follow_error(error: FrameError) -> ReadError {
     match error {
         FrameError::Chunk { chunk, offset, source } => ReadError::Decode { chunk, offset, source: *source },

@@ -1,4 +1,4 @@
-//! How a frame is to be read.
+//! Options for reading a frame.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::compute::Pool;
 use crate::error::ReadError;
 use crate::source::RangeSource;
 
-/// A request that costs more bytes than this goes across a network.
+/// A request with a higher cost in bytes goes across a network.
 pub(super) const FAR_AWAY: u64 = 256 << 10;
 
-/// How a frame is to be read; the blocking and the asynchronous readers take the same.
+/// Options for reading a frame, for both the blocking and the asynchronous readers.
 ///
 /// ```
 /// use oxiblosc_streaming::{Pool, ReadOptions, WriteOptions, block_on};
@@ -58,11 +58,11 @@ pub struct ReadOptions {
 
 /// What a reader does about the checksums of a frame.
 ///
-/// C-Blosc2 and python-blosc2 edit frames without keeping checksums right. When they do, the checksums are
-/// [outdated](ChecksumState::Outdated), which is no damage; [`FrameReader::verify`] says so.
+/// C-Blosc2 and python-blosc2 edit frames without keeping checksums right. The checksums are then
+/// [outdated](ChecksumState::Outdated), which is not damage; [`FrameReader::verify`] reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ChecksumPolicy {
-    /// They are not looked at.
+    /// They are ignored.
     #[default]
     Ignore,
     /// Every chunk is compared with its checksum before it is decoded, when the frame has checksums that are not
@@ -74,17 +74,16 @@ pub enum ChecksumPolicy {
 }
 
 impl ReadOptions {
-    /// The bytes that a stream reads ahead when no other number is asked for: 96 MiB.
+    /// The default of [`bytes_ahead`](Self::bytes_ahead): 96 MiB.
     pub const BYTES_AHEAD: usize = 96 << 20;
 
-    /// The bytes of a frame that a [`FrameStream`] keeps in memory when no other number is asked for: 16 MiB.
+    /// The default of [`spool_memory`](Self::spool_memory): 16 MiB.
     pub const SPOOL_MEMORY: usize = 16 << 20;
 
-    /// The bytes of decoded blocks that a reader of a source across a network keeps when no other number is asked for:
-    /// 16 MiB.
+    /// The default of [`cache_bytes`](Self::cache_bytes) for a source across a network: 16 MiB.
     pub const CACHE_BYTES: usize = 16 << 20;
 
-    /// The requests that a reader has under way at a time when no other number is asked for: 32.
+    /// The default of [`requests_in_flight`](Self::requests_in_flight): 32.
     pub const REQUESTS_IN_FLIGHT: usize = 32;
 
     /// Everything at its default.
@@ -107,8 +106,8 @@ impl ReadOptions {
         }
     }
 
-    /// Where chunks are decoded; share one pool among many readers. By default a reader has a pool of its own, with a
-    /// thread for each processor, which start with its first chunk.
+    /// Where chunks are decoded; share one pool among many readers. By default a reader has its own pool with a thread
+    /// for each processor; they start with its first chunk.
     pub fn pool(mut self, pool: &Pool) -> Self {
         self.pool = Some(pool.clone());
         self
@@ -120,7 +119,7 @@ impl ReadOptions {
         self
     }
 
-    /// What a file may make the reader allocate.
+    /// Limits on what a file may make the reader allocate.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
@@ -133,27 +132,27 @@ impl ReadOptions {
         self
     }
 
-    /// How many bytes a stream may hold ahead: encoded bytes fetched and decoded bytes not yet asked for. One chunk (of
-    /// an array, one row of chunks or of blocks) is always allowed. [`ReadOptions::BYTES_AHEAD`] by default.
+    /// How many bytes a stream may hold ahead: encoded bytes fetched and decoded bytes not yet taken. One chunk (of an
+    /// array, one row of chunks or of blocks) is always allowed. [`ReadOptions::BYTES_AHEAD`] by default.
     pub fn bytes_ahead(mut self, bytes: usize) -> Self {
         self.bytes_ahead = bytes;
         self
     }
 
-    /// How many requests a reader and its clones have under way at a time, at least one;
-    /// [`ReadOptions::REQUESTS_IN_FLIGHT`] by default. What is asked for beyond that waits its turn, and what is being
-    /// asked for already is not asked for again: many tasks that want the same slice cost the requests of one.
+    /// How many requests a reader and its clones have in flight at a time, at least one;
+    /// [`ReadOptions::REQUESTS_IN_FLIGHT`] by default. Further requests wait their turn, and concurrent requests for
+    /// the same bytes are merged: many tasks that read the same slice cost the requests of one.
     ///
-    /// A request is what a store gets, one for each run of bytes; of a source that does not
-    /// [count its own](RangeSource::limit_requests) it is one call of [`RangeSource::read_ranges`]. Sources that answer
-    /// [at once](RangeSource::is_immediate) are not counted.
+    /// A request is one that a store receives, for one run of bytes; for a source that does not [count its
+    /// own](RangeSource::limit_requests) it is one call of [`RangeSource::read_ranges`]. Sources that answer [at
+    /// once](RangeSource::is_immediate) are not counted.
     pub fn requests_in_flight(mut self, requests: usize) -> Self {
         self.requests_in_flight = requests.max(1);
         self
     }
 
-    /// Memory that the reader shares with other readers and sinks: what its streams hold ahead and what its other calls
-    /// fetch and decode is taken from it, beside the limit of [`bytes_ahead`](Self::bytes_ahead). None by default.
+    /// A memory budget shared with other readers and sinks: it covers what its streams hold ahead and what its other
+    /// calls fetch and decode, in addition to the limit of [`bytes_ahead`](Self::bytes_ahead). None by default.
     pub fn budget(mut self, budget: &Budget) -> Self {
         self.budget = Some(budget.clone());
         self
@@ -171,34 +170,34 @@ impl ReadOptions {
         self
     }
 
-    /// By which rule bit-shuffled chunks are decoded, whatever their age. By default the frame tells; where it does not
-    /// ([`BitshuffleAge::Ambiguous`](oxiblosc_core::frame::BitshuffleAge::Ambiguous)) whoever knows the writer can say.
+    /// The rule by which bit-shuffled chunks are decoded, whatever their age. By default it follows from the frame;
+    /// where that is ambiguous ([`BitshuffleAge::Ambiguous`](oxiblosc_core::frame::BitshuffleAge::Ambiguous)) a caller
+    /// who knows the writer can set it.
     pub fn bitshuffle(mut self, rule: BitshuffleRule) -> Self {
         self.bitshuffle = Some(rule);
         self
     }
 
-    /// How many bytes of decoded blocks the reader and its clones keep, so that what items, ranges of bytes and slices of
-    /// arrays share need not be fetched and decoded again; what has not been used for longest goes first. By default
-    /// [`ReadOptions::CACHE_BYTES`] for a source across a network, and nothing for others, which have a cache of their
-    /// own.
+    /// The size of the LRU cache of decoded blocks of the reader and its clones, so that blocks shared by items, byte
+    /// ranges and slices of arrays need not be fetched and decoded again. By default [`ReadOptions::CACHE_BYTES`] for a
+    /// source across a network, and 0 for others, which the system caches.
     ///
-    /// What would not fit is not kept at all, so that one large read does not push out what small ones come back to;
-    /// neither are single chunks and chunks read by streams. A reader that is [refreshed](FrameReader::refresh) begins
-    /// anew, unless the frame is open-ended and has only grown.
+    /// A read that would not fit is not cached at all, so that one large read does not evict what small ones come back
+    /// to; nor are single chunks and chunks read by streams. A reader that is [refreshed](FrameReader::refresh) starts
+    /// with an empty cache, unless the frame is open-ended and has only grown.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = Some(bytes);
         self
     }
 
-    /// Has a [`FrameStream`] decode chunks as they come although the frame does not promise that they lie in order; what
-    /// the index says is compared at the end.
+    /// Makes a [`FrameStream`] decode chunks as they arrive although the frame does not promise that they are in order;
+    /// they are compared with the index at the end.
     pub fn trust_order(mut self, trust: bool) -> Self {
         self.trust_order = trust;
         self
     }
 
-    /// How many bytes a [`FrameStream`] keeps in memory of a frame that it must see the end of before it can begin; the
+    /// How many bytes a [`FrameStream`] buffers in memory of a frame whose end it must read before it can start; the
     /// rest goes to a temporary file. [`ReadOptions::SPOOL_MEMORY`] by default.
     pub fn spool_memory(mut self, bytes: usize) -> Self {
         self.spool_memory = bytes;
@@ -206,11 +205,11 @@ impl ReadOptions {
     }
 
     /// Whether [`open`](Self::open) takes an open-ended frame too, one whose header has no totals: still being written,
-    /// abandoned, or closed but not [sealed](crate::recover::seal()). Off by default, for what is there may not be all.
+    /// abandoned, or closed but not [sealed](crate::recover::seal()). Off by default, since data may be missing.
     ///
-    /// The headers of its chunks are read to find them. The frame consists of the complete chunks, an array of the rows
-    /// that they make up; [`FrameReader::open_end`] says whether its writer has closed it and how many bytes are left
-    /// over, and [`FrameReader::refresh`] looks for more.
+    /// Its chunks are found by reading their headers. The frame then consists of the complete chunks, an array of the
+    /// complete rows; [`FrameReader::open_end`] says whether its writer has closed it and how many bytes are left over,
+    /// and [`FrameReader::refresh`] picks up what has been added.
     ///
     /// A [`FrameStream`] takes open-ended frames always, but one that ends without index and trailer only with this
     /// option: without it the last item is [`ReadError::BreaksOff`]. (An end within a chunk is an error either way.)
@@ -222,7 +221,7 @@ impl ReadOptions {
     /// Reads the frame in `reader` front to back, without seeking; see [`FrameStream`].
     ///
     /// # Errors
-    /// When `reader` fails or ends within the header, and when that is not one of a frame.
+    /// When `reader` fails or ends within the header, and when it is not the header of a frame.
     pub async fn stream<R: AsyncRead + Unpin + Send + 'static>(self, reader: R) -> Result<FrameStream, ReadError> {
         FrameStream::with_options(reader, self).await
     }
@@ -235,29 +234,29 @@ impl ReadOptions {
         })
     }
 
-    /// What decodes the chunks of a frame with these metalayers.
+    /// The decoding of the chunks of a frame with these metalayers.
     pub(super) fn decoding(
         &self,
         registry: Registry,
         metalayers: &Metalayers,
         cache: Arc<BlockCache>,
     ) -> Arc<Decoding> {
-        // Only few filters and codecs look at the shape; when it makes no sense they say so, and the others still work.
+        // Few filters and codecs need the shape; if it is invalid they report that, and the others still work.
         let array = metalayers.get(ArrayMeta::NAME).or_else(|| metalayers.get(ArrayMeta::LEGACY_NAME));
         let geometry = array.and_then(|content| ArrayMeta::parse(content).ok()).map(|meta| Arc::new(meta.geometry));
         let pool = self.pool.clone().unwrap_or_default();
         Arc::new(Decoding::new(registry, self.limits, pool, geometry, self.bitshuffle, cache))
     }
 
-    /// Where blocks from a source are kept to which a request costs this many bytes.
+    /// The block cache for a source whose requests cost this many bytes.
     pub(super) fn cache(&self, request_cost: u64) -> Arc<BlockCache> {
         let default = if request_cost > FAR_AWAY { Self::CACHE_BYTES } else { 0 };
         Arc::new(BlockCache::new(self.cache_bytes.unwrap_or(default)))
     }
 
-    /// How much is read ahead of a source to which a request costs this many bytes.
+    /// The read-ahead for a source whose requests cost this many bytes.
     pub(super) fn ahead(&self, pool: &Pool, request_cost: u64) -> ReadAhead {
-        // Whoever is far away must be asked early; memory is bounded by bytes.
+        // Remote sources must be asked early; memory is limited by the bytes.
         let default = if request_cost > FAR_AWAY { 256 } else { 32 };
         ReadAhead {
             chunks: self.chunks_ahead.unwrap_or((2 * pool.threads() + 1).max(default)).max(1),
@@ -268,7 +267,7 @@ impl ReadOptions {
     /// Opens the frame in `source`, in at most two round trips when its header is of a usual size.
     ///
     /// # Errors
-    /// When the source fails, and when what is there is not a frame or a damaged one.
+    /// When the source fails, and when the bytes are not a frame, or the frame is damaged.
     pub async fn open<S: RangeSource + 'static>(self, source: S) -> Result<FrameReader<S>, ReadError> {
         FrameReader::with_options(source, self).await
     }

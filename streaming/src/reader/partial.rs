@@ -1,4 +1,4 @@
-//! Reading a range of decoded bytes: only the blocks it touches, in as few rounds as possible.
+//! Reading a range of decoded bytes: only the blocks it touches, in as few round trips as possible.
 
 use std::iter::Peekable;
 use std::ops::Range;
@@ -20,25 +20,25 @@ use crate::error::ReadError;
 use crate::source::RangeSource;
 use crate::sparse::address;
 
-/// Block size to expect when the header of the frame does not say one: the number of block starts to ask for.
+/// The block size to expect if the header of the frame has none; it gives the number of block starts to read.
 const LIKELY_BLOCK: usize = 16 << 10;
-/// Encoded bytes that are asked for in one round.
+/// Encoded bytes that are requested in one round.
 const GROUP_BYTES: u64 = 8 << 20;
-/// Parts of chunks that are asked for in one round.
+/// Parts of chunks that are requested in one round.
 const GROUP_PIECES: usize = 1024;
-/// Rounds under way at a time.
+/// Rounds in flight at a time.
 const GROUPS_AT_ONCE: usize = 4;
-/// A block map takes its first bytes, then its block starts, then its dictionary; then come the blocks.
+/// A block map takes its first bytes, then its block starts, then its dictionary; the blocks follow.
 const MAX_ROUNDS: usize = 6;
 
-/// A part of a chunk, and where it is to be decoded to.
+/// A part of a chunk, and the buffer to decode it into.
 type Request = (Piece, BytesMut);
 
-/// What is wanted of a chunk.
+/// The bytes wanted of a chunk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) chunk: u64,
-    /// Which of its decoded bytes: ranges in ascending order.
+    /// Ranges of its decoded bytes in ascending order.
     pub(crate) ranges: &'a [Range<usize>],
     /// How many decoded bytes it has.
     pub(crate) chunk_len: usize,
@@ -68,7 +68,7 @@ impl<S: RangeSource + 'static> Shared<S> {
         if range.start > range.end || range.end > nbytes {
             return Err(ReadError::OutOfRange { what: "bytes", start: range.start, end: range.end, len: nbytes });
         }
-        // Only then is it known that the chunks have what the header says.
+        // Only then is it known that the chunks have the lengths stated in the header.
         let starts = self.starts().await?;
         self.admit(range.end - range.start).await?;
         let out = zeroed(range.end - range.start)?;
@@ -123,14 +123,14 @@ impl<S: RangeSource + 'static> Shared<S> {
         wanted.iter().zip(steps).map(ready).collect()
     }
 
-    /// What is to be kept of these parts. What goes through memory but once is not worth a copy.
+    /// What to cache of these parts. Bytes that are used only once are not worth a copy.
     fn keep(&self, wanted: &[Wanted<'_>]) -> Keep {
         let limit = self.decoding.cache.limit();
         let sum = |lens: &dyn Fn(&Wanted<'_>) -> usize| wanted.iter().map(lens).fold(0, usize::saturating_add);
         if limit == 0 || sum(&|part| part.ranges.iter().map(Range::len).sum()) > limit {
             Keep::Nothing
         } else if self.reads().request_cost() > FAR_AWAY && sum(&|part| part.chunk_len) <= limit {
-            // Decoding more than is asked for costs less than going there again.
+            // Decoding more than requested costs less than another request.
             Keep::Whole
         } else {
             Keep::Touched
@@ -156,8 +156,8 @@ impl<S: RangeSource + 'static> Shared<S> {
         }
         let wanted: usize = part.ranges.iter().map(Range::len).sum();
         let (stored, cost) = (span.end - span.start, self.reads().request_cost().max(1));
-        // Single blocks take a request for where they are, and far away one for each run of them. They are worth it when
-        // each of those takes the place of enough bytes; half of a chunk never is.
+        // Reading single blocks takes a request for the block starts and, from a remote source, one for each run of
+        // blocks. That pays if each of them saves enough bytes; for more than half of a chunk it never does.
         let runs_pay = cost <= FAR_AWAY || part.ranges.len() as u64 <= (stored / cost).max(1);
         if self.checked || stored < cost || wanted > part.chunk_len / 2 || !runs_pay {
             return Ok(Step::Chunk(span));
@@ -176,7 +176,7 @@ impl<S: RangeSource + 'static> Shared<S> {
         Ok(Step::Prefix(span.start..span.end.min(span.start.saturating_add(prefix as u64))))
     }
 
-    /// What comes after `step`, whose bytes are the next ones of `found`.
+    /// The step after `step`, whose bytes are the next ones of `found`.
     fn next_step(
         &self,
         part: &Wanted<'_>,
@@ -206,7 +206,7 @@ impl<S: RangeSource + 'static> Shared<S> {
                         self.blocks_step(part, Arc::new(map), span.start, Vec::new(), in_prefix)?
                     }
                     MapProgress::NeedPrefix(len) => {
-                        // A chunk that ends before its block starts do would have us read past the section.
+                        // A chunk that ends before its block starts do would make us read past the section.
                         if prefix.len() >= ChunkHeader::EXTENDED_LEN {
                             let exact = self.exact(chunk, &prefix, &span)?;
                             if len > exact {
@@ -235,8 +235,8 @@ impl<S: RangeSource + 'static> Shared<S> {
         })
     }
 
-    /// Which blocks of a chunk at `start` of the frame are needed, beside those that are `decoded` already and those
-    /// whose bytes are `known`.
+    /// The blocks that are needed of a chunk at offset `start`, besides those already `decoded` and those whose bytes
+    /// are `known`.
     fn blocks_step(
         &self,
         part: &Wanted<'_>,
@@ -288,7 +288,7 @@ impl Step {
     }
 }
 
-/// Parts that are asked for together, each with its piece of the output.
+/// Groups of parts that are requested together, each with its piece of the output.
 struct Groups<'a, S, I: Iterator<Item = Piece>> {
     shared: &'a Shared<S>,
     pieces: Peekable<I>,
@@ -296,7 +296,7 @@ struct Groups<'a, S, I: Iterator<Item = Piece>> {
 }
 
 impl<S: RangeSource + 'static, I: Iterator<Item = Piece>> Iterator for Groups<'_, S, I> {
-    /// With the bytes that are fetched for them.
+    /// Together with the bytes fetched for them.
     type Item = (usize, Vec<Request>);
 
     fn next(&mut self) -> Option<(usize, Vec<Request>)> {
@@ -319,7 +319,7 @@ impl<S: RangeSource + 'static, I: Iterator<Item = Piece>> Iterator for Groups<'_
     }
 }
 
-/// A buffer of `len` zeros, or an error where the system has no such memory.
+/// A buffer of `len` zeros, or an error if there is not enough memory.
 pub(crate) fn zeroed(len: u64) -> Result<BytesMut, ReadError> {
     let none = || ReadError::OutOfMemory { what: "the range asked for", bytes: len };
     let len = usize::try_from(len).map_err(|_| none())?;

@@ -1,30 +1,30 @@
-//! Which parts of which chunks a range of decoded bytes consists of.
+//! Mapping ranges of decoded bytes to parts of chunks.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where chunks begin in the decoded bytes.
+/// The offsets of chunks in the decoded bytes.
 #[derive(Debug, Clone)]
 pub(crate) enum Starts {
     /// All chunks but the last have `chunk_size` bytes.
     Fixed { chunk_size: u64, nbytes: u64 },
-    /// Where chunks begin that differ in length.
+    /// The offsets of chunks that differ in length.
     Table(Arc<[Start]>),
 }
 
-/// Where a chunk begins, and all those behind it of the same length; behind the last one, the end.
+/// The start of a run of chunks of the same length; after the last one, the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Start {
     pub(crate) byte: u64,
     pub(crate) chunk: u64,
 }
 
-/// The beginnings of chunks, put together front to back.
+/// Builds the table of chunk offsets front to back.
 #[derive(Debug)]
 pub(crate) struct StartTable {
-    /// Those so far, with the end.
+    /// The starts so far, with the end.
     starts: Vec<Start>,
-    /// The length of the chunks that came last.
+    /// The length of the most recent chunks.
     len: u64,
 }
 
@@ -33,7 +33,7 @@ impl StartTable {
         Self { starts: vec![Start { byte: 0, chunk: 0 }], len: u64::MAX }
     }
 
-    /// Adds `count` chunks of `len` decoded bytes. The end of all chunks so far.
+    /// Adds `count` chunks of `len` decoded bytes. Returns the end of all chunks so far.
     pub(crate) fn push(&mut self, len: u64, count: u64) -> u64 {
         let Some(&end) = self.starts.last() else { return 0 };
         let next =
@@ -55,14 +55,14 @@ impl StartTable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) chunk: u64,
-    /// Which of its decoded bytes.
+    /// The range of its decoded bytes.
     pub(crate) within: Range<usize>,
-    /// How many decoded bytes it has.
+    /// The number of its decoded bytes.
     pub(crate) chunk_len: usize,
 }
 
 impl Starts {
-    /// The chunk that holds the decoded byte `at`, and which decoded bytes it covers. `None` behind the last one.
+    /// The chunk that holds the decoded byte `at`, and which decoded bytes it covers. `None` after the last one.
     pub(crate) fn chunk_at(&self, at: u64) -> Option<(u64, Range<u64>)> {
         match self {
             Self::Fixed { chunk_size, nbytes } => {
@@ -71,7 +71,7 @@ impl Starts {
                 Some((chunk, start..nbytes.min(&start.saturating_add(*chunk_size)).to_owned()))
             }
             Self::Table(starts) => {
-                // The first run that begins behind `at` follows the one that holds it; chunks may be empty.
+                // The first run that begins after `at` follows the one that holds it; chunks may be empty.
                 let run = starts.partition_point(|start| start.byte <= at).checked_sub(1)?;
                 let (first, behind) = (starts.get(run)?, starts.get(run + 1)?);
                 let len = (behind.byte - first.byte).checked_div(behind.chunk - first.chunk)?;

@@ -1,4 +1,4 @@
-//! Requests under way: how many, and none of them twice.
+//! Limiting requests in flight, and merging equal ones.
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
@@ -16,14 +16,13 @@ use futures::future::{BoxFuture, Shared, WeakShared};
 use crate::context::again;
 use crate::source::RangeSource;
 
-/// The requests that the clones of a reader have under way in a source.
+/// The requests that the clones of a reader have in flight to a source.
 ///
-/// Who asks for what somebody else has asked for already waits for the same answer. Whoever of them is there drives the
-/// request; it ends with the last of them. No more than `limit` requests are under way at a time, the others wait in
-/// order.
+/// A request equal to one in flight waits for the same response. Any of the waiters drives the request; it is dropped
+/// with the last of them. At most `limit` requests are in flight at a time, the others wait in order.
 ///
-/// A request of a source that does nothing unless it is polled would stay where it is while the stream that made it is
-/// not polled, and others would wait for its place for ever. So those that wait drive the requests under way, too.
+/// A request of a source that does nothing unless it is polled would stall while the stream that made it is not polled,
+/// and others would wait for its place forever. So waiters drive the requests in flight, too.
 pub(crate) struct Requests<K, T> {
     state: Arc<Mutex<State<K, T>>>,
 }
@@ -34,7 +33,7 @@ struct State<K, T> {
     limit: usize,
     running: usize,
     next_number: u64,
-    /// The number of the request for each of these.
+    /// The number of the request for each key.
     numbers: HashMap<K, u64>,
     flights: BTreeMap<u64, Entry<K, T>>,
 }
@@ -42,7 +41,7 @@ struct State<K, T> {
 struct Entry<K, T> {
     key: K,
     flight: Option<WeakShared<BoxFuture<'static, T>>>,
-    /// Whether it is under way or may be.
+    /// Whether it has been granted a place.
     granted: bool,
     waker: Option<Waker>,
 }
@@ -54,7 +53,7 @@ pub(crate) enum Asked {
     Files(Vec<(u32, Range<u64>)>),
 }
 
-/// What was answered; errors are shared by those that get them.
+/// The response; errors are shared by all waiters.
 type Answer = Result<Arc<[Result<Bytes, Arc<io::Error>>]>, Arc<io::Error>>;
 
 /// The requests of a reader.
@@ -72,7 +71,7 @@ impl SourceRequests {
         found.iter().map(answered).collect()
     }
 
-    /// A range of the chunk file of each number, or as much of it as the file has, in one round.
+    /// A range of each numbered chunk file, or as much of it as the file has, in one round.
     pub(crate) async fn files(
         &self,
         source: Arc<dyn RangeSource>,
@@ -114,7 +113,7 @@ where
     K: Clone + Eq + Hash + Send + 'static,
     T: Clone + Send + Sync + 'static,
 {
-    /// The answer to `key`: of the request for it that is under way, or else of a new one that `ask` makes.
+    /// The response for `key`: from the request in flight, or else from a new one that `ask` makes.
     pub(crate) fn get<F>(&self, key: K, ask: impl FnOnce() -> F) -> Waiter<K, T>
     where
         F: Future<Output = T> + Send + 'static,
@@ -122,7 +121,7 @@ where
         let mut state = lock(&self.state);
         if let Some((&number, flight)) = state.numbers.get(&key).and_then(|number| {
             let flight = state.flights.get(number)?.flight.as_ref()?.upgrade()?;
-            // An answer that is there already is not one to a question asked now.
+            // A response that has already arrived must not serve a new request.
             flight.peek().is_none().then_some((number, flight))
         }) {
             return Waiter { number, flight: Some(flight), helped: HashMap::new(), state: Arc::clone(&self.state) };
@@ -132,7 +131,7 @@ where
         let place = Place { number, state: Arc::clone(&self.state) };
         let work = ask();
         let flight = async move {
-            // Given back when the answer is there, or the future is dropped.
+            // Released when the response has arrived or the future is dropped.
             let _place = place.wait().await;
             work.await
         };
@@ -152,7 +151,7 @@ fn lock<K, T>(state: &Mutex<State<K, T>>) -> MutexGuard<'_, State<K, T>> {
 }
 
 impl<K: Eq + Hash, T> State<K, T> {
-    /// Lets those go on that there is room for.
+    /// Grants places to those there is room for.
     fn grant(&mut self) -> Vec<Waker> {
         let mut woken = Vec::new();
         let room = self.limit.saturating_sub(self.running);
@@ -176,7 +175,7 @@ impl<K: Eq + Hash, T> State<K, T> {
     }
 }
 
-/// The place of a request among those under way, or in the queue for one.
+/// The place of a request among those in flight, or in the queue.
 struct Place<K: Eq + Hash, T> {
     number: u64,
     state: Arc<Mutex<State<K, T>>>,
@@ -206,7 +205,7 @@ impl<K: Eq + Hash, T> Drop for Place<K, T> {
     }
 }
 
-/// Waits for an answer.
+/// Waits for a response.
 pub(crate) struct Waiter<K: Eq + Hash, T: Clone> {
     number: u64,
     flight: Option<Flight<T>>,
@@ -216,7 +215,7 @@ pub(crate) struct Waiter<K: Eq + Hash, T: Clone> {
 }
 
 impl<K: Eq + Hash, T: Clone> Waiter<K, T> {
-    /// Drives the requests that stand between this one and its place.
+    /// Drives the requests ahead of this one.
     fn help(&mut self, cx: &mut Context<'_>) -> bool {
         let state = lock(&self.state);
         if state.flights.get(&self.number).is_none_or(|entry| entry.granted) {
@@ -247,7 +246,7 @@ impl<K: Eq + Hash, T: Clone> Future for Waiter<K, T> {
                 self.helped.clear();
                 return Poll::Ready(answer);
             }
-            // When some of those have come to their end, this one may have got its place.
+            // If some of those have completed, this one may have got its place.
             if !self.help(cx) {
                 return Poll::Pending;
             }

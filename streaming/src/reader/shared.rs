@@ -1,4 +1,4 @@
-//! What all handles and streams of one open frame share.
+//! The state shared by all handles and streams of an open frame.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -20,43 +20,43 @@ use crate::error::ReadError;
 use crate::source::RangeSource;
 use crate::sparse::address;
 
-/// How many chunk headers are asked for in one round.
+/// How many chunk headers are requested in one round.
 const HEADERS_AT_ONCE: usize = 4096;
-/// How much longer than its decoded bytes a chunk file is taken to be at first, beside an eighth.
+/// The first guess for the length of a chunk file is its decoded length plus an eighth plus this.
 const FILE_OVERHEAD: u64 = 4 << 10;
 
 pub(crate) struct Shared<S> {
     pub(crate) source: Arc<S>,
-    /// Where the frame is read from since it was refreshed, unless the source itself sees the newest bytes.
+    /// The source since the last refresh, unless the original source itself sees the newest bytes.
     pub(crate) newer: Option<Arc<dyn RangeSource>>,
-    /// The first bytes of the frame, read to open it: often the first chunk begins in them.
+    /// The first bytes of the frame, read to open it; often the first chunk begins in them.
     pub(crate) head: Bytes,
-    /// Where in the source the frame begins.
+    /// Offset of the frame in the source.
     pub(crate) start: u64,
     pub(crate) frame: Frame,
     pub(crate) decoding: Arc<Decoding>,
     pub(crate) ahead: ReadAhead,
-    /// Memory that is shared with others.
+    /// The memory budget shared with others.
     pub(crate) budget: Option<Budget>,
-    /// What is being asked of the source.
+    /// The requests in flight to the source.
     pub(crate) requests: SourceRequests,
     pub(crate) requests_in_flight: usize,
-    /// Whether the frame promises that its chunks follow each other without holes.
+    /// Whether the frame promises that its chunks are in order without gaps.
     pub(crate) seamless: bool,
     /// Whether chunks are compared with their checksums.
     pub(crate) checked: bool,
     pub(crate) checksums: ChecksumPolicy,
-    /// What is known of a frame without totals.
+    /// The state of a frame without totals.
     pub(crate) growing: Option<Growing>,
-    /// Whether such a frame is to be opened.
+    /// Whether such a frame may be opened.
     pub(crate) open_ended: bool,
-    /// Where chunks of varying length begin, once that has been asked for.
+    /// The offsets of chunks of varying length, once they have been needed.
     pub(crate) starts: Mutex<Option<Arc<[Start]>>>,
-    /// Whether the headers of all chunks agree with the frame, once that has been asked for.
+    /// Whether the headers of all chunks have been found to agree with the frame.
     pub(crate) believed: AtomicBool,
 }
 
-/// Whether `found` can be what was asked for: as long as that, and the same where ranges overlap.
+/// Checks that `found` matches the request: of the same lengths, and the same bytes where ranges overlap.
 fn answers(asked: &[Range<u64>], found: &[Bytes]) -> Result<(), ReadError> {
     if !found.iter().map(|bytes| bytes.len() as u64).eq(asked.iter().map(|range| range.end - range.start)) {
         return Err(wrong_answer("it returned other lengths than asked for").into());
@@ -75,12 +75,12 @@ fn answers(asked: &[Range<u64>], found: &[Bytes]) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// The source breaks its contract.
+/// The error for a source that violates its contract.
 fn wrong_answer(what: &str) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, format!("the source broke its contract: {what}"))
 }
 
-/// How much a stream reads ahead.
+/// The limits of read-ahead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadAhead {
     pub(crate) chunks: usize,
@@ -112,7 +112,7 @@ impl<S: RangeSource + 'static> Shared<S> {
 }
 
 impl<S: RangeSource + 'static> Shared<S> {
-    /// Where bytes are read from, to be kept.
+    /// The current source, as an owned handle.
     fn source(&self) -> Arc<dyn RangeSource> {
         match &self.newer {
             Some(newer) => Arc::clone(newer),
@@ -120,7 +120,7 @@ impl<S: RangeSource + 'static> Shared<S> {
         }
     }
 
-    /// Where bytes are read from.
+    /// The current source.
     pub(crate) fn reads(&self) -> &dyn RangeSource {
         match &self.newer {
             Some(newer) => newer,
@@ -128,13 +128,13 @@ impl<S: RangeSource + 'static> Shared<S> {
         }
     }
 
-    /// The bytes of each range, which are relative to the frame or addresses of chunk files: one round. A chunk file
-    /// may be too short, which shows in the length of what is returned.
+    /// Reads each range, relative to the frame or in a chunk file, in one round. A chunk file may be too short; the
+    /// result is then shorter.
     pub(crate) async fn fetch(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>, ReadError> {
         self.fetch_each(ranges).await?.into_iter().collect()
     }
 
-    /// As [`fetch`](Self::fetch); a chunk file that is missing does not hide the others.
+    /// As [`fetch`](Self::fetch); a missing chunk file does not affect the others.
     async fn fetch_each(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Result<Bytes, ReadError>>, ReadError> {
         if ranges.is_empty() {
             return Ok(Vec::new());
@@ -148,7 +148,7 @@ impl<S: RangeSource + 'static> Shared<S> {
         self.fetch_ranges(ranges).await
     }
 
-    /// Ranges some of which need not be asked for.
+    /// Reads ranges, some of which lie within the head.
     async fn fetch_beside_head(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Result<Bytes, ReadError>>, ReadError> {
         let (here, far): (Vec<_>, Vec<_>) = ranges.iter().cloned().partition(|r| r.end <= self.head.len() as u64);
         debug_assert!(!here.is_empty());
@@ -195,7 +195,7 @@ impl<S: RangeSource + 'static> Shared<S> {
     }
 
     /// The encoded bytes of each chunk, exactly: one round, and a second for chunks that are longer than they should
-    /// be. What is wrong with one chunk does not hide the others.
+    /// be. An error of one chunk does not affect the others.
     pub(crate) async fn fetch_chunks(
         &self,
         chunks: impl Iterator<Item = u64> + Clone,
@@ -213,7 +213,7 @@ impl<S: RangeSource + 'static> Shared<S> {
                 }
             }
         }
-        // The second time the spans are exact.
+        // In the second round the spans are exact.
         for _ in 0..2 {
             let spans = asked.iter().map(|(_, span)| span.clone()).collect();
             let found = self.fetch_each(spans).await?;
@@ -246,7 +246,7 @@ impl<S: RangeSource + 'static> Shared<S> {
         fetched.into_iter().next().map_or_else(|| Err(self.changed(chunk)), |(_, result)| result)
     }
 
-    /// Where a chunk lies, relative to the frame or as addresses of its file; `None` when it is in the index alone.
+    /// The span of a chunk, relative to the frame or in its chunk file; `None` if it exists only in the index.
     pub(crate) fn stored_span(&self, chunk: u64) -> Result<Option<Range<u64>>, ReadError> {
         match self.frame.entry(chunk)? {
             ChunkEntry::File { .. } if !self.reads().is_sparse() => Err(ReadError::Sparse),
@@ -258,14 +258,14 @@ impl<S: RangeSource + 'static> Shared<S> {
         }
     }
 
-    /// A chunk that is in the index alone, as bytes that decode to it.
+    /// A chunk that exists only in the index, as an encoded chunk.
     pub(crate) fn special(&self, chunk: u64) -> Result<Bytes, ReadError> {
         let bytes = self.frame.special_chunk(chunk)?;
         bytes.map(Bytes::from).ok_or_else(|| self.changed(chunk))
     }
 
-    /// The length of a chunk of which `bytes` are the first ones, when it is what the frame says. The file of a chunk
-    /// that has fewer bytes than were `asked` for must still have all of the chunk.
+    /// The length of the chunk that begins with `bytes`, if it agrees with the frame. A chunk file with fewer bytes
+    /// than were `asked` for must still hold the whole chunk.
     pub(crate) fn exact(&self, chunk: u64, bytes: &[u8], asked: &Range<u64>) -> Result<usize, ReadError> {
         let header = ChunkHeader::parse(bytes).map_err(|e| self.decode_error(chunk, e))?;
         if (bytes.len() as u64) < asked.end - asked.start {
@@ -276,8 +276,8 @@ impl<S: RangeSource + 'static> Shared<S> {
         Ok(header.cbytes)
     }
 
-    /// Whether a chunk of `len` bytes can be the one that the index names. Where chunks follow each other without holes,
-    /// its place tells how long it is: the answer to another range gives itself away.
+    /// Checks that a chunk of `len` bytes can be the one named by the index. Where chunks follow each other without
+    /// gaps, its length is known from its offset, which reveals a response to another range.
     pub(crate) fn whole(&self, chunk: u64, len: usize) -> Result<(), ReadError> {
         if !self.seamless {
             return Ok(());
@@ -291,10 +291,10 @@ impl<S: RangeSource + 'static> Shared<S> {
         }
     }
 
-    /// All bytes of a chunk, if they are what the reader wants them to be.
+    /// Checks all bytes of a chunk as the reader requires.
     pub(crate) fn check(&self, chunk: u64, bytes: Bytes) -> Result<Bytes, ReadError> {
         if self.checked {
-            // On the executor's thread: it takes less time than copying the bytes.
+            // On the executor's thread, since it takes less time than copying the bytes.
             self.frame.check_chunk_bytes(chunk, &bytes)?;
         }
         Ok(bytes)
@@ -320,7 +320,7 @@ impl<S: RangeSource + 'static> Shared<S> {
         }
     }
 
-    /// A chunk differs from what was read of it a moment ago.
+    /// The error for a chunk that has changed since it was last read.
     pub(crate) fn changed(&self, chunk: u64) -> ReadError {
         let nchunks = self.frame.nchunks();
         if chunk >= nchunks {
@@ -329,7 +329,7 @@ impl<S: RangeSource + 'static> Shared<S> {
         ReadError::Source(std::io::Error::other(format!("chunk {chunk} changed while it was read")))
     }
 
-    /// Where chunks begin. For chunks of varying length their headers must be read, once.
+    /// The offsets of the chunks. For chunks of varying length their headers must be read, once.
     pub(crate) async fn starts(&self) -> Result<Starts, ReadError> {
         let nbytes = self.frame.nbytes();
         if let Some(chunk_size) = self.frame.chunk_size() {
@@ -342,7 +342,7 @@ impl<S: RangeSource + 'static> Shared<S> {
         let mut table = StartTable::new();
         self.each_header(|chunks, header| {
             let end = table.push(header.nbytes as u64, chunks.end - chunks.start);
-            // What is too long already is not looked at to its end.
+            // Once it is too long there is no need to read on.
             if end > nbytes { Err(FrameError::TotalLen { expected: nbytes, found: end }.into()) } else { Ok(()) }
         })
         .await?;
@@ -355,13 +355,13 @@ impl<S: RangeSource + 'static> Shared<S> {
         Ok(Starts::Table(starts))
     }
 
-    /// Shows the header of every chunk to `look`, once for chunks that are alike, when it agrees with the frame. As far as
-    /// the index is made of runs, this takes as long as there are runs.
+    /// Calls `look` with the header of every chunk (once for identical chunks), after checking it against the frame.
+    /// For an index made of runs the time is proportional to the number of runs.
     async fn each_header(
         &self,
         mut look: impl FnMut(Range<u64>, &ChunkHeader) -> Result<(), ReadError>,
     ) -> Result<(), ReadError> {
-        // Headers by where they are, where several chunks may be the same bytes.
+        // Headers by offset, where several chunks may share their bytes.
         let mut known = HashMap::new();
         let mut next = 0;
         while next < self.frame.nchunks() {
@@ -399,12 +399,12 @@ impl<S: RangeSource + 'static> Shared<S> {
         Ok(())
     }
 
-    /// Whether a call may return `len` bytes, before there is memory for them: no more than the limit, and, where that is
-    /// out of all proportion to the bytes of the frame, no more than the headers of its chunks confirm.
+    /// Checks whether a call may return `len` bytes, before memory is allocated: at most the limit, and if that is out
+    /// of proportion to the size of the frame, only what the headers of its chunks confirm.
     pub(crate) async fn admit(&self, len: u64) -> Result<(), ReadError> {
-        /// Results of this length are not questioned.
+        /// Results up to this length are always allowed.
         const SMALL: u64 = 64 << 20;
-        /// Nor are those that have so many times as many bytes as the frame.
+        /// So are those of at most this many times the bytes of the frame.
         const USUAL: u64 = 256;
         let limit = self.decoding.limits.result_bytes;
         if len > limit {

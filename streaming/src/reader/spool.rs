@@ -1,4 +1,4 @@
-//! Keeping a stream until its end is known.
+//! Buffering a stream until its end has been read.
 
 use std::io::{self, Write};
 
@@ -8,11 +8,11 @@ use futures::io::{AsyncRead, AsyncReadExt};
 use crate::disk::IoMode;
 use crate::source::{FileSource, RangeSource};
 
-/// How much is read and written at once.
+/// Bytes read and written at a time.
 const PART: usize = 1 << 20;
 
-/// Reads a frame of `len` bytes that begins with `head`: into memory if it has at most `memory` bytes, else into a
-/// temporary file. A stream that ends before is kept as it is.
+/// Reads a frame of `len` bytes that begins with `head`: into memory if it has at most `memory` bytes, otherwise into a
+/// temporary file. A stream that ends early is kept as it is.
 pub(super) async fn spool<R: AsyncRead + Unpin>(
     reader: R,
     head: Bytes,

@@ -1,12 +1,11 @@
-//! Whether the header of a frame agrees with its chunks: it may be damaged like anything else.
+//! Reconciling the header of a frame with its chunks, as either may be damaged.
 
 use oxiblosc_core::frame::FrameParams;
 use oxiblosc_core::nd::{ArrayMeta, FrameSizes, NdError};
 
-/// Corrects the sizes in `params` where the chunks show that they are damaged; `lens` are their decoded bytes, and how many
-/// chunks in a row have so many. The
-/// metalayer of an array that does not fit the chunks is taken out, so that what is left opens as a plain frame: why,
-/// is returned.
+/// Corrects the sizes in `params` where the chunks show that they are damaged; `lens` are runs of chunks of the same
+/// decoded length. The metalayer of an array that does not match the chunks is removed, so that the result opens as a
+/// plain frame; the reason is returned.
 pub(super) fn agree(params: &mut FrameParams, lens: &[(u64, u64)]) -> Option<NdError> {
     if params.chunk_size > 0 && !all_of(lens, params.chunk_size as u64) {
         // Lossless: the length of a chunk.
@@ -22,14 +21,14 @@ pub(super) fn agree(params: &mut FrameParams, lens: &[(u64, u64)]) -> Option<NdE
     Some(error)
 }
 
-/// Whether all chunks have this length but for the last, which may have less.
+/// Whether all chunks have this length, except the last, which may be shorter.
 fn all_of(lens: &[(u64, u64)], len: u64) -> bool {
     lens.split_last().is_none_or(|(&(last, times), others)| {
         (last == len || (times == 1 && last < len)) && others.iter().all(|&(other, _)| other == len)
     })
 }
 
-/// Of two that disagree, the frame and the metalayer, the one is right that the chunks agree with.
+/// If the frame and the metalayer disagree, the one that matches the chunks is right.
 fn fit(meta: &ArrayMeta, params: &mut FrameParams, lens: &[(u64, u64)]) -> Result<(), NdError> {
     let sizes = FrameSizes {
         typesize: params.encode.typesize as u64,

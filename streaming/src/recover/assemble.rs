@@ -1,4 +1,4 @@
-//! A new frame of the chunks that were found.
+//! Writing a new frame of the chunks that were found.
 
 use std::ops::Range;
 
@@ -20,8 +20,8 @@ use crate::edit::Output;
 use crate::source::RangeSource;
 use crate::target::Target;
 
-/// Of more chunks that are missing, the zeros in their place are told by the index alone, which breaks the promise that a
-/// reader needs no index.
+/// If more chunks than this are missing, their zeros exist only in the index, which gives up the promise that a reader
+/// needs no index.
 const MOST_STORED: u64 = 1 << 16;
 
 /// Writes the chunks of `scan` to `target`.
@@ -43,7 +43,7 @@ where
     let mut params = params(&scan);
     params.sequential = promised && !target.is_sparse() && missing <= MOST_STORED;
     let damaged_array = agree(&mut params, &scan.items.lens());
-    // Chunks may need the shape of the array that they no longer belong to.
+    // Decoding may need the shape of the array that the chunks no longer belong to.
     let mut plain = damaged_array.as_ref().map(|_| Examiner::new(&scan.head, registry, limits).without_array());
     let mut output = Output::new(&params, registry, target)?;
     output.copy_encoded_vlmetalayers(&scan.vlmetalayers)?;
@@ -93,7 +93,7 @@ where
     })
 }
 
-/// Whether a chunk that has held still does when it is no longer one of an array.
+/// Whether a chunk of an array still decodes without the array's shape.
 pub(super) fn holds_plainly(
     plain: Option<&mut Examiner<'_>>,
     number: u64,
@@ -118,7 +118,7 @@ pub(super) async fn write_specials<T: Target>(
         return Ok(());
     }
     let chunk = special(kind, nbytes, params.encode.typesize);
-    // They are stored, each with a value.
+    // They are stored, each with its value.
     let stored = ChunkHeader::EXTENDED_LEN as u64 + params.encode.typesize as u64;
     budget.write(stored.saturating_mul(count))?;
     for _ in 0..count {
@@ -127,7 +127,7 @@ pub(super) async fn write_specials<T: Target>(
     Ok(())
 }
 
-/// What has been saved so far.
+/// A count of what has been saved so far.
 #[derive(Default)]
 pub(super) struct Tally {
     pub(super) chunks: u64,
@@ -138,7 +138,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Takes note of chunks of `nbytes` bytes each.
+    /// Counts chunks of `nbytes` bytes each.
     pub(super) fn save(&mut self, chunks: Range<u64>, nbytes: u64, checked: bool) {
         let count = chunks.end - chunks.start;
         self.chunks += count;
@@ -173,8 +173,8 @@ fn params(scan: &Scan) -> FrameParams {
     params
 }
 
-/// Gives an array the shape that its chunks have, or the chunks that its shape calls for. The number of chunks that are
-/// missing. A frame that is no array is as long as its chunks.
+/// Gives an array the shape that its chunks have, or adds the chunks that its shape requires. Returns the number of
+/// missing chunks. A frame that is not an array is as long as its chunks.
 ///
 /// # Errors
 /// There would be more chunks than the limits allow: a reader with the same limits could not open the new frame.
@@ -192,7 +192,8 @@ fn fill_up(scan: &mut Scan, registry: &Registry) -> u64 {
     let damaged: u64 = lost.map(|(chunks, _)| chunks.end - chunks.start).sum();
     let Some(content) = scan.head.metalayers.get(ArrayMeta::NAME) else { return damaged };
     let Ok(mut meta) = ArrayMeta::parse(content) else { return damaged };
-    // Rows are counted when the array is closed; a writer that cannot go back to the header says so in the trailer.
+    // The number of rows is set when the array is closed; a writer that cannot seek back to the header puts it in the
+    // trailer.
     if let Some(late) = scan.head.late_array(&scan.vlmetalayers, registry) {
         meta = late;
     }
@@ -208,13 +209,13 @@ fn fill_up(scan: &mut Scan, registry: &Registry) -> u64 {
         meta.geometry.shape[0] = rows;
         let per_slab = chunks_of(&meta).unwrap_or(0);
         if per_slab > 0 {
-            // A slab that is not whole has only zeros besides the chunks that were saved.
+            // An incomplete slab is filled up with zeros.
             meta.geometry.shape[0] = rows * found.div_ceil(per_slab);
             expected = chunks_of(&meta).unwrap_or(0);
         }
     }
     if let Ok(content) = meta.to_bytes() {
-        // It has the length of the one before: a shape takes the same room whatever it is.
+        // It has the same length as before: the encoding of a shape has a fixed size.
         let _ = scan.head.metalayers.insert(ArrayMeta::NAME, content);
     }
     let full = scan.head.header.chunk_size.fixed().unwrap_or_default() as u64;
@@ -226,14 +227,14 @@ fn fill_up(scan: &mut Scan, registry: &Registry) -> u64 {
     damaged + expected.saturating_sub(found)
 }
 
-/// All chunks of an array are whole: what has another length is none, but an index that nothing announced.
+/// All chunks of an array have full size: one of another length is not a chunk but an index.
 fn drop_partial(scan: &mut Scan, chunk_bytes: u64) {
     let whole = |item: &Item| item.nbytes == chunk_bytes;
     scan.unused += scan.items.runs().filter(|(_, item)| !whole(item)).map(|(_, item)| item.stored_len()).sum::<u64>();
     scan.items = scan.items.runs().filter(|(_, item)| whole(item)).collect();
 }
 
-/// An array that is longer than this many chunks is not filled up with zeros.
+/// An array of more chunks than this is not filled up with zeros.
 const MOST_FILLED: u64 = 1 << 26;
 
 /// A chunk of one value.

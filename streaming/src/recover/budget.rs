@@ -1,10 +1,10 @@
-//! What a recovery has done, and what it may do.
+//! Bounds on the work of a recovery.
 
 use std::time::Instant;
 
 use super::{RecoverError, RecoverOptions};
 
-/// What a recovery has done so far, with its bounds.
+/// The work that a recovery has done so far, and its bounds.
 #[derive(Debug)]
 pub(super) struct Budget {
     output_bytes: Option<u64>,
@@ -22,12 +22,12 @@ impl Budget {
         Self { output_bytes, work_bytes, deadline, input, written: 0, decoded: 0 }
     }
 
-    /// Takes note of so many bytes more of the old frame: of the file of a chunk, which shows only when it is read.
+    /// Adds to the bytes of the old frame: the length of a chunk file is known only when it is read.
     pub(super) fn read(&mut self, bytes: u64) {
         self.input = self.input.saturating_add(bytes);
     }
 
-    /// Asks for so many bytes to be written.
+    /// Charges bytes to be written.
     pub(super) fn write(&mut self, bytes: u64) -> Result<(), RecoverError> {
         self.check_time()?;
         self.written = self.written.saturating_add(bytes);
@@ -36,7 +36,7 @@ impl Budget {
         if self.written > limit { Err(RecoverError::Output { limit }) } else { Ok(()) }
     }
 
-    /// Asks for so many bytes to be decoded.
+    /// Charges bytes to be decoded.
     pub(super) fn decode(&mut self, bytes: u64) -> Result<(), RecoverError> {
         self.check_time()?;
         self.decoded = self.decoded.saturating_add(bytes);

@@ -16,46 +16,47 @@ pub enum RecoverError {
     /// The source or the target failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The header of the frame is damaged or cut, and without it there is nothing: no chunk can be told from noise.
+    /// The header of the frame is damaged or cut off, and without it chunks cannot be distinguished from noise.
     #[error("nothing can be recovered without the header")]
     Head(#[source] FrameError),
-    /// There is neither an index nor a chunk in the directory.
+    /// The directory has neither an index nor a chunk.
     #[error("there is no file of a sparse frame in the directory")]
     NoFiles,
-    /// The index of a sparse frame is damaged. Recovering the directory without this file gives what is in the chunks.
+    /// The index of a sparse frame is damaged. After removing this file, recovering the directory restores what is in
+    /// the chunks.
     #[error("the index of the sparse frame is damaged")]
     Index(#[source] Box<ReadError>),
-    /// Frames this old can only be recovered when they open.
+    /// Frames this old can be recovered only if they open.
     #[error("a damaged frame in the {layout:?} layout cannot be recovered")]
     Layout {
         /// The layout.
         layout: Layout,
     },
-    /// The frame in its place cannot be sealed.
+    /// The frame cannot be sealed in place.
     #[error("the frame cannot be sealed where it is: {reason}; recover it into another file")]
     Seal {
         /// Why not.
         reason: &'static str,
     },
-    /// The new frame would have more bytes than it may.
+    /// The new frame would exceed its limit.
     #[error(
         "what is left of the frame takes more than {limit} bytes, far more than the frame itself has: an index that names \
          chunks again and again does that; RecoverOptions::output_bytes allows more"
     )]
     Output {
-        /// The bytes that its chunks may have.
+        /// The limit on the bytes of its chunks.
         limit: u64,
     },
-    /// It would take more work than it may.
+    /// It would take more work than allowed.
     #[error(
         "to see what is left of the frame, more than {limit} bytes must be decoded, far more than one of its length holds; \
          RecoverOptions::work_bytes allows more"
     )]
     Work {
-        /// The bytes that may be decoded.
+        /// The limit on decoded bytes.
         limit: u64,
     },
-    /// The time is up that was given.
+    /// The deadline has passed.
     #[error("the deadline has passed before everything was recovered")]
     Deadline,
     /// The recovered frame could not be written.
@@ -77,7 +78,7 @@ impl RecoverError {
         }
     }
 
-    /// Whether the same call may succeed a little later without anything else being done.
+    /// Whether the same call may succeed later without any other change.
     pub fn is_retryable(&self) -> bool {
         self.kind().is_retryable()
     }

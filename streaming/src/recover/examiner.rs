@@ -1,4 +1,4 @@
-//! Whether chunks are what their headers say.
+//! Checking chunks against their headers.
 
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkHeader};
 use oxiblosc_core::frame::{ChunkSize, Head};
@@ -8,7 +8,7 @@ use oxiblosc_core::{Limits, Registry};
 use super::budget::Budget;
 use super::error::RecoverError;
 
-/// Tells whether chunks are what their headers say.
+/// Checks whether chunks are what their headers say.
 pub(super) struct Examiner<'a> {
     registry: &'a Registry,
     decoder: ChunkDecoder,
@@ -17,12 +17,12 @@ pub(super) struct Examiner<'a> {
     pub(super) chunk_size: ChunkSize,
 }
 
-/// What a chunk is worth.
+/// The result of checking a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It decodes.
     Holds,
-    /// Nobody here knows its codec, or a filter of it: it is taken at its word.
+    /// Its codec, or one of its filters, is not available: it is trusted.
     Unknown,
     Damaged,
 }
@@ -39,13 +39,13 @@ impl<'a> Examiner<'a> {
         }
     }
 
-    /// For chunks that are no longer those of an array.
+    /// For chunks that no longer belong to an array.
     pub(super) fn without_array(mut self) -> Self {
         self.geometry = None;
         self
     }
 
-    /// The header of a chunk, if it is one that this frame can have.
+    /// The header of a chunk, if this frame can have such a chunk.
     pub(super) fn header(&self, bytes: &[u8]) -> Option<ChunkHeader> {
         let header = ChunkHeader::parse(bytes).ok()?;
         let fits = match self.chunk_size {
@@ -55,7 +55,7 @@ impl<'a> Examiner<'a> {
         (fits && header.nbytes > 0 && header.cbytes >= ChunkHeader::EXTENDED_LEN && !header.is_lazy()).then_some(header)
     }
 
-    /// Whether chunk `number` holds. What it decodes to is charged to the budget before it is decoded.
+    /// Checks whether chunk `number` decodes. Its decoded bytes are charged to the budget beforehand.
     pub(super) fn examine(
         &mut self,
         number: u64,
@@ -67,7 +67,7 @@ impl<'a> Examiner<'a> {
         if !plain && !is_known(header, self.registry) {
             return Ok(Verdict::Unknown);
         }
-        // Those need not be decoded.
+        // Those need no decoding.
         budget.decode(if plain { 0 } else { header.nbytes as u64 })?;
         let mut ctx = ChunkContext::numbered(number);
         ctx.item_size = Some(self.typesize);
@@ -76,7 +76,7 @@ impl<'a> Examiner<'a> {
     }
 }
 
-/// Whether there is somebody here who can decode such a chunk.
+/// Whether the registry can decode such a chunk.
 pub(super) fn is_known(header: &ChunkHeader, registry: &Registry) -> bool {
     header.codec().is_ok_and(|id| registry.codec(id).is_ok())
         && header.filters.active().all(|(_, slot)| registry.filter(slot.id).is_ok())

@@ -1,4 +1,4 @@
-//! The directory of a sparse frame without an index.
+//! Recovering the directory of a sparse frame without an index.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,8 +24,8 @@ use crate::edit::{EditError, Output};
 use crate::sparse::directory::{HEADER_FILE, read_chunk_file};
 use crate::target::Target;
 
-/// Copies the chunks in the files of a directory. The number of a file is that of its chunk; a number that is missing
-/// between others is a chunk that is lost.
+/// Copies the chunks in the files of a directory. The number of a file is that of its chunk; a missing number between
+/// others is a lost chunk.
 pub(super) async fn recover<T: Target>(
     directory: &Path,
     target: &mut T,
@@ -36,7 +36,7 @@ pub(super) async fn recover<T: Target>(
     let ids = ids(directory)?;
     let head = match fs::read(directory.join(HEADER_FILE)) {
         Ok(bytes) => Some(Head::parse(&Bytes::from(bytes), limits).map_err(RecoverError::Head)?),
-        // A damaged index may still have a header.
+        // A damaged index may still have a valid header.
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             let index = fs::read(directory.join(INDEX_FILE)).unwrap_or_default();
             Head::parse(&Bytes::from(index), limits).ok()
@@ -46,7 +46,7 @@ pub(super) async fn recover<T: Target>(
     let first = ids.first().map(|&id| read_chunk_file(directory, id, &(0..u64::MAX))).transpose()?;
     let params = match (&head, &first) {
         (Some(head), _) => FrameParams::like_head(head),
-        // Without a header the first chunk tells how the others were encoded.
+        // Without a header the first chunk shows how the others were encoded.
         (None, Some(chunk)) => like_chunk(chunk)?,
         (None, None) => return Err(RecoverError::NoFiles),
     };
@@ -72,7 +72,7 @@ pub(super) async fn recover<T: Target>(
         budget.read(chunk.len() as u64);
         let header = examiner.header(&chunk).filter(|header| header.cbytes == chunk.len());
         let verdict = match &header {
-            // A number that no index has room for.
+            // A number too large for any index.
             _ if u64::from(id) >= limits.chunks => Verdict::Damaged,
             Some(header) => examiner.examine(id.into(), header, &chunk, &mut budget)?,
             None => Verdict::Damaged,
@@ -83,7 +83,7 @@ pub(super) async fn recover<T: Target>(
         };
         let gap = u64::from(id).saturating_sub(scan.items.len());
         if full == 0 && gap > 0 {
-            // Chunks of no common size: the others move up.
+            // Chunks differ in size, so the others move up.
             scan.in_order = false;
         } else {
             scan.items.push_run(Item { content: Content::Lost, nbytes: full }, gap);

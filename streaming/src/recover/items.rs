@@ -17,11 +17,11 @@ pub(super) enum Content {
     Stored {
         offset: u64,
         len: u64,
-        /// Whether it has been seen to decode; not so when nobody here knows its codec or a filter of it.
+        /// Whether it was decoded; not if its codec or one of its filters is not available.
         checked: bool,
     },
     Special(SpecialKind),
-    /// It was there, and is damaged.
+    /// It is damaged.
     Lost,
 }
 
@@ -34,10 +34,10 @@ impl Item {
     }
 }
 
-/// Chunks in order; equal ones that follow one another are there once, for an array may lack millions.
+/// Chunks in order. Runs of equal ones are stored once, since an array may lack millions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Items {
-    /// Where each run ends, and what its chunks are.
+    /// The end of each run, and its chunks.
     runs: Vec<(u64, Item)>,
 }
 
@@ -67,7 +67,7 @@ impl Items {
         self.runs.last().map(|(_, item)| *item)
     }
 
-    /// Takes away what is behind the first `len`.
+    /// Keeps only the first `len`.
     pub(super) fn truncate(&mut self, len: u64) {
         self.runs.truncate(self.runs.partition_point(|(end, _)| *end < len) + 1);
         if let Some((end, _)) = self.runs.last_mut() {
@@ -83,7 +83,7 @@ impl Items {
         starts.zip(&self.runs).map(|(start, (end, item))| (start..*end, *item))
     }
 
-    /// One chunk after the other.
+    /// Iterates over single chunks.
     pub(super) fn each(&self) -> impl Iterator<Item = Item> {
         self.runs().flat_map(|(chunks, item)| chunks.map(move |_| item))
     }

@@ -1,4 +1,4 @@
-//! Frames whose writer died, or whose end is missing: what is left of them, as a frame.
+//! Recovering frames whose writer died, or whose end is missing.
 //!
 //! | to | use |
 //! |---|---|
@@ -6,9 +6,8 @@
 //! | the same from any source into any target | [`recover_into`] |
 //! | make an open-ended frame a plain one where it lies | [`seal()`], [`seal_file`] |
 //!
-//! What is there is believed if it holds: every chunk is decoded before it is taken (unless its codec or a filter of
-//! it is not known here, which [`Recovered::unchecked`] tells). What that may take is bounded; [`RecoverOptions`] has the
-//! bounds and other ones.
+//! Every chunk is decoded before it is taken (unless its codec or one of its filters is not available, see
+//! [`Recovered::unchecked`]). The work is bounded; [`RecoverOptions`] has these bounds and others.
 
 mod agree;
 mod assemble;
@@ -38,12 +37,12 @@ use crate::reader::ReadOptions;
 use crate::source::{FileSource, RangeSource};
 use crate::target::{FileTarget, SparseTarget, Target};
 
-/// Copies what is left of the frame in the file or directory `input` to `output`, which appears when it is complete:
-/// a contiguous frame to a file, a sparse one to a directory. The input is not changed.
+/// Recovers the frame in the file or directory `input` into `output`, which appears when it is complete: a contiguous
+/// frame to a file, a sparse one to a directory. The input is not changed.
 ///
-/// Restored is every complete chunk. A frame that opens keeps its length: chunks of it that are damaged become zeros,
-/// and [`Recovered::replaced`] names them. What edits have written behind a frame that opens and never committed is left
-/// out: the frame is the one before these edits.
+/// Every complete chunk is restored. A frame that opens keeps its length: damaged chunks become zeros, and
+/// [`Recovered::replaced`] lists them. Uncommitted edits after a frame that opens are left out: the result is the frame
+/// before these edits.
 ///
 /// ```
 /// use std::io::Write;
@@ -65,8 +64,8 @@ use crate::target::{FileTarget, SparseTarget, Target};
 /// ```
 ///
 /// # Errors
-/// When not even the header of the frame is left, when input or output fail, and when it would take more than the default
-/// [`RecoverOptions`] allow.
+/// When not even the header of the frame is intact, when input or output fail, and when it would take more than the
+/// default [`RecoverOptions`] allow.
 pub fn recover(input: impl AsRef<Path>, output: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
     RecoverOptions::new().recover(input, output)
 }
@@ -79,7 +78,7 @@ fn recover_path(input: &Path, output: &Path, options: &RecoverOptions) -> Result
     let mut target = SparseTarget::create(output)?.inline();
     match FileSource::open_inline(input) {
         Ok(source) => match block_on(recover_source(source, &mut target, options)) {
-            // Nothing has been written to the target yet.
+            // So far nothing has been written to the target.
             Err(RecoverError::Index(_)) => block_on(files::recover(input, &mut target, options)),
             recovered => recovered,
         },
@@ -88,11 +87,12 @@ fn recover_path(input: &Path, output: &Path, options: &RecoverOptions) -> Result
     }
 }
 
-/// Copies what is left of the frame in `source` to `target`; see [`recover()`]. (A sparse frame must have its index.)
+/// Recovers the frame in `source` into `target`; see [`recover()`]. (A sparse frame must have its index.)
 ///
 /// # Errors
-/// When not even the header of the frame is left, when source or target fail, and when it would take more than the default
-/// [`RecoverOptions`] allow. What has been written is then left to the target, which has not been committed.
+/// When not even the header of the frame is intact, when source or target fail, and when it would take more than the
+/// default [`RecoverOptions`] allow. The target has then not been committed, and what was written to it is left as it
+/// is.
 pub async fn recover_into<S, T>(source: S, target: &mut T) -> Result<Recovered, RecoverError>
 where
     S: RangeSource + 'static,
@@ -110,7 +110,7 @@ where
     let source = Arc::new(source);
     let read = ReadOptions::new().registry(&registry).limits(options.limits);
     let opened = read.open(Arc::clone(&source)).await;
-    // Of a sparse frame this is the index; its files are counted when they are read.
+    // For a sparse frame this is the index; its files are counted when they are read.
     let mut budget = options.budget(source.size().await?);
     match opened {
         Ok(reader) if whole::agrees(reader.frame(), &source).await => {

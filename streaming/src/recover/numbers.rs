@@ -1,42 +1,42 @@
-//! Numbers of chunks, of which there may be millions.
+//! Sets of chunk numbers, of which there may be millions.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Numbers of chunks in ascending order, those that follow one another as ranges.
+/// Chunk numbers in ascending order, stored as ranges.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct ChunkNumbers {
     ranges: Vec<Range<u64>>,
 }
 
 impl ChunkNumbers {
-    /// How many there are.
+    /// The number of chunk numbers.
     pub fn len(&self) -> u64 {
         self.ranges.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Whether this is one of them.
+    /// Whether `chunk` is in the set.
     pub fn contains(&self, chunk: &u64) -> bool {
         let after = self.ranges.partition_point(|range| range.end <= *chunk);
         self.ranges.get(after).is_some_and(|range| range.contains(chunk))
     }
 
-    /// One after the other.
+    /// Iterates over the single numbers.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         self.ranges.iter().flat_map(|range| range.clone())
     }
 
-    /// Those that follow one another together.
+    /// The ranges of consecutive numbers.
     pub fn ranges(&self) -> &[Range<u64>] {
         &self.ranges
     }
 
-    /// Adds numbers behind all that are there.
+    /// Adds numbers after all others.
     pub(super) fn push(&mut self, chunks: Range<u64>) {
         match self.ranges.last_mut() {
             _ if chunks.is_empty() => {}

@@ -1,4 +1,4 @@
-//! How much a recovery may do.
+//! Options for a recovery, with bounds on its work.
 
 use std::path::Path;
 use std::time::Instant;
@@ -11,10 +11,10 @@ use crate::edit::{EditError, FileStore, Store};
 use crate::source::RangeSource;
 use crate::target::Target;
 
-/// How a frame is to be recovered or sealed, and how much that may take.
+/// Options for recovering or sealing a frame, with bounds on the work.
 ///
-/// A damaged file, or one that somebody made for that purpose, can ask for work out of all proportion to its length: an
-/// index of 40 bytes may name one chunk 2^26 times. What is not damaged stays far below these bounds.
+/// A damaged or malicious file can demand work out of all proportion to its length: an index of 40 bytes may name one
+/// chunk 2^26 times. Undamaged frames stay far below these bounds.
 ///
 /// ```
 /// use oxiblosc_streaming::recover::{RecoverError, RecoverOptions};
@@ -43,12 +43,12 @@ pub struct RecoverOptions {
 impl RecoverOptions {
     /// The new frame may always have this many bytes: 64 MiB ...
     pub const OUTPUT_BYTES: u64 = 64 << 20;
-    /// ... and so many times the bytes of the old one, when no other bound is set.
+    /// ... or this many times the bytes of the old one, unless another bound is set.
     pub const OUTPUT_RATIO: u64 = 4;
     /// This many bytes may always be decoded: 1 GiB ...
     pub const WORK_BYTES: u64 = 1 << 30;
-    /// ... and so many for each byte of the old frame, when no other bound is set. Blocks of one byte over and over,
-    /// which are what Blosc compresses best, reach more than half of it.
+    /// ... or this many for each byte of the old frame, unless another bound is set. Blocks of one repeated byte, which
+    /// compress best with Blosc, reach more than half of it.
     pub const WORK_RATIO: u64 = 1 << 18;
 
     /// Everything at its default.
@@ -62,28 +62,28 @@ impl RecoverOptions {
         self
     }
 
-    /// What the old frame may make the recovery allocate. Chunks, and a header, beyond them count as damaged.
+    /// Limits on what the old frame may make the recovery allocate. Chunks or a header beyond them count as damaged.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// How many bytes the chunks of the new frame may have. By default [`OUTPUT_RATIO`](Self::OUTPUT_RATIO) times the
-    /// bytes of the old one, and at least [`OUTPUT_BYTES`](Self::OUTPUT_BYTES).
+    /// Limits the bytes of the chunks of the new frame. By default [`OUTPUT_RATIO`](Self::OUTPUT_RATIO) times the bytes
+    /// of the old one, and at least [`OUTPUT_BYTES`](Self::OUTPUT_BYTES).
     pub fn output_bytes(mut self, bytes: u64) -> Self {
         self.output_bytes = Some(bytes);
         self
     }
 
-    /// How many bytes may be decoded to see whether chunks hold, those of chunks included that turn out to be none. By
-    /// default [`WORK_RATIO`](Self::WORK_RATIO) times the bytes of the old frame, and at least
+    /// Limits the bytes that are decoded to check chunks, including what turns out not to be a chunk. By default
+    /// [`WORK_RATIO`](Self::WORK_RATIO) times the bytes of the old frame, and at least
     /// [`WORK_BYTES`](Self::WORK_BYTES).
     pub fn work_bytes(mut self, bytes: u64) -> Self {
         self.work_bytes = Some(bytes);
         self
     }
 
-    /// When to give up, whatever has been done by then. It is looked at between chunks.
+    /// When to give up. The deadline is checked between chunks.
     pub fn deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(deadline);
         self
@@ -133,7 +133,7 @@ impl RecoverOptions {
         })
     }
 
-    /// What may be done for an input of so many bytes.
+    /// The bounds for an input of `input` bytes.
     pub(super) fn budget(&self, input: u64) -> Budget {
         Budget::new(self, input)
     }

@@ -1,4 +1,4 @@
-//! Looking for the chunks of a frame without its index.
+//! Finding the chunks of a frame without its index.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use super::examiner::{Examiner, Verdict};
 use super::items::{Content, Item, Items};
 use crate::source::{RangeSource, Window};
 
-/// A trailer that does not lie at the end of a frame is looked for in so many bytes.
+/// The range that is searched for a trailer that is not at the end of the frame.
 const MOST_TRAILER: u64 = 16 << 20;
 
-/// What is there of a frame.
+/// What was found of a frame.
 pub(super) struct Scan {
     pub(super) head: Head,
     pub(super) items: Items,
@@ -27,19 +27,19 @@ pub(super) struct Scan {
     pub(super) vlmetalayers: Metalayers,
     /// Its fingerprint.
     pub(super) fingerprint: Fingerprint,
-    /// What lies behind the chunks, if the last thing in the frame is an index and a trailer.
+    /// What follows the chunks, if the frame ends with an index and a trailer.
     pub(super) tail: Option<Tail>,
-    /// Bytes that belong to nothing.
+    /// Unused bytes.
     pub(super) unused: u64,
-    /// Chunks are known to have been stored in the order of their numbers, and none in the index alone.
+    /// Chunks are known to have been stored in order, and none exists only in the index.
     pub(super) in_order: bool,
-    /// Chunks lie one behind the other from the end of the header on.
+    /// Chunks follow each other without gaps from the end of the header on.
     pub(super) dense: bool,
     pub(super) vl_blocks: bool,
 }
 
 impl Scan {
-    /// Whether the header tells of variable-length metalayers that are not there.
+    /// Whether the header announces variable-length metalayers that are missing.
     pub(super) fn lost_vlmetalayers(&self) -> bool {
         self.head.header.has_vlmetalayers && self.vlmetalayers.is_empty()
     }
@@ -83,7 +83,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
     };
     let mut at = u64::from(scan.head.header.header_len);
     let mut examiner = Examiner::new(&scan.head, registry, limits);
-    // Every chunk seen, by offset: an index further on may say that they mean something else.
+    // Every chunk seen, by offset: a later index may assign them other numbers.
     let mut seen = BTreeMap::new();
     while at < size {
         let bytes = window.get(at..at + ChunkHeader::EXTENDED_LEN as u64).await?;
@@ -96,7 +96,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
                     at += len;
                     continue;
                 }
-                // With the promise there are no holes: what is no chunk is the end.
+                // With the promise there are no gaps: anything but a chunk is the end.
                 None if promised => break,
                 None => {
                     let next = search(&mut window, at + 1, &mut examiner, budget).await?.unwrap_or(size);
@@ -116,7 +116,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
         if let Some(entries) = as_index(&scan, &chunk, &header, at, &seen, registry, limits) {
             let behind = window.get(at + len..at + len + MOST_TRAILER.min(limits.trailer_bytes as u64)).await?;
             let trailer = find_trailer(&behind);
-            // No chunk begins with what a trailer begins with; cut off, there may be little or nothing of it.
+            // No chunk begins with the first byte of a trailer; a trailer that is cut off may have few bytes or none.
             if trailer.is_some() || behind.first().is_none_or(|&first| Trailer::begins_with(first)) {
                 adopt(&mut scan, &entries, &seen);
                 scan.tail = None;
@@ -132,7 +132,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
             }
         }
         if examiner.header(&chunk).is_none() {
-            // Longer than a chunk can be, and no index.
+            // Longer than a chunk can be, and not an index.
             scan.unused += len;
             at += len;
             continue;
@@ -143,7 +143,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
         };
         let item = Item { content, nbytes: header.nbytes as u64 };
         if scan.tail.take().is_some() {
-            // Someone went on behind a complete frame.
+            // Something was appended to a complete frame.
             scan.dense = false;
         }
         scan.vl_blocks |= header.has_vl_blocks();
@@ -155,7 +155,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
     Ok(scan)
 }
 
-/// No chunk is longer than the header says chunks are. If the first one is and holds, the header is wrong.
+/// No chunk may be longer than the chunk size in the header. If the first one is and decodes, the header is wrong.
 async fn correct_chunk_size<S: RangeSource + ?Sized>(
     head: &mut Head,
     window: &mut Window<'_, S>,
@@ -199,7 +199,7 @@ fn index_header(bytes: &[u8]) -> Option<ChunkHeader> {
     (header.typesize == 8 && header.nbytes > 0 && header.nbytes.is_multiple_of(8)).then_some(header)
 }
 
-/// The entries of a chunk that is an index of chunks that have been seen.
+/// The entries of the chunk, if it is an index of chunks that have been seen.
 fn as_index(
     scan: &Scan,
     chunk: &Bytes,
@@ -210,9 +210,9 @@ fn as_index(
     limits: &Limits,
 ) -> Option<Vec<EntryRun>> {
     index_header(chunk)?;
-    // A frame that says where its index is has it there, or further on.
+    // If the frame states the offset of its index, the index is there or further on.
     let announced = u64::from(scan.head.header.header_len).saturating_add(scan.head.header.cbytes);
-    // The index of an open frame, and of one that was being written for the first time, is about all chunks so far.
+    // The index of an open frame, or of one that was being written for the first time, covers all chunks so far.
     if scan.head.is_unfinished() && scan.in_order && header.nbytes as u64 != 8 * scan.items.len() {
         return None;
     }
@@ -233,7 +233,7 @@ fn as_index(
     (known && (at >= announced || !scan.head.is_unfinished()) && (!scan.in_order || in_order())).then_some(entries)
 }
 
-/// Takes the chunks that an index names, in its order.
+/// Adopts the chunks named by an index, in its order.
 fn adopt(scan: &mut Scan, entries: &[EntryRun], seen: &BTreeMap<u64, Item>) {
     let full = scan.head.header.chunk_size.fixed().unwrap_or_default() as u64;
     let used = used_by(&scan.items);
@@ -244,9 +244,9 @@ fn adopt(scan: &mut Scan, entries: &[EntryRun], seen: &BTreeMap<u64, Item>) {
     };
     scan.items = entries.iter().filter_map(|run| Some((run.chunks.clone(), item(&run.entry)?))).collect();
     let now = used_by(&scan.items);
-    // Chunks that seemed to be replaced may be in it after all.
+    // Chunks that seemed to be replaced may be in use after all.
     scan.unused = scan.unused.saturating_add(used).saturating_sub(now);
-    // The index tells.
+    // The index states the order.
     scan.in_order = true;
 }
 
@@ -255,7 +255,7 @@ fn used_by(items: &Items) -> u64 {
     items.runs().map(|(_, item)| item.stored_len()).sum()
 }
 
-/// The trailer of a frame without chunks, which stands right behind the header, and its length.
+/// The trailer of a frame without chunks, which comes right after the header, and its length.
 async fn empty_frame_trailer<S: RangeSource + ?Sized>(
     scan: &Scan,
     window: &mut Window<'_, S>,
@@ -268,7 +268,7 @@ async fn empty_frame_trailer<S: RangeSource + ?Sized>(
     Ok(find_trailer(&bytes))
 }
 
-/// The next offset at which a chunk of full size begins that holds.
+/// The next offset at which a chunk of full size begins that decodes.
 async fn search<S: RangeSource + ?Sized>(
     window: &mut Window<'_, S>,
     mut at: u64,
@@ -288,7 +288,7 @@ async fn search<S: RangeSource + ?Sized>(
                 continue;
             }
             let start = at + skip as u64;
-            // What looks like the header of a chunk may have been looked at in another place.
+            // The same chunk header may already have been examined at another place.
             budget.decode(header.cbytes as u64)?;
             let chunk = window.get(start..start + header.cbytes as u64).await?;
             if chunk.len() == header.cbytes && examiner.examine(0, &header, &chunk, budget)? != Verdict::Damaged {

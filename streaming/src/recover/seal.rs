@@ -1,4 +1,4 @@
-//! Making an open-ended frame a plain one, where it lies.
+//! Sealing an open-ended frame in place.
 
 use std::io;
 use std::ops::Range;
@@ -31,11 +31,11 @@ pub fn seal_file(path: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
     RecoverOptions::new().seal_file(path)
 }
 
-/// Makes an open-ended frame a plain one, which every reader of frames opens: writes the totals into its header. When
-/// its writer was interrupted, what comes behind the last complete chunk is cut off first, and index and trailer are
-/// written; the chunks stay where they are. A frame that opens already is left as it is.
+/// Turns an open-ended frame into a plain one, which every reader opens, by writing the totals into its header. If its
+/// writer was interrupted, what follows the last complete chunk is first cut off, and index and trailer are written;
+/// the chunks stay where they are. A frame that already opens is left as it is.
 ///
-/// The totals are the last thing to be written: a seal that is interrupted can be repeated.
+/// The totals are written last, so an interrupted seal can be repeated.
 ///
 /// # Errors
 /// [`RecoverError::Seal`] when chunks of it are damaged, or it was finished once and its end is missing: then use
@@ -90,7 +90,7 @@ pub(super) fn seal_store<S: Store + Send + Sync>(
     })
 }
 
-/// There is nothing to be done.
+/// Nothing to be done.
 fn already(frame: &Frame, size: u64) -> Recovered {
     let (chunks, nbytes, frame_len) = (frame.nchunks(), frame.nbytes(), frame.frame_len());
     let cbytes = frame.header().cbytes;
@@ -109,7 +109,7 @@ fn already(frame: &Frame, size: u64) -> Recovered {
     }
 }
 
-/// Everything is there but the totals.
+/// Only the totals are missing.
 fn complete(scan: &Scan, index_at: u64, frame_len: u64) -> (Vec<u8>, Summary) {
     let nbytes = scan.items.each().map(|item| item.nbytes).sum();
     let cbytes = index_at - u64::from(scan.head.header.header_len);
@@ -119,7 +119,7 @@ fn complete(scan: &Scan, index_at: u64, frame_len: u64) -> (Vec<u8>, Summary) {
     (header, Summary { chunks, nbytes, cbytes, frame_len, fingerprint: scan.fingerprint })
 }
 
-/// Writes index and trailer behind the last chunk.
+/// Writes index and trailer after the last chunk.
 fn finish<S: Store>(scan: &Scan, store: &mut S, registry: &Registry) -> Result<(Vec<u8>, Summary), RecoverError> {
     let mut params = FrameParams::like_head(&scan.head);
     params.frame_type = FrameType::Contiguous;

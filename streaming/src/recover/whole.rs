@@ -1,4 +1,4 @@
-//! A frame that opens, with chunks that may be damaged.
+//! Recovering a frame that opens, whose chunks may be damaged.
 
 use bytes::Bytes;
 use futures::SinkExt;
@@ -18,8 +18,8 @@ use crate::sink::{Summary, WriteOptions};
 use crate::source::RangeSource;
 use crate::target::Target;
 
-/// Whether the first chunk is as long as the header says chunks are. If it is not, either may be damaged: looking for
-/// the chunks tells which. (That is for contiguous frames of today.)
+/// Whether the first chunk has the chunk size of the header. If not, either may be damaged; a scan for the chunks tells
+/// which. (Only for contiguous frames in the current layout.)
 pub(super) async fn agrees<S: RangeSource>(frame: &Frame, source: &S) -> bool {
     if frame.header().layout != Layout::Current
         || frame.header().frame_type != FrameType::Contiguous
@@ -52,7 +52,7 @@ where
     let damaged_array = agree(&mut params, &lens(frame));
     let mut whole = Whole { reader, source, plain: damaged_array.is_some(), budget, tally: Tally::default() };
     if damaged_array.is_some() && whole.needs_layer().await? {
-        // It is wrong about the array and right about its blocks.
+        // The layer is wrong about the array but right about its blocks.
         (params.metalayers, whole.plain) = (layers, false);
     }
     let summary = if frame.bitshuffle_age() != BitshuffleAge::ByChunk {
@@ -83,7 +83,7 @@ where
 /// The lengths of the chunks, and how many have each.
 fn lens(frame: &Frame) -> Vec<(u64, u64)> {
     let Some(last) = frame.nchunks().checked_sub(1) else { return Vec::new() };
-    // Chunks of variable length are none of an array.
+    // Chunks of variable length do not form an array.
     let len = |i| frame.chunk_len(i).unwrap_or(0) as u64;
     if last == 0 { vec![(len(0), 1)] } else { vec![(len(0), last), (len(last), 1)] }
 }
@@ -92,17 +92,17 @@ fn lens(frame: &Frame) -> Vec<(u64, u64)> {
 struct Whole<'w, S> {
     reader: &'w FrameReader<S>,
     source: &'w S,
-    /// Whether the array that it was is given up: chunks must hold without its shape.
+    /// Whether the frame stops being an array: chunks must decode without its shape.
     plain: bool,
     budget: &'w mut Budget,
     tally: Tally,
 }
 
-/// What has become of a chunk.
+/// What was saved of a chunk.
 enum Fate {
-    /// Its bytes, and what they decode to.
+    /// Its bytes, and their decoded length.
     Saved { encoded: Bytes, nbytes: u64, checked: bool },
-    /// How many decoded bytes are lost.
+    /// The number of decoded bytes lost.
     Lost(u64),
 }
 
@@ -157,9 +157,9 @@ impl<S: RangeSource + 'static> Whole<'_, S> {
         Ok(())
     }
 
-    /// Chunks of 2019 no longer mean the same in a frame of today: they must be encoded again.
+    /// The bytes of chunks of 2019 have another meaning in current frames: they must be encoded again.
     async fn encode_again<T: Target>(&mut self, params: FrameParams, target: &mut T) -> Result<Summary, RecoverError> {
-        /// Zeros that are handed over at a time.
+        /// Zeros written at a time.
         const PIECE: u64 = 1 << 20;
         let reader = self.reader;
         let frame = reader.frame();
@@ -195,7 +195,7 @@ impl<S: RangeSource + 'static> Whole<'_, S> {
         Ok(sink.close().await.map_err(EditError::from)?)
     }
 
-    /// Looks at a chunk.
+    /// Examines a chunk.
     async fn examine(&mut self, i: u64) -> Result<Fate, RecoverError> {
         let (reader, frame) = (self.reader, self.reader.frame());
         let error = match reader.encoded_chunk(i).await {
@@ -203,7 +203,7 @@ impl<S: RangeSource + 'static> Whole<'_, S> {
                 Ok((nbytes, checked)) => return Ok(Fate::Saved { encoded, nbytes, checked }),
                 Err(error) => error,
             },
-            // The place failed, not the chunk.
+            // The source failed, not the chunk.
             Err(ReadError::Source(error)) => return Err(error.into()),
             Err(ReadError::ChunkFile { source, .. })
                 if !matches!(source.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::UnexpectedEof) =>
@@ -217,7 +217,7 @@ impl<S: RangeSource + 'static> Whole<'_, S> {
         {
             return Ok(Fate::Saved { encoded, nbytes, checked: true });
         }
-        // Without a common length only its own header tells how long it was.
+        // Without a common length only its own header shows how long it was.
         let len = match frame.chunk_len(i) {
             Some(len) => Some(len),
             None => reader.encoded_chunk(i).await.ok().and_then(|c| Some(ChunkHeader::parse(&c).ok()?.nbytes)),
@@ -228,13 +228,13 @@ impl<S: RangeSource + 'static> Whole<'_, S> {
         }
     }
 
-    /// How many bytes a chunk decodes to, and whether that has been seen; or what is wrong with it.
+    /// The decoded length of a chunk, and whether it was decoded; or what is wrong with it.
     async fn check(&mut self, i: u64, encoded: &Bytes) -> Result<Result<(u64, bool), ReadError>, RecoverError> {
         let (shared, frame) = (&self.reader.shared, self.reader.frame());
         if frame.is_sparse() {
             self.budget.read(encoded.len() as u64);
         }
-        // It may decode, to something else than was written. Nothing must vouch for that.
+        // It may decode to something other than what was written, and must not get a valid checksum.
         if let Err(error) = frame.check_chunk_bytes(i, encoded) {
             return Ok(Err(error.into()));
         }
@@ -259,7 +259,7 @@ impl<S: RangeSource + 'static> Whole<'_, S> {
         Ok(checked.map(|nbytes| (nbytes as u64, true)))
     }
 
-    /// The last chunk, if it holds and only the total in the header of the frame says that it should have another length.
+    /// The last chunk, if it decodes and only the total in the header of the frame contradicts its length.
     async fn last_of_other_length(&mut self) -> Result<Option<(Bytes, u64)>, RecoverError> {
         let (reader, frame) = (self.reader, self.reader.frame());
         let Some(i) = frame.nchunks().checked_sub(1) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Sinks that move what they hold while their producer waits.
+//! Sinks that make progress while their producer waits.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -16,10 +16,10 @@ use futures::task::AtomicWaker;
 ///
 /// Its `into_driven` gives a [`Driven`] and a [`Driver`]. (The methods are those of the sinks themselves, as polls.)
 pub trait Drive: Sink<Bytes, Error: Into<io::Error>> + AsyncWrite + Unpin + sealed::Sealed {
-    /// What it says when it is closed.
+    /// The summary that closing returns.
     type Summary;
 
-    /// Moves everything as far as it goes; ready when there is nothing left to move.
+    /// Makes as much progress as possible; ready when there is nothing left to do.
     #[doc(hidden)]
     fn poll_drive(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure<Self>>>;
     #[doc(hidden)]
@@ -30,7 +30,7 @@ pub trait Drive: Sink<Bytes, Error: Into<io::Error>> + AsyncWrite + Unpin + seal
     fn poll_close_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<Self::Summary, Failure<Self>>>;
     #[doc(hidden)]
     fn poll_abort_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure<Self>>>;
-    /// Whether the frame is final or has been given up.
+    /// Whether the frame is complete or abandoned.
     #[doc(hidden)]
     fn is_settled(&self) -> bool;
 }
@@ -42,15 +42,14 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// The producer's side of a driven sink: everything that the sink itself is to its producer.
+/// The producer's side of a driven sink, with the full interface of the sink.
 ///
-/// A sink does its work when it is polled: while its producer waits for the next data, chunks that have been encoded stay
-/// where they are. One that is driven hands them on meanwhile, and has its target flush them, because somebody else polls
-/// it too: the [`Driver`].
+/// A sink does its work when it is polled: while its producer waits for the next data, encoded chunks stay where they
+/// are. A driven sink writes and flushes them meanwhile, because the [`Driver`] polls it as well.
 ///
-/// Back-pressure, errors and cancellation are those of the sink. An error that the driver meets is the answer to the
-/// producer's next call; until then nothing moves. Without its driver, or when that has been dropped, this is the sink and
-/// nothing more.
+/// Back-pressure, errors and cancellation are those of the sink. An error met by the driver is returned by the
+/// producer's next call; until then there is no progress. Without its driver, or once that has been dropped, this
+/// behaves like the plain sink.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -80,10 +79,10 @@ pub struct Driven<S: Drive> {
     shared: Arc<Shared<S>>,
 }
 
-/// The future that moves what a [`Driven`] sink holds; see there. To be spawned, or joined with the producer.
+/// The future that drives a [`Driven`] sink; see there. Spawn it, or join it with the producer.
 ///
-/// It is ready when the frame is final or has been given up, and when the producer has dropped its side or taken the sink
-/// back: a producer that it is joined with must do one of these also when it fails.
+/// It is ready when the frame is complete or abandoned, and when the producer has dropped its side or taken the sink
+/// back: a producer that is joined with it must do one of these even if it fails.
 #[must_use = "nothing is driven unless this is polled"]
 pub struct Driver<S: Drive> {
     shared: Arc<Shared<S>>,
@@ -95,13 +94,13 @@ struct Shared<S: Drive> {
 }
 
 struct State<S: Drive> {
-    /// `None` when the producer has taken it back.
+    /// `None` once the producer has taken it back.
     sink: Option<S>,
-    /// What the driver has met and the producer has not been told.
+    /// An error met by the driver and not yet reported to the producer.
     failed: Option<Failure<S>>,
 }
 
-/// Whoever waits for the sink. What the sink waits for remembers the last one who asked, and there are two.
+/// The wakers of both sides. What the sink waits for remembers only the last task that polled, and there are two.
 #[derive(Default)]
 struct Wakers {
     producer: AtomicWaker,
@@ -125,7 +124,7 @@ impl<S: Drive> Shared<S> {
     }
 }
 
-/// Splits a sink into the producer's side and what drives it.
+/// Splits a sink into the producer's side and its driver.
 pub(crate) fn driven<S: Drive>(sink: S) -> (Driven<S>, Driver<S>) {
     let state = Mutex::new(State { sink: Some(sink), failed: None });
     let shared = Arc::new(Shared { state, wakers: Arc::default() });
@@ -173,7 +172,7 @@ impl<S: Drive> Driven<S> {
         poll_fn(|cx| self.poll_with(cx, S::poll_abort_frame)).await
     }
 
-    /// The sink, to ask it something or set a metalayer. The driver waits meanwhile.
+    /// Calls `ask` with the sink, to query it or set a metalayer. The driver waits meanwhile.
     pub fn with_sink<R>(&mut self, ask: impl FnOnce(&mut S) -> R) -> R {
         let mut state = self.shared.lock();
         match &mut state.sink {
@@ -182,7 +181,7 @@ impl<S: Drive> Driven<S> {
         }
     }
 
-    /// The sink as it is. Its driver ends.
+    /// Takes back the sink; its driver ends.
     pub fn into_inner(self) -> S {
         match self.take() {
             Some(sink) => sink,
@@ -213,7 +212,7 @@ impl<S: Drive> Driven<S> {
             (None, None) => Poll::Pending,
         };
         drop(state);
-        // What has begun just now is to be polled by somebody when the producer does something else.
+        // Work that has just started must be polled by the driver while the producer does something else.
         wakers.driver.wake();
         answer
     }

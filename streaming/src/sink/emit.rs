@@ -1,4 +1,4 @@
-//! What a frame writer has to store, as parts for a target.
+//! Turns what a frame writer stores into parts for a target.
 
 use bytes::Bytes;
 use oxiblosc_core::Registry;
@@ -10,7 +10,7 @@ use super::Summary;
 use crate::compute::Turn;
 use crate::target::{Part, Target};
 
-/// An index of up to so many chunks is compressed in some tens of microseconds.
+/// An index of up to this many chunks is compressed in some tens of microseconds.
 const SHORT_INDEX: u64 = 4096;
 
 /// Starts a frame of the type that `target` takes.
@@ -21,8 +21,8 @@ pub(crate) fn writer_for(
 ) -> Result<FrameWriter, FrameWriteError> {
     let mut params = params.clone();
     params.frame_type = if target.is_sparse() { FrameType::Sparse } else { FrameType::Contiguous };
-    // A reader that opens the frame before it has an index must find every chunk where it belongs. (Layouts of the past
-    // have no place for the promise.)
+    // A reader that opens the frame before it has an index must find every chunk where it belongs. (Older layouts have
+    // no place for the promise.)
     if target.is_open_ended() && params.layout == Layout::Current {
         match params.frame_type {
             FrameType::Contiguous => params.sequential = true,
@@ -44,15 +44,15 @@ pub(crate) fn push(writer: &mut FrameWriter, chunk: Bytes) -> Result<Option<(Par
     }))
 }
 
-/// What ends a frame.
+/// The end of a frame.
 pub(crate) struct Ending {
-    /// Index and trailer, to emit behind the last chunk; empty for a sparse frame, which has them in the index file.
+    /// Index and trailer, to emit after the last chunk; empty for a sparse frame, which has them in the index file.
     pub(crate) tail: Bytes,
     /// What the target commits: the final header, or the index file of a sparse frame.
     pub(crate) committed: Bytes,
 }
 
-/// Ends the frame.
+/// Finishes the frame.
 pub(crate) fn finish(writer: &mut FrameWriter) -> Result<Ending, FrameWriteError> {
     let end = writer.finish()?.into();
     Ok(match writer.frame_type() {
@@ -61,13 +61,13 @@ pub(crate) fn finish(writer: &mut FrameWriter) -> Result<Ending, FrameWriteError
     })
 }
 
-/// Whether a chunk of `len` bytes is pushed in no time. One that is digested, for checksums or a fingerprint, takes as
-/// long as reading it does.
+/// Whether pushing a chunk of `len` bytes takes no noticeable time. One that is digested, for checksums or a
+/// fingerprint, takes as long as reading it does.
 pub(crate) fn pushes_quickly(writer: &FrameWriter, len: usize) -> bool {
     len <= Turn::PIECE || !writer.digests()
 }
 
-/// Whether the frame is ended in no time: the index is compressed then.
+/// Whether finishing the frame, which compresses the index, takes no noticeable time.
 pub(crate) fn finishes_quickly(writer: &FrameWriter) -> bool {
     writer.nchunks() <= SHORT_INDEX
 }

@@ -21,7 +21,7 @@ pub(crate) struct Encoded {
     pub(crate) chunk: Bytes,
 }
 
-/// Encodes chunks on a pool, each by one of the encoders kept here.
+/// Encodes chunks on a pool, with encoders that are reused.
 pub(crate) struct Workshop {
     shared: Arc<Shared>,
     pool: Pool,
@@ -31,7 +31,7 @@ struct Shared {
     params: EncodeParams,
     registry: Registry,
     geometry: Option<Arc<Geometry>>,
-    /// Encoders not in use. One whose plugin panicked is not among them any more.
+    /// Idle encoders. One whose plugin has panicked is discarded.
     encoders: Mutex<Vec<ChunkEncoder>>,
 }
 
@@ -48,7 +48,7 @@ impl Workshop {
         Ok(Self { shared: Arc::new(Shared { params, registry, geometry, encoders }), pool })
     }
 
-    /// Begins to encode chunk `number`.
+    /// Starts to encode chunk `number`.
     pub(crate) fn encode(&self, number: u64, mut input: ChunkInput) -> Job<Result<Encoded, ChunkError>> {
         let (shared, pool) = (Arc::clone(&self.shared), self.pool.clone());
         self.pool.spawn(move || {
@@ -58,7 +58,7 @@ impl Workshop {
             ctx.item_size = Some(shared.params.typesize);
             ctx.nd = shared.geometry.as_deref();
             let src = input.as_slice();
-            // It comes back when the target has it.
+            // It is returned once the target has taken it.
             let mut chunk = pool.buffers().take(encoder.max_encoded_len(src.len()));
             let len = encoder.encode_to(src, &ctx, &mut chunk, &pool.share())?;
             chunk.truncate(len);
@@ -80,7 +80,7 @@ impl Shared {
     }
 }
 
-/// Chunks on their way through the pool, which leave in the order in which they came.
+/// Chunks being encoded on the pool, returned in the order in which they were given.
 #[derive(Default)]
 pub(crate) struct InFlight {
     queue: VecDeque<Entry>,

@@ -1,4 +1,4 @@
-//! How chunks come out of what the caller hands over.
+//! How the caller's bytes are turned into chunks.
 
 use bytes::Bytes;
 
@@ -6,7 +6,7 @@ use super::input::ChunkInput;
 use super::rechunk::Rechunker;
 use crate::nd::Tiler;
 
-/// How chunks come out of what the caller hands over.
+/// How the caller's bytes are turned into chunks.
 pub(crate) enum Feed {
     /// As a stream of bytes, cut into equal parts.
     Stream(Rechunker),
@@ -30,16 +30,16 @@ macro_rules! forward {
 forward! {
     /// Takes any number of bytes.
     fn push(&mut self, bytes: Bytes);
-    /// Copies from `bytes` as much as there is room for; the number of bytes.
+    /// Copies as much of `bytes` as there is room for, and returns the number of bytes.
     fn fill(&mut self, bytes: &[u8]) -> usize;
-    /// A whole chunk, if there is one.
+    /// The next complete chunk, if there is one.
     fn next_chunk(&mut self) -> Option<ChunkInput>;
-    /// What is left when there is no whole chunk any more.
+    /// The short last chunk, if bytes are left.
     fn last_chunk(&mut self) -> Option<ChunkInput>;
 }
 
 impl Feed {
-    /// Whether everything handed over has been made chunks of, as far as it goes.
+    /// Whether there is no complete chunk left, so that more bytes are needed.
     pub(crate) fn wants_more(&self) -> bool {
         match self {
             Self::Stream(feed) => feed.wants_more(),
@@ -47,7 +47,7 @@ impl Feed {
         }
     }
 
-    /// Bytes held that no chunk has been made of yet.
+    /// Bytes held that are not part of a chunk yet.
     pub(crate) fn buffered(&self) -> usize {
         match self {
             Self::Stream(feed) => feed.buffered(),

@@ -26,27 +26,27 @@ use crate::target::{Part, Refusal, Target, poll_offer};
 /// Takes decoded bytes and writes a frame to a target.
 ///
 /// It is a [`futures::Sink`] of [`Bytes`] and a [`futures::io::AsyncWrite`]; buffers may be of any size. They are cut
-/// into chunks, the chunks are encoded on a pool, and what comes out is written in order.
+/// into chunks, the chunks are encoded on a pool, and the results are written in order.
 ///
-/// - **Back-pressure.** At most so many chunks and bytes are in flight as [`WriteOptions`] say; beyond that,
-///   `poll_ready` and `poll_write` wait. A chunk is in flight until the target has accepted it.
-/// - **Flush** passes on every chunk that is whole. The bytes of a chunk that is not stay: a short chunk may only be
-///   the last one.
-/// - **Close** writes the short last chunk, index and trailer, and makes the target final. It is explicit: a sink that
-///   is dropped before leaves its target unfinished.
-/// - **Errors.** After one that [is resumable](WriteError::is_resumable) every call may be made again and goes on
-///   where the failed one stopped. All others stay.
-/// - **Cancellation.** All state is here, none in the futures of the methods: any of them may be dropped at any time and
-///   called again, and what has been taken in ([`nbytes`](FrameSink::nbytes)) is neither lost nor repeated. What has *not*
-///   been taken in is where the caller keeps it. [`write_bytes`](FrameSink::write_bytes) leaves it in the caller's hands,
-///   and so do `AsyncWriteExt::write` and `Sink::poll_ready` with `start_send`: they take all they are going to take in the
-///   poll that is ready. Not so the adapters of the `futures` crate: `feed`, `send`, `send_all` and `forward` own their
-///   item until there is room for it, and when they are dropped before, it is dropped with them; of a dropped
-///   `write_all` it is `nbytes` that tells how far it has come.
-/// - **Work is done when the sink is polled**, and otherwise only what the pool and the target have begun. For chunks to
-///   leave while their producer waits for something else, have the sink driven: [`into_driven`](FrameSink::into_driven).
-/// - **No poll takes long.** What does is left to the pool and to threads that may block; of the rest, at most about half a
-///   megabyte is copied at a time, after which the thread is given back.
+/// - **Back-pressure.** [`WriteOptions`] limit the chunks and bytes in flight; beyond that, `poll_ready` and
+///   `poll_write` wait. A chunk is in flight until the target has accepted it.
+/// - **Flush** passes on every complete chunk. The bytes of an incomplete one stay: only the last chunk may be short.
+/// - **Close** writes the short last chunk, index and trailer, and commits the target. It is explicit: a sink that is
+///   dropped before that leaves its target unfinished.
+/// - **Errors.** After one that [is resumable](WriteError::is_resumable) every call may be repeated and continues where
+///   the failed one stopped. All others are permanent.
+/// - **Cancellation.** All state is here, none in the futures of the methods: any of them may be dropped at any time
+///   and called again, and what has been taken ([`nbytes`](FrameSink::nbytes)) is neither lost nor repeated. What has
+///   *not* been taken stays with the caller. [`write_bytes`](FrameSink::write_bytes) leaves it in the caller's hands,
+///   and so do `AsyncWriteExt::write` and `Sink::poll_ready` with `start_send`: they take all they are going to take in
+///   the poll that is ready. The adapters of the `futures` crate do not: `feed`, `send`, `send_all` and `forward` own
+///   their item until there is room for it, and if they are dropped before that, it is lost with them; after a dropped
+///   `write_all`, `nbytes` shows how much was written.
+/// - **Work is done when the sink is polled**, and otherwise only what the pool and the target have started. For chunks
+///   to be written while their producer waits for something else, drive the sink:
+///   [`into_driven`](FrameSink::into_driven).
+/// - **No poll takes long.** Long work is left to the pool and to threads that may block; at most about half a megabyte
+///   is copied per poll.
 ///
 /// ```
 /// use futures::{AsyncWriteExt, executor::block_on};
@@ -67,13 +67,13 @@ pub struct FrameSink<T> {
     target: T,
     workshop: Workshop,
     pool: Pool,
-    /// Shared with the jobs below; locked by nobody else for longer than a call.
+    /// Shared with the jobs below; everyone else locks it for a single call only.
     writer: Arc<Mutex<FrameWriter>>,
     feed: Feed,
     in_flight: InFlight,
-    /// A chunk that is being digested; the next one waits for it.
+    /// The chunk that is being digested; the next one waits for it.
     placing: Option<Placing>,
-    /// The index is being made.
+    /// The job that builds the index.
     finishing: Option<Job<Result<Ending, FrameWriteError>>>,
     shares: Shares,
     outgoing: Outgoing,
@@ -96,21 +96,21 @@ struct Placing {
 enum Phase {
     /// Taking bytes.
     Open,
-    /// Waiting until every chunk, the short last one included, has been accepted by the target.
+    /// Waiting until the target has accepted every chunk, including a short last one.
     LastChunks,
     /// Writing index and trailer.
     Tail { committed: Bytes },
-    /// Making the target final.
+    /// Committing the target.
     Commit { committed: Bytes },
-    /// The frame is final.
+    /// The frame is complete.
     Finished,
-    /// So is what lies underneath the target.
+    /// The writer underneath the target is closed, too.
     Closed,
-    /// The frame has been given up.
+    /// The frame has been abandoned.
     Aborted,
 }
 
-/// How much may be in flight.
+/// The limits on what may be in flight.
 #[derive(Debug, Clone, Copy)]
 struct FlightLimits {
     chunks: usize,
@@ -118,14 +118,14 @@ struct FlightLimits {
     chunk_size: usize,
 }
 
-/// Bytes on their way to the target.
+/// Bytes that the target has not yet accepted.
 #[derive(Default)]
 struct Outgoing {
     queue: VecDeque<(Part, Bytes)>,
     bytes: usize,
     /// How many of them are chunks.
     chunks: usize,
-    /// The target has accepted bytes since it was last flushed by a driver.
+    /// Whether the target has accepted bytes since a driver last flushed it.
     unflushed: bool,
 }
 
@@ -141,7 +141,7 @@ impl<T> FrameSink<T> {
         Self::with_feed(target, options, |pool| Feed::Stream(Rechunker::new(chunk_size, pool.buffers())))
     }
 
-    /// A sink whose chunks are cut by `feed`, which is told where they are encoded.
+    /// A sink whose chunks are cut by `feed`, which gets the pool.
     pub(crate) fn with_feed(
         target: T,
         options: WriteOptions,
@@ -206,17 +206,17 @@ impl<T> FrameSink<T> {
         self.limits.chunk_size
     }
 
-    /// Bytes taken in.
+    /// Bytes taken so far.
     pub fn nbytes(&self) -> u64 {
         self.taken
     }
 
-    /// Bytes held here: not yet a whole chunk, in flight, or on their way to the target.
+    /// Bytes held here: of an incomplete chunk, in flight, or on their way to the target.
     pub fn held_bytes(&self) -> usize {
         self.feed.buffered() + FlightLimits::cost(self.in_flight.bytes()) + self.encoded_bytes()
     }
 
-    /// Bytes of chunks that are encoded and not accepted by the target.
+    /// Bytes of encoded chunks that the target has not accepted.
     fn encoded_bytes(&self) -> usize {
         self.outgoing.bytes + self.placing.as_ref().map_or(0, |placing| placing.len)
     }
@@ -225,7 +225,7 @@ impl<T> FrameSink<T> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What has been written, once the frame is final.
+    /// What has been written, once the frame is complete.
     pub fn summary(&self) -> Option<Summary> {
         matches!(self.phase, Phase::Finished | Phase::Closed).then(|| emit::summary(&self.writer()))
     }
@@ -242,18 +242,18 @@ impl<T> FrameSink<T> {
         if matches!(self.phase, Phase::Open) { Ok(()) } else { Err(WriteError::Closed) }
     }
 
-    /// Remembers an error that stays.
+    /// Records a permanent error.
     fn fail(&mut self, error: WriteError) -> WriteError {
         self.failed = error.again();
         error
     }
 
-    /// Chunks that the pool or the target has not done with.
+    /// Chunks that the pool or the target is not done with.
     fn chunks_on_their_way(&self) -> usize {
         self.in_flight.chunks() + self.outgoing.chunks + usize::from(self.placing.is_some())
     }
 
-    /// Whether what the next chunk takes is there, of a budget shared with others.
+    /// Whether the shared budget has room for the next chunk.
     fn take_share(&mut self) -> bool {
         self.shares.try_take(FlightLimits::cost(self.limits.chunk_size))
     }
@@ -262,11 +262,11 @@ impl<T> FrameSink<T> {
         let limits = &self.limits;
         let chunks = self.chunks_on_their_way();
         let bytes = FlightLimits::cost(self.in_flight.bytes()) + self.encoded_bytes();
-        // One chunk is always allowed, or nothing would ever move; the header alone is no reason to wait.
+        // One chunk is always allowed, or there would be no progress; the header alone is no reason to wait.
         chunks == 0 || chunks < limits.chunks && bytes + FlightLimits::cost(limits.chunk_size) <= limits.bytes
     }
 
-    /// Hands chunks to the pool while there is room for them; whether there was one.
+    /// Gives chunks to the pool while there is room for them. Returns whether there was one.
     fn dispatch(&mut self) -> bool {
         let mut moved = false;
         self.shares.keep(self.chunks_on_their_way());
@@ -288,7 +288,7 @@ impl<T> FrameSink<T> {
         moved
     }
 
-    /// Takes encoded chunks from the pool, in order; whether there was one.
+    /// Takes encoded chunks from the pool, in order. Returns whether there was one.
     fn collect(&mut self, cx: &mut Context<'_>) -> Result<bool, WriteError> {
         let mut moved = false;
         loop {
@@ -307,7 +307,7 @@ impl<T> FrameSink<T> {
         }
     }
 
-    /// Puts an encoded chunk into the frame: at once, or on the pool when it has to be digested.
+    /// Adds an encoded chunk to the frame: at once, or on the pool if it has to be digested.
     fn place(&mut self, number: u64, chunk: Bytes) -> Result<(), WriteError> {
         let (len, mut writer) = (chunk.len(), self.writer());
         debug_assert_eq!(number, writer.nchunks());
@@ -352,10 +352,10 @@ impl<T> FrameSink<T> {
 }
 
 impl<T: Target> FrameSink<T> {
-    /// Takes all of `bytes`, as soon as there is less than a chunk here that is not in flight; they are empty afterwards.
-    /// Chunks that lie within them are not copied.
+    /// Takes all of `bytes` as soon as less than a chunk is held here that is not in flight, and leaves it empty.
+    /// Chunks that are complete within it are not copied.
     ///
-    /// Until then they stay in the caller's hands: when the future is dropped, nothing of them has been taken or all.
+    /// Until then the caller keeps them: if the future is dropped, either all of them have been taken or none.
     ///
     /// ```
     /// # use futures::executor::block_on;
@@ -376,14 +376,13 @@ impl<T: Target> FrameSink<T> {
         poll_fn(|cx| self.poll_write_bytes(cx, bytes)).await
     }
 
-    /// Splits the sink into a side for its producer and a future that moves what it holds, and has the target flush it,
-    /// while the producer does something else.
+    /// Splits the sink into the producer's side and a future that writes and flushes what the sink holds while the
+    /// producer does something else.
     pub fn into_driven(self) -> (Driven<Self>, Driver<Self>) {
         driven(self)
     }
 
-    /// Passes everything taken in so far to the target, but for the bytes of a chunk that is not whole yet, and has
-    /// the target flush it.
+    /// Passes everything taken so far to the target, except the bytes of an incomplete chunk, and flushes the target.
     ///
     /// # Errors
     /// See [`FrameSink`].
@@ -391,7 +390,7 @@ impl<T: Target> FrameSink<T> {
         poll_fn(|cx| self.poll_flush_chunks(cx)).await
     }
 
-    /// Makes the frame final and leaves what lies underneath the target open.
+    /// Completes the frame and leaves the writer underneath the target open.
     ///
     /// # Errors
     /// See [`FrameSink`]; may be called again, and returns the same summary once it has succeeded.
@@ -399,7 +398,7 @@ impl<T: Target> FrameSink<T> {
         poll_fn(|cx| self.poll_finish(cx)).await
     }
 
-    /// Makes the frame final and closes what lies underneath the target.
+    /// Completes the frame and closes the writer underneath the target.
     ///
     /// # Errors
     /// See [`FrameSink`]; may be called again, and returns the same summary once it has succeeded.
@@ -407,7 +406,7 @@ impl<T: Target> FrameSink<T> {
         poll_fn(|cx| self.poll_close_frame(cx)).await
     }
 
-    /// Gives the frame up and has the target remove what it can. Nothing happens to a frame that is final.
+    /// Abandons the frame and makes the target remove what it can. A complete frame is left alone.
     ///
     /// # Errors
     /// [`WriteError::Target`]; may be called again.
@@ -415,26 +414,28 @@ impl<T: Target> FrameSink<T> {
         poll_fn(|cx| self.poll_abort(cx)).await
     }
 
-    /// Replaces the content of a metalayer of the header by one of the same length, any time before the sink is closed.
+    /// Replaces the content of a metalayer of the header with other content of the same length, at any time before the
+    /// sink is closed.
     ///
     /// # Errors
-    /// When there is none of that name or the length differs, and when the sink is closed. None of these stays.
+    /// When there is none of that name or the length differs, and when the sink is closed. None of these is permanent.
     pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), WriteError> {
         self.check_open()?;
         Ok(self.writer().set_metalayer(name, content)?)
     }
 
-    /// Sets or replaces a variable-length metalayer of the trailer, any time before the sink is closed.
+    /// Sets or replaces a variable-length metalayer of the trailer, at any time before the sink is closed.
     ///
     /// # Errors
-    /// When the name has more than 31 bytes or there are 16 others, and when the sink is closed. None of these stays.
+    /// When the name has more than 31 bytes or there are 16 others, and when the sink is closed. None of these is
+    /// permanent.
     pub fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), WriteError> {
         self.check_open()?;
         Ok(self.writer().set_vlmetalayer(name, content)?)
     }
 
-    /// Moves everything as far as it goes now. Afterwards nothing more is done until `cx` is woken; which it has been when
-    /// this is not ready, since the turn is over and there may be more to move.
+    /// Makes as much progress as possible. When it is ready, there is nothing to do until `cx` is woken; when it is
+    /// pending, the turn is over, there may be more to do, and `cx` has been woken.
     fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         self.check_usable()?;
         loop {
@@ -453,11 +454,11 @@ impl<T: Target> FrameSink<T> {
         }
     }
 
-    /// Ready when there is less than a chunk here that is not in flight.
+    /// Ready when less than a chunk is held here that is not in flight.
     pub(crate) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         self.check_open()?;
         ready!(self.turn.poll_proceed(cx));
-        // There may be room all the same when not everything has been moved.
+        // There may be room even if there is more to do.
         let _ = self.poll_advance(cx)?;
         if self.feed.wants_more() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
@@ -467,10 +468,10 @@ impl<T: Target> FrameSink<T> {
         Poll::Ready(self.take(mem::take(bytes)))
     }
 
-    /// Moves what there is while the producer does not; ready when all whole chunks are with the target and flushed.
+    /// Makes progress while the producer does not; ready when the target has all complete chunks and is flushed.
     pub(crate) fn poll_drive_chunks(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         if !matches!(self.phase, Phase::Open) {
-            // Whoever ends the frame does the rest.
+            // The call that finishes the frame does the rest.
             return Poll::Ready(Ok(()));
         }
         ready!(self.poll_drained(cx))?;
@@ -481,12 +482,12 @@ impl<T: Target> FrameSink<T> {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether the frame is final or has been given up.
+    /// Whether the frame is complete or abandoned.
     pub(crate) fn is_final_or_aborted(&self) -> bool {
         matches!(self.phase, Phase::Finished | Phase::Closed | Phase::Aborted)
     }
 
-    /// Takes all of `bytes`, and hands on what makes whole chunks as far as there is room.
+    /// Takes all of `bytes`, and passes on complete chunks as far as there is room.
     pub(crate) fn take(&mut self, bytes: Bytes) -> Result<(), WriteError> {
         self.check_open()?;
         self.taken += bytes.len() as u64;
@@ -495,8 +496,8 @@ impl<T: Target> FrameSink<T> {
         Ok(())
     }
 
-    /// Copies from the front of `bytes` what fits into the current chunk, but not more than is copied in no time; the
-    /// number of bytes.
+    /// Copies from the front of `bytes` what fits into the current chunk, up to an amount that is copied quickly.
+    /// Returns the number of bytes.
     pub(crate) fn take_copy(&mut self, bytes: &[u8]) -> usize {
         let taken = self.feed.fill(&bytes[..bytes.len().min(Turn::PIECE)]);
         self.taken += taken as u64;
@@ -505,11 +506,11 @@ impl<T: Target> FrameSink<T> {
         taken
     }
 
-    /// Ready when all whole chunks have been accepted by the target.
+    /// Ready when the target has accepted all complete chunks.
     fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         ready!(self.turn.poll_proceed(cx));
         ready!(self.poll_advance(cx))?;
-        // At the end not a byte may stay behind, the short last chunk least of all.
+        // At the end no bytes may be left, and certainly not the short last chunk.
         let cut = self.feed.wants_more() && (!matches!(self.phase, Phase::LastChunks) || self.feed.buffered() == 0);
         let encoded = self.in_flight.is_empty() && self.placing.is_none();
         if cut && encoded && self.outgoing.queue.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
@@ -563,7 +564,7 @@ impl<T: Target> FrameSink<T> {
 
     pub(crate) fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         if !matches!(self.phase, Phase::Finished | Phase::Closed) {
-            // Chunks that no worker has begun with are taken back.
+            // Chunks that no worker has started are cancelled.
             self.in_flight = InFlight::default();
             self.placing = None;
             self.outgoing = Outgoing::default();
@@ -576,7 +577,7 @@ impl<T: Target> FrameSink<T> {
 }
 
 impl FlightLimits {
-    /// What chunks of `len` decoded bytes may take while they are encoded: as much again for the result.
+    /// The memory that chunks of `len` decoded bytes may take while they are encoded: the same again for the result.
     const fn cost(len: usize) -> usize {
         len.saturating_mul(2)
     }
@@ -592,7 +593,7 @@ impl Outgoing {
         }
     }
 
-    /// Offers bytes to `target` until it accepts no more or the turn is over; whether it accepted any.
+    /// Offers bytes to `target` until it accepts no more or the turn is over. Returns whether it accepted any.
     fn write(&mut self, target: &mut impl Target, cx: &mut Context<'_>, turn: &mut Turn) -> Result<bool, Refusal> {
         let mut moved = false;
         while let Some((part, bytes)) = self.queue.front_mut().filter(|_| !turn.is_over()) {

@@ -1,4 +1,4 @@
-//! What a chunk is made from, as the worker that encodes it gets it.
+//! The input of one chunk, as the worker that encodes it receives it.
 
 use bytes::Bytes;
 
@@ -7,11 +7,11 @@ use crate::nd::Tile;
 
 /// Decoded bytes of one chunk.
 pub(crate) enum ChunkInput {
-    /// Gathered in one buffer.
+    /// Collected in one buffer.
     Gathered(Vec<u8>),
-    /// A part of what the caller handed over.
+    /// Part of a buffer of the caller.
     Shared(Bytes),
-    /// In several pieces, which are to be joined.
+    /// In several pieces, to be joined.
     Parts(Parts),
     /// A box of an array.
     Tile(Tile),
@@ -37,7 +37,7 @@ impl ChunkInput {
         }
     }
 
-    /// The same with zeros behind it, up to `len` bytes.
+    /// The same, padded with zeros to `len` bytes.
     pub(crate) fn padded(self, len: usize) -> Self {
         let mut parts = match self {
             Self::Parts(parts) => parts,
@@ -49,7 +49,7 @@ impl ChunkInput {
         Self::Parts(parts)
     }
 
-    /// Does what is left to do, on the worker that encodes the chunk.
+    /// Does the remaining work, on the worker that encodes the chunk.
     pub(crate) fn prepare(&mut self, buffers: &Buffers) {
         match self {
             Self::Tile(tile) => tile.prepare(),
@@ -58,8 +58,8 @@ impl ChunkInput {
         }
     }
 
-    /// Gives back the buffer of a chunk that is done with, on the worker that has encoded it: keeping a buffer may mean
-    /// that the memory of another one goes back to the system.
+    /// Returns the buffer of a chunk that is done, on the worker that has encoded it: keeping one buffer may free
+    /// another.
     pub(crate) fn recycle(self, buffers: &Buffers) {
         match self {
             Self::Gathered(buffer) => buffers.put(buffer),
@@ -72,7 +72,7 @@ impl ChunkInput {
 /// Pieces of a chunk, in order.
 #[derive(Default)]
 pub(crate) struct Parts {
-    /// [`ChunkInput::Gathered`] for what has been copied, the first of which may be as long as the chunk, and
+    /// [`ChunkInput::Gathered`] for copied bytes, the first of which may be as long as the chunk, and
     /// [`ChunkInput::Shared`].
     list: Vec<ChunkInput>,
     /// Zeros at the end.
@@ -81,8 +81,8 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Up to here a buffer grows with what is copied into it, so that little data takes little memory. Beyond, it gets
-    /// what the chunk needs: memory that is not touched costs nothing, and growing copies.
+    /// Up to this size a buffer grows with what is copied into it, so that little data takes little memory. Beyond it,
+    /// the whole chunk is allocated: untouched memory costs nothing, and growing means copying.
     const GROWING: usize = 256 << 10;
 
     pub(crate) fn len(&self) -> usize {
@@ -93,7 +93,8 @@ impl Parts {
     pub(crate) fn copy(&mut self, mut bytes: &[u8], chunk_size: usize, buffers: &Buffers) {
         self.len += bytes.len();
         if self.list.is_empty() && !bytes.is_empty() {
-            // Only now: the buffer of the chunk before may have come back since it was taken, and is still in the cache.
+            // Allocate only now: the buffer of the previous chunk may have been returned meanwhile, and is still in
+            // cache.
             let mut buffer = buffers.pop(chunk_size).unwrap_or_default();
             buffer.clear();
             self.list.push(ChunkInput::Gathered(buffer));
@@ -109,14 +110,14 @@ impl Parts {
             bytes = &bytes[room..];
         }
         if !bytes.is_empty() {
-            // Behind pieces that are shared, and copied once more when all are joined: never grown.
+            // After shared pieces; it is copied again when all are joined, so it never grows.
             let mut more = Vec::with_capacity(bytes.len().max(Self::GROWING.min(chunk_size - self.len + bytes.len())));
             more.extend_from_slice(bytes);
             self.list.push(ChunkInput::Gathered(more));
         }
     }
 
-    /// Adds `bytes` as they are.
+    /// Adds `bytes` without copying.
     pub(crate) fn share(&mut self, bytes: Bytes) {
         self.len += bytes.len();
         self.list.push(ChunkInput::Shared(bytes));
@@ -152,7 +153,7 @@ impl Parts {
     }
 }
 
-/// Makes room for `needed` bytes in a buffer that gets as many as `chunk_size` in the end.
+/// Makes room for `needed` bytes in a buffer that grows up to `chunk_size`.
 fn grow(buffer: &mut Vec<u8>, needed: usize, chunk_size: usize) {
     let doubled = needed.max(2 * buffer.capacity()).min(chunk_size).max(needed) - buffer.len();
     let whole = chunk_size.saturating_sub(buffer.len());

@@ -1,4 +1,4 @@
-//! How a frame is to be written.
+//! Options for writing a frame.
 
 use bytes::Bytes;
 use futures::io::{AsyncSeek, AsyncWrite};
@@ -12,7 +12,7 @@ use crate::compute::Pool;
 use crate::error::WriteError;
 use crate::target::{MemoryTarget, SeekTarget, SpoolTarget, Target};
 
-/// How a frame is to be written; the blocking and the asynchronous writers take the same.
+/// Options for writing a frame, for both the blocking and the asynchronous writers.
 ///
 /// ```
 /// use oxiblosc_core::chunk::EncodeParams;
@@ -47,15 +47,15 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// The chunk size when none is asked for: 4 MiB, rounded down to a whole number of items (one item if that is
-    /// larger). Large enough that header and index cost nothing, small enough that a dozen in flight fit into memory
-    /// and that a reader far away gets a chunk in one request.
+    /// The default chunk size: 4 MiB, rounded down to a whole number of items (one item if that is larger). Large
+    /// enough for header and index to be negligible, small enough for a dozen in flight to fit into memory and for a
+    /// remote reader to get a chunk in one request.
     pub const CHUNK_SIZE: usize = 4 << 20;
 
-    /// The bytes in flight when no other number is asked for: 96 MiB.
+    /// The default of [`bytes_in_flight`](Self::bytes_in_flight): 96 MiB.
     pub const BYTES_IN_FLIGHT: usize = 96 << 20;
 
-    /// Chunks encoded as `params` say, and everything else at its default.
+    /// Encodes chunks with `params`, with the other options at their defaults.
     pub fn new(params: EncodeParams) -> Self {
         Self {
             params,
@@ -81,8 +81,8 @@ impl WriteOptions {
         self
     }
 
-    /// Where chunks are encoded; share one pool among many sinks. By default a sink has a pool of its own, with a
-    /// thread for each processor, which start with its first chunk.
+    /// Where chunks are encoded; share one pool among many sinks. By default a sink has its own pool with a thread for
+    /// each processor; they start with its first chunk.
     pub fn pool(mut self, pool: &Pool) -> Self {
         self.pool = Some(pool.clone());
         self
@@ -94,23 +94,23 @@ impl WriteOptions {
         self
     }
 
-    /// How many chunks may be in flight: handed to the pool, and not yet accepted by the target. At least one; by
-    /// default one more than the pool has threads, and twice as many of chunks below 1 MiB.
+    /// How many chunks may be in flight: given to the pool and not yet accepted by the target. At least one; by default
+    /// one more than the pool has threads, and twice that for chunks below 1 MiB.
     pub fn chunks_in_flight(mut self, chunks: usize) -> Self {
         self.chunks_in_flight = Some(chunks);
         self
     }
 
-    /// How many bytes may be in flight: those of the chunks in work, encoded and decoded, and of the encoded chunks
-    /// that the target has not yet accepted. One chunk is always allowed. [`WriteOptions::BYTES_IN_FLIGHT`] by
-    /// default.
+    /// How many bytes may be in flight: those of chunks being encoded, decoded and encoded size together, and of
+    /// encoded chunks that the target has not yet accepted. One chunk is always allowed.
+    /// [`WriteOptions::BYTES_IN_FLIGHT`] by default.
     pub fn bytes_in_flight(mut self, bytes: usize) -> Self {
         self.bytes_in_flight = bytes;
         self
     }
 
-    /// Memory that the sink shares with other sinks and readers: each chunk takes of it what it may need, encoded and
-    /// decoded, from its way to the pool until the target has it, beside the limit of
+    /// A memory budget shared with other sinks and readers: each chunk takes what it may need, encoded and decoded,
+    /// from the time it goes to the pool until the target has it, in addition to the limit of
     /// [`bytes_in_flight`](Self::bytes_in_flight). None by default.
     pub fn budget(mut self, budget: &Budget) -> Self {
         self.budget = Some(budget.clone());
@@ -120,7 +120,7 @@ impl WriteOptions {
     /// Adds a metalayer to the header: up to 16, with names of up to 31 bytes; msgpack by convention.
     ///
     /// The one called `b2nd` makes the frame an array ([`ArrayMeta`](oxiblosc_core::nd::ArrayMeta)); filters and codecs
-    /// then learn its shape.
+    /// then get its shape.
     pub fn metalayer(mut self, name: impl Into<String>, content: impl Into<Bytes>) -> Self {
         self.metalayers.push((name.into(), content.into()));
         self
@@ -133,20 +133,20 @@ impl WriteOptions {
         self
     }
 
-    /// Where chunks go that are nothing but zeros: into the index alone by default.
+    /// Where chunks of zeros are stored: only in the index by default.
     pub fn special(mut self, special: SpecialPlacement) -> Self {
         self.special = special;
         self
     }
 
-    /// Promises in the header that the chunks lie in order and without holes, so that a reader that cannot seek may
-    /// decode them as they come. Chunks of zeros are then stored too.
+    /// Promises in the header that the chunks are in order and without gaps, so that a reader that cannot seek may
+    /// decode them as they arrive. Chunks of zeros are then stored, too.
     pub fn sequential(mut self, sequential: bool) -> Self {
         self.sequential = sequential;
         self
     }
 
-    /// Age of the layout: [`Layout::Current`] unless software of 2019 is to read the frame.
+    /// The layout: [`Layout::Current`], unless software of 2019 has to read the frame.
     pub fn layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
         self
@@ -162,7 +162,7 @@ impl WriteOptions {
     /// Adds a checksum of each chunk and one of everything else to the trailer, 8 bytes each, which a reader can compare
     /// as it reads ([`ReadOptions::checksums`](crate::ReadOptions::checksums)). Off by default.
     ///
-    /// Together with a fingerprint they also tell a frame that other software has edited from one that is damaged.
+    /// Together with a fingerprint they also distinguish a frame edited by other software from a damaged one.
     pub fn checksums(mut self, checksums: bool) -> Self {
         self.checksums = checksums;
         self
@@ -204,7 +204,7 @@ impl WriteOptions {
         self.sink(MemoryTarget::new())
     }
 
-    /// What the frame is to look like, all but its variable-length metalayers.
+    /// The parameters of the frame, except its variable-length metalayers.
     pub(crate) fn frame_params(&self, chunk_size: usize) -> Result<FrameParams, FrameWriteError> {
         let mut params = FrameParams::new(self.params.clone(), chunk_size);
         params.layout = self.layout;

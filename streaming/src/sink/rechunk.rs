@@ -1,4 +1,4 @@
-//! Buffers of any size in, buffers of one size out.
+//! Cutting buffers of any size into chunks of one size.
 
 use std::collections::VecDeque;
 
@@ -7,35 +7,35 @@ use bytes::Bytes;
 use super::input::{ChunkInput, Parts};
 use crate::compute::Buffers;
 
-/// Pieces below this are copied: that lets go of the memory they are parts of, which would otherwise be as large as the
-/// caller likes, and there may be very many of them. Larger ones are left to the worker that encodes the chunk.
+/// Smaller pieces are copied, to release the buffers they are part of: these may be of any size, and there may be very
+/// many of them. Larger ones are left to the worker that encodes the chunk.
 const SMALL: usize = 64 << 10;
 
-/// Cuts what the caller hands over into chunks.
+/// Cuts the caller's buffers into chunks.
 ///
-/// A chunk that lies within one [`Bytes`] of the caller shares it; other chunks are put together by the worker that
-/// encodes them, from large pieces that are shared and small ones that have been copied.
+/// A chunk that is complete within one [`Bytes`] shares it; other chunks are joined by the worker that encodes them,
+/// from large shared pieces and small copied ones.
 pub(crate) struct Rechunker {
     chunk_size: usize,
-    /// The chunk being gathered; shorter than a chunk, or exactly a whole one that waits to be taken.
+    /// The chunk being collected: shorter than a chunk, or a complete one that waits to be taken.
     gathered: Parts,
-    /// What was handed over after it. Empty whenever [`Rechunker::wants_more`].
+    /// The buffers after it. Empty whenever [`Rechunker::wants_more`].
     waiting: VecDeque<Bytes>,
     buffers: Buffers,
 }
 
 impl Rechunker {
-    /// `buffers` are those that [`ChunkInput::recycle`] is told.
+    /// `buffers` are those that [`ChunkInput::recycle`] returns buffers to.
     pub(crate) fn new(chunk_size: usize, buffers: &Buffers) -> Self {
         Self { chunk_size, gathered: Parts::default(), waiting: VecDeque::new(), buffers: buffers.clone() }
     }
 
-    /// Whether all that has been handed over is less than one chunk.
+    /// Whether less than one chunk is held.
     pub(crate) fn wants_more(&self) -> bool {
         self.waiting.is_empty() && self.gathered.len() < self.chunk_size
     }
 
-    /// Bytes held that no chunk has been made of yet.
+    /// Bytes held that are not part of a chunk yet.
     pub(crate) fn buffered(&self) -> usize {
         self.gathered.len() + self.waiting.iter().map(Bytes::len).sum::<usize>()
     }
@@ -47,7 +47,7 @@ impl Rechunker {
         }
     }
 
-    /// Copies from `bytes` as much as the chunk being gathered has room for; the number of bytes.
+    /// Copies as much of `bytes` as the current chunk has room for, and returns the number of bytes.
     pub(crate) fn fill(&mut self, bytes: &[u8]) -> usize {
         if !self.waiting.is_empty() {
             return 0;
@@ -57,7 +57,7 @@ impl Rechunker {
         taken
     }
 
-    /// A whole chunk, if there is one.
+    /// The next complete chunk, if there is one.
     pub(crate) fn next_chunk(&mut self) -> Option<ChunkInput> {
         while self.gathered.len() < self.chunk_size {
             let mut front = self.waiting.pop_front()?;
@@ -65,7 +65,7 @@ impl Rechunker {
             if front.len() > room {
                 let large = front.len() >= SMALL;
                 let rest = front.split_off(room);
-                // As long as the chunk is there somebody else has the memory, and it is not for this thread to free it.
+                // While the chunk exists, the buffer is still referenced, so it is not freed on this thread.
                 let little_left = large && rest.len() < SMALL;
                 self.waiting.push_front(if little_left { Bytes::copy_from_slice(&rest) } else { rest });
             }
@@ -81,7 +81,7 @@ impl Rechunker {
         Some(self.take_gathered())
     }
 
-    /// Whatever is left when there is no whole chunk any more: the short last chunk.
+    /// The short last chunk, if bytes are left.
     pub(crate) fn last_chunk(&mut self) -> Option<ChunkInput> {
         (self.waiting.is_empty() && self.gathered.len() > 0).then(|| self.take_gathered())
     }
@@ -95,7 +95,7 @@ impl Rechunker {
 mod tests {
     use super::*;
 
-    /// What a worker would do.
+    /// Does what a worker would do.
     fn encoded(mut chunk: ChunkInput, buffers: &Buffers) -> Vec<u8> {
         let len = chunk.len();
         chunk.prepare(buffers);
@@ -115,7 +115,7 @@ mod tests {
                 let data: Vec<u8> = (0..total).map(|i| (i / 3) as u8).collect();
                 let expected: Vec<Vec<u8>> = data.chunks(chunk_size).map(<[u8]>::to_vec).collect();
                 for &piece in pieces {
-                    // Copied, shared, and by turns.
+                    // Copied, shared, and alternating.
                     for copied in [0b00, 0b11, 0b01, 0b10] {
                         let buffers = Buffers::new(2);
                         let mut rechunker = Rechunker::new(chunk_size, &buffers);

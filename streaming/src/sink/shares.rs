@@ -1,19 +1,19 @@
-//! What the chunks of a sink take of a budget.
+//! The share of a budget that the chunks of a sink take.
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll};
 
 use crate::budget::{Allowance, Budget, Held};
 
-/// What the chunks of a sink take of a budget that it shares with others, from their way to the pool until the target
-/// has them: all of them the same.
+/// The share of a budget that the chunks of a sink take, from the time they go to the pool until the target has them.
+/// All take the same.
 #[derive(Debug)]
 pub(super) struct Shares {
     allowance: Allowance,
     held: VecDeque<Held>,
-    /// For the next chunk.
+    /// Already taken for the next chunk.
     spare: Option<Held>,
-    /// What the next chunk takes, when there was too little for it.
+    /// What the next chunk takes, if there was too little for it.
     wanted: Option<usize>,
 }
 
@@ -22,7 +22,7 @@ impl Shares {
         Self { allowance: Allowance::new(budget), held: VecDeque::new(), spare: None, wanted: None }
     }
 
-    /// Whether one more chunk may go, which takes `bytes`; always when there is none on its way.
+    /// Whether one more chunk may go, which takes `bytes`; always if none is on its way.
     pub(super) fn try_take(&mut self, bytes: usize) -> bool {
         let held = self.spare.take().or_else(|| self.allowance.try_take(bytes));
         self.wanted = held.is_none().then_some(bytes);
@@ -30,7 +30,7 @@ impl Shares {
         self.wanted.is_none()
     }
 
-    /// Has the task of `cx` woken once the chunk may go that was last refused, if it still `waits`.
+    /// Registers the task of `cx` to be woken once the chunk that was last refused may go, if it still `waits`.
     pub(super) fn wait(&mut self, cx: &mut Context<'_>, waits: bool) {
         match self.wanted.filter(|_| waits) {
             Some(bytes) => {
@@ -46,7 +46,7 @@ impl Shares {
         }
     }
 
-    /// Gives back what is not used: `chunks` are on their way.
+    /// Returns what is not needed for the `chunks` that are on their way.
     pub(super) fn keep(&mut self, chunks: usize) {
         let gone = self.held.len().saturating_sub(chunks);
         self.held.drain(..gone);

@@ -8,7 +8,7 @@ use oxiblosc_core::frame::Fingerprint;
 pub struct Summary {
     /// Number of chunks.
     pub chunks: u64,
-    /// Bytes taken in.
+    /// Decoded bytes taken.
     pub nbytes: u64,
     /// Bytes of the chunks as stored.
     pub cbytes: u64,

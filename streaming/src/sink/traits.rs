@@ -1,4 +1,4 @@
-//! The sink as the futures traits see it.
+//! The `futures` traits of the sink.
 
 use std::io;
 use std::pin::Pin;
@@ -12,8 +12,8 @@ use super::{Drive, FrameSink, Sealed, Summary};
 use crate::error::WriteError;
 use crate::target::Target;
 
-/// `poll_ready` waits until everything handed over so far is in flight but for less than one chunk; `start_send` then
-/// takes a buffer of any size.
+/// `poll_ready` waits until everything taken so far, except less than one chunk, is in flight; `start_send` then takes
+/// a buffer of any size.
 impl<T: Target> Sink<Bytes> for FrameSink<T> {
     type Error = WriteError;
 
@@ -34,7 +34,7 @@ impl<T: Target> Sink<Bytes> for FrameSink<T> {
     }
 }
 
-/// Errors are those of [`FrameSink`] as [`io::Error`]s: the target's own as they are, others with the
+/// Errors are those of [`FrameSink`] as [`io::Error`]s: the target's own errors unchanged, others with the
 /// [`WriteError`] inside.
 impl<T: Target> AsyncWrite for FrameSink<T> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {

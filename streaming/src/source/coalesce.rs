@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-/// Ranges joined to fewer and larger ones, and how to take those apart again. For those who write a
-/// [`RangeSource`](super::RangeSource) to which a request costs more than some bytes too many.
+/// Ranges joined into fewer and larger ones, and the way to split them again. For implementations of a
+/// [`RangeSource`](super::RangeSource) to which a request costs more than reading some unneeded bytes.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -22,7 +22,7 @@ use bytes::Bytes;
 #[derive(Debug, Clone)]
 pub struct Coalesced {
     joined: Vec<Range<u64>>,
-    /// For each range asked for: which of the joined ones holds it, where in that, and its length.
+    /// For each requested range: which joined range holds it, at which offset, and its length.
     parts: Vec<(usize, usize, usize)>,
 }
 
@@ -56,7 +56,7 @@ impl Coalesced {
         &self.joined
     }
 
-    /// The bytes of the ranges asked for, in the order asked for, out of those of the joined ones. Bytes that are
+    /// The bytes of the requested ranges, in the order of the request, taken from those of the joined ones. Bytes
     /// missing there are missing here.
     pub fn split(&self, joined: Vec<Bytes>) -> Vec<Bytes> {
         let part = |&(holder, start, len): &(usize, usize, usize)| match joined.get(holder) {

@@ -15,13 +15,13 @@ use crate::context::about;
 use crate::disk::{IoMode, PositionedFile};
 use crate::sparse::directory::{index_path, read_chunk_file};
 
-/// Reading this many bytes too many costs about as much as another system call.
+/// Reading this many unneeded bytes costs about as much as another system call.
 const GAP: u64 = 4 << 10;
 /// Ranges do not share a buffer longer than this: it lives as long as any part of it.
 const LONGEST: u64 = 4 << 20;
 /// This many buffers are kept for the next ranges...
 const KEPT: usize = 2;
-/// ... when they are at least this long. Shorter ones come from the allocator's own shelves.
+/// ... if they are at least this long. Shorter ones come from the allocator's free lists.
 const WORTH_KEEPING: u64 = 16 << 10;
 
 /// A file read at positions, or the directory of a sparse frame.
@@ -29,7 +29,7 @@ const WORTH_KEEPING: u64 = 16 << 10;
 pub struct FileSource {
     file: Arc<PositionedFile>,
     mode: IoMode,
-    /// Where the chunk files of a sparse frame are.
+    /// The directory with the chunk files of a sparse frame.
     directory: Option<Arc<Path>>,
     buffers: Buffers,
     /// What was opened.
@@ -39,14 +39,14 @@ pub struct FileSource {
 impl FileSource {
     /// Opens a file, or the directory of a sparse frame; it is opened and read on threads that may block.
     ///
-    /// Chunk files are opened when they are needed; what else is in the directory does not matter.
+    /// Chunk files are opened when they are needed; other files in the directory are ignored.
     pub async fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref().to_owned();
         let mode = IoMode::Offloaded;
         mode.run(move || Self::open_now(&path, mode)).await
     }
 
-    /// As [`open`](FileSource::open), but everything is opened and read on the thread that asks, for blocking programs.
+    /// As [`open`](FileSource::open), but everything is opened and read on the calling thread, for blocking programs.
     pub fn open_inline(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::open_now(path.as_ref(), IoMode::Inline)
     }
@@ -54,7 +54,7 @@ impl FileSource {
     fn open_now(path: &Path, mode: IoMode) -> io::Result<Self> {
         let (index, is_sparse) = index_path(path);
         let file = File::open(&index).map_err(|e| match is_sparse {
-            // Whoever asked for a directory would wonder which file is meant.
+            // A caller that named a directory would wonder which file is meant.
             true => about(index.display(), e),
             false => e,
         })?;
@@ -62,14 +62,14 @@ impl FileSource {
         Ok(Self { directory, path: Some(path.into()), ..Self::new(file, mode) })
     }
 
-    /// Reads a file that is open already. Its cursor is neither used nor (on Unix) moved.
+    /// Reads a file that is already open. Its cursor is neither used nor (on Unix) moved.
     pub fn new(file: File, mode: IoMode) -> Self {
         let buffers = Buffers::new(KEPT);
         Self { file: Arc::new(PositionedFile::new(file)), mode, directory: None, path: None, buffers }
     }
 }
 
-/// Reads `ranges`, which are `len` bytes in all, one behind the other into one buffer.
+/// Reads `ranges`, which are `len` bytes in total, one after the other into one buffer.
 fn read_together(
     file: &PositionedFile,
     buffers: &Buffers,
@@ -134,7 +134,7 @@ impl RangeSource for FileSource {
         self.mode == IoMode::Inline
     }
 
-    /// By its path again: a commit may have put another file there.
+    /// Opens it by its path again, as a commit may have put another file there.
     fn reopen(&self) -> BoxFuture<'_, io::Result<Option<Arc<dyn RangeSource>>>> {
         let (path, mode) = (self.path.clone(), self.mode);
         Box::pin(self.mode.run(move || {

@@ -34,25 +34,25 @@ pub use object::ObjectSource;
 pub use seek::SeekSource;
 pub(crate) use window::Window;
 
-/// How much readers ask for first: the header of nearly every frame, and all of a small one.
+/// How many bytes readers request first: enough for the header of nearly every frame, and for all of a small one.
 pub(crate) const HEAD: u64 = 8 << 10;
 
-/// A place that a frame is read from: of known length, any number of ranges at once.
+/// A place that a frame is read from: of known length, and read in any number of ranges at once.
 ///
 /// # Contract
-/// - `read_ranges` gives one buffer for each range, in the order asked for and of exactly its length. Ranges may
-///   overlap, touch or be empty. A range that reaches past the end is an error ([`io::ErrorKind::UnexpectedEof`]), and
-///   must be found to be one before memory is taken for it.
-/// - All ranges of one call are one *round*: a remote source fetches them at the same time, and joins those that lie
+/// - `read_ranges` returns one buffer for each range, in the order of the ranges and of exactly their lengths. Ranges
+///   may overlap, touch or be empty. A range that reaches past the end is an error ([`io::ErrorKind::UnexpectedEof`]),
+///   and must be detected before memory is allocated for it.
+/// - All ranges of one call are one *round*: a remote source fetches them at the same time, and joins those that are
 ///   close together.
-/// - Dropping a future ends its work or leaves it without consequence.
-/// - All answers are of one state of the place: one that is replaced meanwhile is an error ([`Replaced`](crate::Replaced)),
-///   until [`reopen`](RangeSource::reopen).
+/// - Dropping a future cancels its work or leaves it without effect.
+/// - All responses are of one state of the place: if it is replaced meanwhile, that is an error
+///   ([`Replaced`](crate::Replaced)), until [`reopen`](RangeSource::reopen).
 ///
-/// Readers check what can be checked: that an answer is as long as its range, that overlapping ranges agree, that the
-/// header of a chunk has the lengths which frame and index call for, that streams fill their blocks. A source that
-/// answers with other bytes of the right length (two chunks of the same lengths swapped, bytes of an older version) is
-/// found out by the [checksums](crate::ChecksumPolicy) of a frame, and by nothing else.
+/// Readers check what can be checked: that a response is as long as its range, that overlapping ranges agree, that the
+/// header of a chunk has the lengths required by frame and index, that streams fill their blocks. A source that returns
+/// other bytes of the right length (two chunks of the same lengths swapped, bytes of an older version) is detected only
+/// by the [checksums](crate::ChecksumPolicy) of a frame.
 pub trait RangeSource: Send + Sync {
     /// Length in bytes.
     fn size(&self) -> BoxFuture<'_, io::Result<u64>>;
@@ -68,8 +68,8 @@ pub trait RangeSource: Send + Sync {
         })
     }
 
-    /// Length, and the first `head` bytes or all there are. A remote source learns the length with the bytes, in one
-    /// round trip instead of two, and should say so here.
+    /// The length, and the first `head` bytes or all there are. A remote source gets the length with the bytes, in one
+    /// round trip instead of two, and should implement this.
     fn open(&self, head: u64) -> BoxFuture<'_, io::Result<(u64, Bytes)>> {
         Box::pin(async move {
             let len = self.size().await?;
@@ -77,27 +77,27 @@ pub trait RangeSource: Send + Sync {
         })
     }
 
-    /// Whether reading is done on the thread that polls, before the first poll returns. Nothing is gained by asking such
-    /// a source early.
+    /// Whether reading happens on the polling thread, before the first poll returns. Read-ahead gains nothing with such
+    /// a source.
     fn is_immediate(&self) -> bool {
         false
     }
 
-    /// How many bytes may be read too many for one request less: what a round trip costs, in bytes. Readers ask for single
-    /// blocks of a chunk only where that saves more than this for each request it takes.
+    /// The cost of a request in bytes: how many unneeded bytes may be read to save one. Readers request single blocks
+    /// of a chunk only if that saves more than this for each request.
     fn request_cost(&self) -> u64 {
         32 << 10
     }
 
-    /// Makes no more than `at_once` requests at a time from now on, if this source turns a round into several requests
-    /// and counts them; whether it does. Readers count the rounds of others themselves.
+    /// Limits the requests in flight to `at_once`, if this source turns a round into several requests and counts them.
+    /// Returns whether it does; for other sources readers count the rounds themselves.
     fn limit_requests(&self, at_once: usize) -> bool {
         let _ = at_once;
         false
     }
 
-    /// What is in this place now, for a reader that follows a frame which others commit to: a source that sees the newest
-    /// bytes, while this one goes on seeing what it did. `None` when this one sees them itself.
+    /// Opens the current state of this place, for a reader that follows a frame which others commit to: a source that
+    /// sees the newest bytes, while this one keeps its state. `None` if this one sees them itself.
     fn reopen(&self) -> BoxFuture<'_, io::Result<Option<Arc<dyn RangeSource>>>> {
         Box::pin(std::future::ready(Ok(None)))
     }
@@ -108,8 +108,8 @@ pub trait RangeSource: Send + Sync {
         false
     }
 
-    /// For sparse frames: a range of the chunk file of each number, or as much of it as the file has. One round; a file
-    /// that is missing is an error for those who want something of it, and for nobody else.
+    /// For sparse frames: a range of the chunk file of each number, or as much of it as the file has. One round; a
+    /// missing file is an error for its own ranges only.
     fn read_chunk_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
         let none = |_| Err(io::Error::new(io::ErrorKind::Unsupported, "this source has no chunk files"));
         Box::pin(std::future::ready(ranges.into_iter().map(none).collect()))
@@ -160,7 +160,7 @@ macro_rules! forward {
 
 forward!(Arc<S>, Box<S>, &S);
 
-/// Whether every range lies inside a source of `len` bytes.
+/// Checks that every range lies within a source of `len` bytes.
 pub(crate) fn check(ranges: &[Range<u64>], len: u64) -> io::Result<()> {
     match ranges.iter().find(|r| r.start > r.end || r.end > len || usize::try_from(r.end - r.start).is_err()) {
         Some(Range { start, end }) => Err(io::Error::new(
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use crate::compute::block_on;
 
-    /// What every source must do.
+    /// Checks what every source must do.
     fn conforms(source: &dyn RangeSource, expected: &[u8]) {
         let len = expected.len() as u64;
         assert_eq!(block_on(source.size()).unwrap(), len);

@@ -1,7 +1,7 @@
 //! Frames in object stores: S3, GCS, Azure, HTTP, and whatever else implements [`ObjectStore`].
 //!
-//! The stores of the `object_store` crate do their I/O on Tokio; everything they do here runs on the runtime of
-//! [`spawn`], so that they work under any executor, and under [`block_on`](crate::block_on).
+//! The stores of the `object_store` crate do their I/O on Tokio; here they run on the runtime of [`spawn`], so that
+//! they work with any executor, and with [`block_on`](crate::block_on).
 
 use std::fmt;
 use std::io;
@@ -21,16 +21,16 @@ use crate::context::{Replaced, about, again};
 use crate::object::{io_error, spawn};
 use crate::reader::ReadOptions;
 
-/// Requests of one round under way at a time.
+/// Requests of one round in flight at a time.
 const AT_ONCE: usize = 32;
-/// Ranges so close together are asked for as one.
+/// Ranges this close together are requested as one.
 const GAP: u64 = 4 << 10;
-/// Ranges are not joined to more than this, so that a large one comes over several connections.
+/// Ranges are not joined beyond this, so that a large one is fetched over several connections.
 const LONGEST: u64 = 8 << 20;
-/// What a request costs, in bytes: some ten milliseconds at some hundred megabytes a second.
+/// The cost of a request in bytes: some ten milliseconds at some hundred megabytes a second.
 const REQUEST_COST: u64 = 1 << 20;
 
-/// The error of a store. The only condition that is ever set is that the object is still the one that was opened.
+/// The error of a store. The only condition used is that the object is still the one that was opened.
 fn to_io_error(error: object_store::Error) -> io::Error {
     match error {
         object_store::Error::Precondition { path, .. } => replaced(&path),
@@ -44,24 +44,24 @@ fn replaced(path: impl fmt::Display) -> io::Error {
 
 /// An object with a contiguous frame, or the prefix of a sparse one.
 ///
-/// The first request asks for the first bytes and learns the length with them. The ranges of a round are asked for at
-/// the same time, those that touch or nearly do with one request. Once an object has been opened, every request insists
-/// on the same version of it where the store has strong ETags: an object that is replaced meanwhile is an error, not a
-/// mixture. [`FrameReader::refresh`](crate::FrameReader::refresh) goes on with the new one.
+/// The first request reads the first bytes and gets the length with them. The ranges of a round are requested
+/// concurrently; those that touch, or nearly do, share a request. Once an object has been opened, every request demands
+/// the same version of it, if the store has strong ETags: a replaced object is an error, not a mixture.
+/// [`FrameReader::refresh`](crate::FrameReader::refresh) continues with the new one.
 ///
-/// Clones share the version they insist on, and the number of requests that they have under way.
+/// Clones share the version, and the limit on requests in flight.
 #[derive(Clone)]
 pub struct ObjectSource {
     store: Arc<dyn ObjectStore>,
     /// The object that the ranges are of: the frame, or the index of a sparse one.
     path: Path,
-    /// Where the chunks of a sparse frame are.
+    /// The prefix of the chunks of a sparse frame.
     prefix: Option<Path>,
     version: Arc<Mutex<Option<Version>>>,
-    /// Length and first bytes, when they came with finding the object; for whoever opens it first.
+    /// Length and first bytes, if finding the object returned them; used by the first open.
     found: Arc<Mutex<Option<(u64, Bytes)>>>,
-    /// One of each request under way. They are taken and given back by tasks of the runtime, which come to their end
-    /// whether anybody polls for the answer or not.
+    /// One unit for each request in flight. They are taken and returned by tasks of the runtime, which complete whether
+    /// or not anyone polls for the response.
     requests: Budget,
 }
 
@@ -83,8 +83,8 @@ impl ObjectSource {
         Self { path: prefix.clone().join(INDEX_FILE), prefix: Some(prefix), ..Self::new(store, Path::default()) }
     }
 
-    /// Whatever there is at `path`: an object, or else the prefix of a sparse frame. What the first request brings is
-    /// kept for opening it, so that a contiguous frame takes no more requests than without finding it.
+    /// Finds what is at `path`: an object, or else the prefix of a sparse frame. The result of the first request is
+    /// kept for opening it, so that finding a contiguous frame costs no extra request.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] when there is neither, and when the store fails.
@@ -121,13 +121,13 @@ impl ObjectSource {
     }
 
     fn set_version(&self, meta: &ObjectMeta) -> u64 {
-        // A weak one does not promise the same bytes, and servers compare no weak ones.
+        // A weak one does not guarantee the same bytes, and servers do not compare weak ones.
         let etag = meta.e_tag.clone().filter(|etag| !etag.starts_with("W/"));
         *self.version.lock().unwrap_or_else(PoisonError::into_inner) = Some(Version { size: meta.size, etag });
         meta.size
     }
 
-    /// Length and first bytes of the object as it is now.
+    /// Length and first bytes of the current object.
     async fn fetch_head(&self, head: u64) -> io::Result<(u64, Bytes)> {
         let (store, path) = (Arc::clone(&self.store), self.path.clone());
         let (meta, bytes) = spawn(async move {
@@ -138,7 +138,7 @@ impl ObjectSource {
                     Ok((meta, result.bytes().await.map_err(to_io_error)?))
                 }
                 Err(e @ object_store::Error::NotFound { .. }) => Err(to_io_error(e)),
-                // An object without any bytes has no range.
+                // An empty object has no ranges.
                 Err(e) => match store.head(&path).await {
                     Ok(meta) if meta.size == 0 => Ok((meta, Bytes::new())),
                     _ => Err(to_io_error(e)),
@@ -160,7 +160,7 @@ async fn get(store: &dyn ObjectStore, path: &Path, range: Range<u64>, version: V
         ..GetOptions::default()
     };
     let result: GetResult = store.get_opts(path, options).await.map_err(to_io_error)?;
-    // Not every server heeds the condition, but all say of which version the bytes are: at least how long it is.
+    // Not every server honours the condition, but all identify the version of the bytes, at least by its length.
     if version.etag.is_some() && result.meta.e_tag != version.etag || result.meta.size != version.size {
         return Err(replaced(path));
     }

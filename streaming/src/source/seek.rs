@@ -1,4 +1,4 @@
-//! Frames in anything that can be read and seeked.
+//! Frames in any `Read + Seek`.
 
 use std::future::ready;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -10,20 +10,20 @@ use futures::future::BoxFuture;
 
 use super::{RangeSource, check};
 
-/// A `Read + Seek` as a source: readers take turns, on their own threads. For blocking programs; files are read
-/// better through [`FileSource`](super::FileSource).
+/// A `Read + Seek` as a source: calls take turns, on their own threads. For blocking programs; for files use
+/// [`FileSource`](super::FileSource).
 #[derive(Debug)]
 pub struct SeekSource<R> {
     reader: Mutex<R>,
 }
 
 impl<R> SeekSource<R> {
-    /// Reads from `reader`, whose position is that of its own beginning.
+    /// Reads from `reader`, from its own start.
     pub fn new(reader: R) -> Self {
         Self { reader: Mutex::new(reader) }
     }
 
-    /// The reader, wherever it stands.
+    /// The reader, at whatever position.
     pub fn into_inner(self) -> R {
         self.reader.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -31,7 +31,7 @@ impl<R> SeekSource<R> {
 
 impl<R: Read + Seek + Send> SeekSource<R> {
     fn with<T>(&self, work: impl FnOnce(&mut R) -> io::Result<T>) -> io::Result<T> {
-        // Every use begins with a seek, so what a panicking reader has left behind does not matter.
+        // Every use begins with a seek, so the state left by a panicking reader does not matter.
         work(&mut self.reader.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -7,14 +7,14 @@ use bytes::Bytes;
 
 use super::RangeSource;
 
-/// Headers of chunks are 32 bytes; asking for them one by one would take a request each.
+/// Headers of chunks have 32 bytes; reading them one by one would take a request each.
 const PIECE: u64 = 1 << 20;
 
-/// The part of a source that has been read last.
+/// The part of a source that was read last.
 pub(crate) struct Window<'a, S: ?Sized> {
     source: &'a S,
     size: u64,
-    /// How much is read at once, at least.
+    /// The least to read at a time.
     piece: u64,
     start: u64,
     bytes: Bytes,
@@ -25,7 +25,7 @@ impl<'a, S: RangeSource + ?Sized> Window<'a, S> {
         Self { source, size, piece: PIECE, start: 0, bytes: Bytes::new() }
     }
 
-    /// For readers that skip most of the source: reads no more at once than a request is worth.
+    /// For readers that skip most of the source: reads no more at a time than a request costs.
     pub(crate) fn for_skipping(source: &'a S, size: u64) -> Self {
         Self { piece: source.request_cost().min(PIECE), ..Self::new(source, size) }
     }

@@ -1,22 +1,22 @@
-//! The chunk files of a sparse frame as one range of addresses, so that whoever reads parts of chunks need not know in
-//! which kind of frame they are.
+//! Maps the chunk files of a sparse frame to one range of addresses, so that code that reads parts of chunks need not
+//! know the kind of the frame.
 
 use std::ops::Range;
 
-/// A chunk has less than 2^31 bytes, and file numbers have 32 bits: both fit behind the highest bit.
+/// A chunk has less than 2^31 bytes, and file numbers have 32 bits: both fit below the highest bit.
 const FILE_BITS: u32 = 31;
-/// No offset within a frame is as large.
+/// No offset within a frame is that large.
 const FILES: u64 = 1 << 63;
 /// The longest chunk, and the last address within a file.
 const MOST: u64 = (1 << FILE_BITS) - 1;
 
-/// The addresses of the first `len` bytes of chunk file `id`, or of as many as a chunk can have.
+/// The addresses of the first `len` bytes of chunk file `id`, capped at the longest chunk.
 pub(crate) fn of_file(id: u32, len: u64) -> Range<u64> {
     let start = FILES | u64::from(id) << FILE_BITS;
     start..start + len.min(MOST)
 }
 
-/// The file of a range of addresses, and which bytes of it they are.
+/// The file of a range of addresses, and the range within it.
 pub(crate) fn in_file(range: &Range<u64>) -> (u32, Range<u64>) {
     let id = (range.start & !FILES) >> FILE_BITS;
     let start = range.start & MOST;

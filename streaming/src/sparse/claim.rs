@@ -1,4 +1,4 @@
-//! Who writes a sparse frame that is not there yet: a small file beside its chunks.
+//! The plan file: who is writing a sparse frame that is not committed yet.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -14,38 +14,38 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::place::{FileVersion, SparsePlace};
 use super::plan::Line;
 
-/// Name of the file. It is there while somebody writes, and no reader looks at it.
+/// Name of the file. It exists while a frame is being written, and no reader looks at it.
 pub(crate) const CLAIM_FILE: &str = "chunks.b2frame.plan";
 
 /// The first line of the file, with the version of what follows.
 const HEAD: &str = "oxiblosc plan 1";
-/// The last line, by which a whole file is known.
+/// The last line, which marks a complete file.
 const END: &str = "end\n";
 /// Chunk files removed at the same time.
 const ROUND: usize = 32;
-/// All numbers that a chunk file can have.
+/// The number of possible chunk files.
 const IDS: u64 = 1 << 32;
 
-/// What the file says.
+/// The content of the file.
 ///
-/// It changes only by conditional writes, so that of two writers that change it at the same time one is told. Chunk files
-/// are removed before a commit only by whoever has made it [`State::Clearing`], and nobody takes a claim over in that state:
-/// so no writer ever removes a file of another one.
+/// It is changed only by conditional writes, so that of two concurrent changes one fails. Before a commit, chunk files
+/// are removed only by the writer that has set [`State::Clearing`], and no claim is taken over in that state: so no
+/// writer ever removes a file of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claim {
-    /// Drawn by lot, and the same for all that share the claim.
+    /// A random id, the same for all that share the claim.
     pub(super) id: String,
     pub(super) holder: Holder,
     pub(super) state: State,
-    /// The chunk files of all attempts have numbers from here on.
+    /// The first number of the chunk files of all attempts.
     pub(super) first: u64,
     /// How often each chunk can be written.
     pub(super) attempts: u64,
-    /// Number of chunks; 0 where one writer knows it alone.
+    /// Number of chunks; 0 if only the single writer knows it.
     pub(super) nchunks: u64,
-    /// The digest of the index that the commit is to replace.
+    /// The digest of the index that the commit replaces.
     pub(super) replaces: Option<String>,
-    /// What many writers agree on.
+    /// The parameters that the writers agree on.
     pub(super) lines: Vec<Line>,
 }
 
@@ -61,13 +61,13 @@ pub(super) enum Holder {
 /// What is being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Chunks are written.
+    /// Chunks are being written.
     Open,
-    /// A commit collects them.
+    /// A commit is collecting them.
     Closing,
-    /// Chunks are removed.
+    /// Chunks are being removed.
     Clearing,
-    /// Nothing. Who comes next leaves the numbers of its chunks alone, because somebody may still write some.
+    /// Abandoned. The next writer does not reuse the numbers of its chunks, because a late write may still arrive.
     Abandoned,
 }
 
@@ -93,8 +93,8 @@ impl Claim {
         }
     }
 
-    /// A claim of many writers of `nchunks` chunks, whose files have numbers from `first` on; `None` when there are not as
-    /// many numbers.
+    /// A claim of many writers of `nchunks` chunks, whose files have numbers from `first` on; `None` if there are not
+    /// enough numbers.
     pub(super) fn of_many(nchunks: u64, first: u64, replaces: Option<String>, lines: Vec<Line>) -> Option<Self> {
         let room = IDS.checked_sub(first)?.checked_div(nchunks.max(1))?;
         let attempts = most_attempts(nchunks).min(room);
@@ -115,25 +115,26 @@ impl Claim {
         Self { state, ..self.clone() }
     }
 
-    /// The first number behind those of its chunk files.
+    /// The first number after those of its chunk files.
     pub(super) fn end(&self) -> u64 {
         self.first.saturating_add(self.attempts.saturating_mul(self.nchunks))
     }
 
-    /// The number of the file of a chunk that has been written `attempt` times before; `None` when that is too often.
+    /// The number of the file of a chunk that has been written `attempt` times before; `None` if that is too often.
     pub(super) fn file_of(&self, chunk: u64, attempt: u64) -> Option<u32> {
         let within = chunk < self.nchunks && attempt < self.attempts;
         within.then(|| u32::try_from(self.first + attempt * self.nchunks + chunk).ok()).flatten()
     }
 
-    /// The chunk in the file of this number, and how often it had been written before; `None` for files of others.
+    /// The chunk in the file of this number, and how often it had been written before; `None` for the files of other
+    /// claims.
     pub(super) fn chunk_of(&self, file: u32) -> Option<(u64, u64)> {
         let at = u64::from(file).checked_sub(self.first)?;
         let (attempt, chunk) = (at.checked_div(self.nchunks)?, at.checked_rem(self.nchunks)?);
         (attempt < self.attempts).then_some((chunk, attempt))
     }
 
-    /// Whether what is to be replaced is there: no frame, or the one that it was made for.
+    /// Whether the current index is the one that this claim replaces: none, or the one it was made for.
     pub(super) fn is_for(&self, index: Option<&FileVersion>) -> bool {
         self.replaces == index.map(digest)
     }
@@ -152,7 +153,7 @@ impl Claim {
         text.into()
     }
 
-    /// The claim in the file; what is wrong with it otherwise.
+    /// Parses the claim in the file, or says what is wrong with it.
     pub(super) fn parse(content: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(content).map_err(|_| "it is not text".to_owned())?;
         let text = text.strip_suffix(END).and_then(|text| text.strip_suffix('\n')).ok_or("it is cut")?;
@@ -192,18 +193,18 @@ impl Claim {
     }
 }
 
-/// How often each of so many chunks may be written: often, but not so that the next frames at the same place run out of
-/// numbers for their files.
+/// How often each of `nchunks` chunks may be written: often, but leaving enough file numbers for the next frames at the
+/// same place.
 pub(super) fn most_attempts(nchunks: u64) -> u64 {
     ((1 << 20) / nchunks.max(1)).clamp(16, 4096)
 }
 
-/// What an index is known by.
+/// The digest that identifies an index.
 pub(super) fn digest(index: &FileVersion) -> String {
     format!("{:032x}", xxh3_128(&index.content))
 }
 
-/// A name that nobody else draws.
+/// A random name that is practically unique.
 pub(crate) fn lot() -> String {
     static DRAWN: AtomicU64 = AtomicU64::new(0);
     let half = || {
@@ -217,8 +218,8 @@ pub(crate) fn lot() -> String {
     format!("{:016x}{:016x}", half(), half())
 }
 
-/// Writes `claim` where `found` is, and gives the version of it; `None` when somebody else was faster. It is read again,
-/// because there are servers that ignore conditions.
+/// Replaces `found` by `claim`, and returns the new version; `None` if another writer was faster. It is read back,
+/// because some servers ignore conditions.
 pub(super) async fn put_claim<P: SparsePlace + ?Sized>(
     place: &P,
     claim: &Claim,
@@ -230,11 +231,11 @@ pub(super) async fn put_claim<P: SparsePlace + ?Sized>(
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error),
     }
-    // An attempt before may have succeeded and its answer been lost: then it is there too.
+    // An earlier attempt may have succeeded although its response was lost.
     Ok(place.plan().await?.filter(|now| now.content == content))
 }
 
-/// Removes chunk files, several at a time. Only for whoever may: see [`Claim`].
+/// Removes chunk files, several at a time. See [`Claim`] for who may.
 pub(super) async fn remove_chunks<P: SparsePlace + ?Sized>(
     place: &P,
     files: impl IntoIterator<Item = u32>,

@@ -1,4 +1,4 @@
-//! Clearing away what writers have left that are gone.
+//! Removing what dead writers have left behind.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,22 +11,22 @@ use super::place::SparsePlace;
 use super::shared::{entries, read_claim};
 use crate::error::WriteError;
 
-/// Removes what unfinished writers have left at a place, when all of them are gone: the plan of a frame that nobody is
-/// going to commit, the note of a [`PlaceTarget`](super::PlaceTarget) whose process died, and all chunk files that no index
-/// names. A frame that is there stays as it is. Returns how many chunk files have been removed.
+/// Removes what unfinished writers have left at a place, once all of them are gone: the plan of a frame that nobody is
+/// going to commit, the claim of a [`PlaceTarget`](super::PlaceTarget) whose process died, and all chunk files that no
+/// index names. An existing frame stays as it is. Returns the number of chunk files removed.
 ///
-/// Should a writer be at it all the same, it is told that its plan is gone
-/// ([`ShareError::PlanGone`], [`io::ErrorKind::AlreadyExists`] of a target), and cannot get into a frame that
-/// is written here later: of a plan of several writers a note of a few hundred bytes stays, with the numbers of files that
-/// the next plan leaves alone; the next commit removes it.
+/// If a writer is still running, its calls fail because its plan is gone ([`ShareError::PlanGone`],
+/// [`io::ErrorKind::AlreadyExists`] of a target), and cannot get into a frame that is written here later: of a plan of
+/// several writers a file of a few hundred bytes remains, with the file numbers that the next plan must not reuse; the
+/// next commit removes it.
 ///
 /// # Errors
-/// When the place fails, or an index is there that cannot be read; the same call may be made again. [`ShareError::Committing`]
-/// when somebody else changes the plan at the same time.
+/// When the place fails, or there is an index that cannot be read; the call may be repeated. [`ShareError::Committing`]
+/// when another writer changes the plan at the same time.
 pub async fn clear<P: SparsePlace + ?Sized>(place: &P) -> Result<u64, ShareError> {
     let found = match read_claim(place).await {
         Ok(found) => found,
-        // Nothing can be known of it, and nobody can go on with it.
+        // Nothing is known about it, and no writer can continue it.
         Err(ShareError::BadPlan { .. }) => place.plan().await?.map(|version| (Claim::of_one(), version)),
         Err(error) => return Err(error),
     };
@@ -34,7 +34,7 @@ pub async fn clear<P: SparsePlace + ?Sized>(place: &P) -> Result<u64, ShareError
         Some((claim, version)) => (claim, Some(version)),
         None => (Claim::of_one(), None),
     };
-    // Nobody takes over while files are removed.
+    // No writer takes over while files are removed.
     let clearing = claim.with_state(State::Clearing);
     let version = put_claim(place, &clearing, version).await?.ok_or(ShareError::Committing)?;
     let index = place.index().await?;

@@ -1,4 +1,4 @@
-//! Making one frame of what many writers have written.
+//! Committing what several writers have written as one frame.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -18,21 +18,21 @@ use crate::sink::Summary;
 
 /// Chunk headers that a commit reads at the same time.
 const ROUND: usize = 32;
-/// Numbers of missing chunks that an error names; more would only fill the screen.
+/// The most missing chunks that an error lists.
 const NAMED: usize = 20;
 
-/// What a commit does about chunks that nobody has written.
+/// What a commit does about chunks that have not been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Missing {
-    /// Fail, and name them.
+    /// Fail, and list them.
     #[default]
     Fail,
     /// All their items are zero.
     Zero,
     /// All their items are NaN; only for items of 4 or 8 bytes.
     Nan,
-    /// Their items are whatever they may be.
+    /// Their items are uninitialized.
     Uninit,
 }
 
@@ -47,32 +47,33 @@ impl Missing {
     }
 }
 
-/// An index that was written with an answer that nobody has heard.
+/// An index that was written although the response was lost.
 pub(super) struct Attempt {
     index: Bytes,
     summary: Summary,
 }
 
-/// What is at the place: the file of each chunk in which it was written last, and its length.
+/// What is at the place: the most recent file of each chunk, and its length.
 struct Survey {
     last: BTreeMap<u64, (u32, u64)>,
     files: BTreeSet<u32>,
 }
 
 impl<P: SparsePlace> SharedWriter<P> {
-    /// Makes the frame what all writers have written: of chunks that were written several times the last.
+    /// Commits the chunks of all writers as a frame. For a chunk that was written several times, the last counts.
     ///
-    /// What is missing is found by listing the files; their headers are read and checked only when nothing is, and the
-    /// index says of each chunk what its header says. Afterwards the plan and the files that were not taken are removed; what
-    /// cannot be removed does no harm.
+    /// Missing chunks are found by listing the files. If none is missing, their headers are read and checked, and the
+    /// index is made of them. Afterwards the plan and the unused files are removed; what cannot be removed does no
+    /// harm.
     ///
-    /// Dropped before it returns, it may have succeeded or not, and may be called again. Writers may be refused with
-    /// [`ShareError::Committing`] until it is.
+    /// If the future is dropped, the commit may or may not have succeeded, and may be called again. Until then writers
+    /// may fail with [`ShareError::Committing`].
     ///
     /// # Errors
-    /// [`ShareError::Missing`], [`ShareError::Length`] and [`ShareError::Damaged`] when there is no whole frame: chunks can
-    /// be written then and the commit made again. [`ShareError::Committed`] when somebody else has committed, and
-    /// [`ShareError::PlanGone`] when the plan has been cleared. After [`ShareError::Place`] the same call may be made again.
+    /// [`ShareError::Missing`], [`ShareError::Length`] and [`ShareError::Damaged`] when the frame is not complete:
+    /// chunks can be written then and the commit repeated. [`ShareError::Committed`] when another writer has committed,
+    /// and [`ShareError::PlanGone`] when the plan has been cleared. After [`ShareError::Place`] the call may be
+    /// repeated.
     pub async fn commit(&self, missing: Missing) -> Result<Summary, ShareError> {
         let standing = self.standing().await?;
         let (Standing::Open(plan) | Standing::Closing(plan)) = standing else {
@@ -82,7 +83,7 @@ impl<P: SparsePlace> SharedWriter<P> {
         if !self.claim.is_for(replaced.as_ref()) {
             return self.settled(self.standing().await?);
         }
-        // Nobody is kept waiting when it cannot succeed.
+        // Do not block writers if it cannot succeed.
         self.check_missing(&self.survey().await?, missing)?;
         let closing = self.claim.with_state(State::Closing);
         let plan = if plan.content == closing.to_bytes() {
@@ -90,20 +91,20 @@ impl<P: SparsePlace> SharedWriter<P> {
         } else {
             match put_claim(&self.place, &closing, Some(plan)).await? {
                 Some(plan) => plan,
-                // Another commit has done the same, which is all right, or has finished.
+                // Another commit has done the same, which is fine, or has finished.
                 None => match self.standing().await? {
                     Standing::Closing(plan) => plan,
                     standing => return self.settled(standing),
                 },
             }
         };
-        // Every write that has been acknowledged was before this look; none that comes later will be.
+        // Every acknowledged write happened before this check; no later one will be acknowledged.
         let survey = self.survey().await?;
         let built = match self.build(&survey, missing).await {
             Ok(built) => built,
             Err(error @ ShareError::Place(_)) => return Err(error),
             Err(error) => {
-                // It takes a writer to mend that.
+                // Only a writer can fix that.
                 let _ = put_claim(&self.place, &self.claim, Some(plan)).await;
                 return Err(error);
             }
@@ -112,7 +113,7 @@ impl<P: SparsePlace> SharedWriter<P> {
         *self.attempt.lock().unwrap_or_else(PoisonError::into_inner) = Some(Attempt { index: index.clone(), summary });
         match self.place.put_index(index, replaced).await {
             Ok(()) => {}
-            // It may be our own, if an earlier answer was lost.
+            // It may be our own, if an earlier response was lost.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 self.settled(self.standing().await?)?;
             }
@@ -123,7 +124,7 @@ impl<P: SparsePlace> SharedWriter<P> {
         Ok(summary)
     }
 
-    /// The answer when there is nothing to be committed any more.
+    /// The result if there is nothing left to commit.
     fn settled(&self, standing: Standing) -> Result<Summary, ShareError> {
         let attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
         match (&standing, &*attempt) {
@@ -154,16 +155,16 @@ impl<P: SparsePlace> SharedWriter<P> {
         Err(ShareError::Missing { chunks, count, nchunks })
     }
 
-    /// The index of what is there, and the files that it names.
+    /// Builds the index, and lists the files that it names.
     async fn build(&self, survey: &Survey, missing: Missing) -> Result<(Bytes, BTreeSet<u32>, Summary), ShareError> {
         self.check_missing(survey, missing)?;
-        // Those that nobody has written are in the index alone.
+        // Chunks that were not written exist only in the index.
         let params = FrameParams { special: SpecialPlacement::Index, ..self.plan.params.clone() };
         let mut writer = FrameWriter::new(&params, &self.registry)?;
         for (name, content) in &self.plan.vlmetalayers {
             writer.set_vlmetalayer(name, content)?;
         }
-        // Checksums and fingerprints are about all bytes; otherwise the headers suffice.
+        // Checksums and fingerprints cover all bytes; otherwise the headers suffice.
         let whole = params.checksums || params.fingerprint.is_some();
         let wanted = if whole { ChunkHeader::MAX_NBYTES } else { ChunkHeader::EXTENDED_LEN };
         let heads = (0..self.nchunks()).map(|i| {
@@ -212,8 +213,8 @@ impl<P: SparsePlace> SharedWriter<P> {
         Ok((index, named, summary))
     }
 
-    /// Removes what the frame does not need. Nobody else removes anything here, and nobody needs these files: their
-    /// numbers are given once.
+    /// Removes what the frame does not need. Nobody else removes files here, and nobody needs these: file numbers are
+    /// never reused.
     async fn clean(&self, plan: FileVersion, files: impl Iterator<Item = u32>) {
         let _ = remove_chunks(&self.place, files).await;
         let _ = self.place.remove_plan(plan).await;

@@ -14,7 +14,7 @@ use crate::context::about;
 use crate::disk::temporary_beside;
 pub(crate) use crate::disk::{parent_of, sync_directory};
 
-/// Where the index of a frame is: `path` itself, or the index file in it when it is a directory.
+/// The path of the index of a frame: `path` itself, or the index file in it if it is a directory.
 pub(crate) fn index_path(path: &Path) -> (PathBuf, bool) {
     if path.is_dir() { (path.join(INDEX_FILE), true) } else { (path.to_owned(), false) }
 }
@@ -24,7 +24,7 @@ pub(crate) fn read_chunk_file(directory: &Path, id: u32, range: &Range<u64>) -> 
     let name = chunk_file_name(id);
     let read = || {
         let mut file = File::open(directory.join(&name))?;
-        // No more than the file has: a range may be the longest that a chunk can be.
+        // At most what the file has, since a range may be as long as the longest chunk.
         let len = file.metadata()?.len();
         let wanted = range.start.min(len)..range.end.min(len);
         let capacity = usize::try_from(wanted.end - wanted.start).map_err(io::Error::other)?;
@@ -38,7 +38,7 @@ pub(crate) fn read_chunk_file(directory: &Path, id: u32, range: &Range<u64>) -> 
     read().map_err(|e| about(format_args!("chunk file {name}"), e))
 }
 
-/// Where the provisional header is while a frame is written, for those who recover it. Not part of the format.
+/// The file with the provisional header while a frame is being written, used by recovery. Not part of the format.
 pub(crate) const HEADER_FILE: &str = "chunks.b2frame.part";
 
 /// A file that is written before the index.
@@ -57,17 +57,17 @@ impl fmt::Display for FileName {
     }
 }
 
-/// The header has done its service when there is an index. That it cannot be removed does no harm.
+/// The header is no longer needed once there is an index. Failing to remove it does no harm.
 pub(crate) fn remove_header(directory: &Path) {
     let _ = fs::remove_file(directory.join(HEADER_FILE));
 }
 
-/// Writes a chunk file as a whole.
+/// Writes a chunk file atomically.
 pub(crate) fn write_chunk_file(directory: &Path, id: u32, bytes: &[u8], durable: bool) -> io::Result<()> {
     write_file(directory, FileName::Chunk(id), bytes, durable)
 }
 
-/// Writes a file as a whole.
+/// Writes a file atomically.
 pub(crate) fn write_file(directory: &Path, name: FileName, bytes: &[u8], durable: bool) -> io::Result<()> {
     let write = || {
         let mut file = File::create(directory.join(name.to_string()))?;
@@ -77,7 +77,7 @@ pub(crate) fn write_file(directory: &Path, name: FileName, bytes: &[u8], durable
     write().map_err(|e| about(format_args!("chunk file {name}"), e))
 }
 
-/// Gives the directory its index file, or replaces the one it has, in one step.
+/// Creates or replaces the index file of the directory, in one step.
 pub(crate) fn write_index(directory: &Path, index: &[u8], durable: bool) -> io::Result<()> {
     let path = directory.join(INDEX_FILE);
     let mut file = temporary_beside(&path)?;
@@ -91,7 +91,7 @@ pub(crate) fn write_index(directory: &Path, index: &[u8], durable: bool) -> io::
     if durable { sync_directory(directory) } else { Ok(()) }
 }
 
-/// Whether there is nothing in a directory but what belongs to a sparse frame, so that it may be replaced.
+/// Whether a directory contains only files of a sparse frame, so that it may be replaced.
 pub(crate) fn is_replaceable(directory: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(directory)? {
         let name = entry?.file_name();

@@ -1,4 +1,4 @@
-//! What can go wrong while several writers fill a frame.
+//! Errors of several writers that fill one frame.
 
 use std::fmt;
 use std::io;
@@ -19,7 +19,7 @@ pub enum ShareError {
     /// There is no such chunk.
     #[error("there is no chunk {chunk}: the frame has {nchunks}")]
     NoSuchChunk {
-        /// The number asked for.
+        /// The requested number.
         chunk: u64,
         /// How many there are.
         nchunks: u64,
@@ -31,10 +31,10 @@ pub enum ShareError {
         chunk: u64,
         /// Bytes that it takes.
         expected: u64,
-        /// Bytes handed over, or what the chunk that is there decodes to.
+        /// Bytes given, or the decoded length of the existing chunk.
         found: u64,
     },
-    /// Chunks that nobody has written.
+    /// Chunks that have not been written.
     #[error("{count} of {nchunks} chunks have not been written: {}", List(.chunks, *.count))]
     Missing {
         /// The first of them.
@@ -44,7 +44,7 @@ pub enum ShareError {
         /// How many there should be.
         nchunks: u64,
     },
-    /// A chunk that somebody has written is not whole, or no chunk at all.
+    /// A chunk file is incomplete or not a chunk.
     #[error("the file of chunk {chunk} is damaged")]
     Damaged {
         /// Number of the chunk.
@@ -52,41 +52,41 @@ pub enum ShareError {
         /// What is wrong.
         source: FrameWriteError,
     },
-    /// The frame has been committed, by somebody else or through this writer: what was written is not part of it, and
-    /// nothing more can be.
+    /// The frame has been committed, by another writer or through this one: what was written is not part of it, and
+    /// nothing can be added.
     #[error("somebody else has committed this frame")]
     Committed(#[source] io::Error),
-    /// A commit is under way. Whether the chunk is part of it is not known; it has not been lost for want of trying, and
-    /// the same call may be made again when the commit has succeeded or failed.
+    /// A commit is in progress, and it is not known whether the chunk is part of it. The call may be repeated when the
+    /// commit has succeeded or failed.
     #[error("somebody is committing this frame, and has not finished yet")]
     Committing,
     /// There is no plan: nobody has created the frame.
     #[error("nobody has created a frame here that several writers fill: `SharedWriter::create` does")]
     NoPlan,
-    /// The plan of this writer is there no more, and no frame that was made by it: it has been cleared, perhaps to begin
-    /// anew with another plan.
+    /// The plan of this writer is gone without a frame having been committed: it was cleared, perhaps to start over
+    /// with another plan.
     #[error("the plan of this writer has been cleared: what it has written is not part of any frame")]
     PlanGone,
-    /// There is a plan already, and it is another one.
+    /// There is already a different plan.
     #[error("the plan that is there has another {what}: {there}, and not {here}")]
     PlanDiffers {
         /// The first parameter that differs.
         what: String,
         /// Its value here.
         here: String,
-        /// Its value in the plan that is there.
+        /// Its value in the existing plan.
         there: String,
     },
-    /// The plan that is there cannot be read: it is damaged, or was written by a later release.
+    /// The existing plan cannot be read: it is damaged, or was written by a later release.
     #[error("the plan that is there cannot be read: {reason}")]
     BadPlan {
         /// What is wrong.
         reason: String,
     },
-    /// A single writer is at work here, or was interrupted.
+    /// A single writer is writing here, or was interrupted.
     #[error("a single writer is at work here, or was interrupted: `sparse::clear` removes what it has left")]
     Taken,
-    /// Chunks have been written so often that no number is left for another file.
+    /// A chunk has been written so often that no file number is left for it.
     #[error("chunk {chunk} has been written {times} times, and no number is left for another file")]
     WrittenTooOften {
         /// Number of the chunk.
@@ -94,7 +94,7 @@ pub enum ShareError {
         /// How often it has been written.
         times: u64,
     },
-    /// There are more chunks than numbers for their files.
+    /// There are more chunks than file numbers.
     #[error("{nchunks} chunks need more numbers of files than are left at this place")]
     TooManyChunks {
         /// Chunks of the frame.
@@ -103,16 +103,16 @@ pub enum ShareError {
     /// The store cannot keep writers from overwriting each other's chunks.
     #[error(transparent)]
     ConditionalPutsIgnored(#[from] ConditionalPutsIgnored),
-    /// The place failed. The same call may be made again.
+    /// The place failed. The call may be repeated.
     #[error("the place of the frame failed")]
     Place(#[from] io::Error),
-    /// A chunk or the index could not be encoded, or the options are not possible.
+    /// A chunk or the index could not be encoded, or the options are invalid.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The options of an array are not possible.
+    /// The options of an array are invalid.
     #[error(transparent)]
     Array(#[from] Box<ArrayError>),
-    /// The window of a chunk makes no sense.
+    /// The window of a chunk is invalid.
     #[error(transparent)]
     Nd(#[from] NdError),
 }
@@ -146,7 +146,7 @@ impl ShareError {
         }
     }
 
-    /// Whether the same call may succeed a little later without anything else being done.
+    /// Whether the same call may succeed later without any other change.
     pub fn is_retryable(&self) -> bool {
         self.kind().is_retryable()
     }

@@ -24,7 +24,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// The directory `path`, made if need be.
+    /// The directory `path`, created if needed.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -34,14 +34,14 @@ impl Directory {
         Ok(Self { path, mode: IoMode::default(), durable: false })
     }
 
-    /// On which thread files are read and written.
+    /// Which thread reads and writes files.
     #[must_use]
     pub fn io_mode(mut self, mode: IoMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Has the system write every file to the disk before it gets its name. Off by default.
+    /// Whether every file is synced to the disk before it gets its name. Off by default.
     #[must_use]
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = durable;
@@ -56,11 +56,11 @@ impl Directory {
         Box::pin(async move { directory.mode.run(move || work(&directory)).await })
     }
 
-    /// A file with these bytes that has no name yet.
+    /// Writes a file without a name yet.
     fn write(&self, bytes: &[u8]) -> io::Result<NamedTempFile> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".").suffix(".part");
-        // Temporary files are private by default; this one is to become an ordinary file, under the user's umask.
+        // Temporary files are private by default; this one becomes an ordinary file and follows the user's umask.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let mut file = builder.tempfile_in(&self.path)?;
@@ -73,8 +73,8 @@ impl Directory {
         Ok(file)
     }
 
-    /// Comparing and changing take several steps: a lock on the directory makes them one for all who do it this way. Not
-    /// every system lets directories be locked.
+    /// Compare-and-replace takes several steps; a lock on the directory makes them atomic for all that use it. Not
+    /// every system allows directories to be locked.
     fn locked<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let lock = File::open(&self.path).ok();
         let _locked = lock.as_ref().map(File::lock);
@@ -98,7 +98,7 @@ impl Directory {
         })
     }
 
-    /// Writes a file if what is there is still what it replaces.
+    /// Writes a file if the one it replaces is unchanged.
     fn replace(&self, name: &str, content: &[u8], replaces: Option<&FileVersion>) -> io::Result<()> {
         let file = self.write(content)?;
         match replaces {
@@ -148,7 +148,7 @@ impl SparsePlace for Directory {
                 let Some(id) = entry.file_name().to_str().and_then(chunk_file_id) else { continue };
                 match entry.metadata() {
                     Ok(metadata) => drop(chunks.insert(id, metadata.len())),
-                    // Removed meanwhile.
+                    // It was removed meanwhile.
                     Err(e) if e.kind() == io::ErrorKind::NotFound => {}
                     Err(e) => return Err(e),
                 }

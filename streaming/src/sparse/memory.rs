@@ -17,10 +17,10 @@ use crate::edit::Store;
 use crate::source::{RangeSource, check};
 use crate::sync::{Mutex, MutexGuard};
 
-/// A sparse frame in memory: what a directory of that frame would hold, by the same names.
+/// A sparse frame in memory: the files that a directory of that frame would hold, by the same names.
 ///
 /// It is written to through a [`PlaceTarget`](crate::target::PlaceTarget), edited as a [`Store`], and read as a
-/// [`RangeSource`]. Clones share the files; [`snapshot`](Self::snapshot) gives a frame that changes no more.
+/// [`RangeSource`]. Clones share the files; [`snapshot`](Self::snapshot) returns a copy that no longer changes.
 ///
 /// ```
 /// use futures::SinkExt;
@@ -63,7 +63,7 @@ impl MemoryDirectory {
         Self::default()
     }
 
-    /// The frame in these files, each with its name. Files of other names than a sparse frame has are left out.
+    /// The frame in these files, each with its name. Files with other names are ignored.
     pub fn from_files<N: AsRef<str>>(files: impl IntoIterator<Item = (N, Bytes)>) -> Self {
         let mut found = Files::default();
         for (name, content) in files {
@@ -77,8 +77,8 @@ impl MemoryDirectory {
         Self { files: Arc::new(Mutex::new(found)) }
     }
 
-    /// The files as they are now, with their names: the chunks by number, then the index if there is one, then what its
-    /// writers have noted as long as there is none.
+    /// The files as they are now, with their names: the chunks by number, then the index if there is one, or else the
+    /// plan file of its writers.
     pub fn files(&self) -> Vec<(String, Bytes)> {
         let files = self.lock();
         let chunks = files.chunks.iter().map(|(&id, content)| (chunk_file_name(id), content.clone()));
@@ -86,14 +86,14 @@ impl MemoryDirectory {
         chunks.chain(named(INDEX_FILE, &files.index)).chain(named(CLAIM_FILE, &files.plan)).collect()
     }
 
-    /// A frame of its own, in the state this one is in. The content of the files is shared and not copied.
+    /// An independent copy of the current state. The content of the files is shared, not copied.
     #[must_use]
     pub fn snapshot(&self) -> Self {
         Self { files: Arc::new(Mutex::new(self.lock().clone())) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Files> {
-        // No change is made in several steps.
+        // Every change is a single step, so a poisoned lock holds valid data.
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -101,7 +101,7 @@ impl MemoryDirectory {
         self.lock().index.clone().ok_or_else(|| missing(INDEX_FILE))
     }
 
-    /// As much of a chunk file as there is of a range.
+    /// The part of a range that a chunk file has.
     fn chunk_range(&self, id: u32, range: &Range<u64>) -> io::Result<Bytes> {
         let content = self.lock().chunks.get(&id).cloned().ok_or_else(|| missing(&chunk_file_name(id)))?;
         Ok(slice(&content, range))
@@ -265,7 +265,7 @@ impl SparsePlace for MemoryDirectory {
     }
 }
 
-/// Writes a file if it is still the one it should be.
+/// Writes a file if the one it replaces is unchanged.
 fn replace(file: &mut Option<Bytes>, content: Bytes, replaces: Option<FileVersion>, name: &str) -> io::Result<()> {
     if *file != replaces.map(|version| version.content) {
         return Err(written_by_another(name));

@@ -1,4 +1,4 @@
-//! Where the files of a sparse frame are.
+//! Places: where the files of a sparse frame are.
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -12,18 +12,18 @@ use thiserror::Error;
 /// Where the files of a sparse frame are: a [`Directory`](super::Directory), a
 /// [`MemoryDirectory`](super::MemoryDirectory), or objects under a common prefix (`object::ObjectPrefix`).
 ///
-/// Besides the chunk files and the index there is the *plan*: a small file of the writers, by which they know of each
-/// other. It is there as long as the frame is not, and readers do not look at it.
+/// Besides the chunk files and the index there is the *plan*: a small file through which the writers coordinate. It
+/// exists until the frame does, and readers do not look at it.
 ///
 /// # Contract
-/// - A file appears as a whole or not at all.
-/// - Of two that write a file on a condition that only one of them can meet, one is told
-///   ([`io::ErrorKind::AlreadyExists`]). A place that cannot promise it says so by
-///   [`ignores_conditions`](Self::ignores_conditions).
-/// - The futures do their work when they are awaited, on any executor; dropping one leaves its work done or not done.
-/// - After an error the same call may be made again.
+/// - Files are written atomically.
+/// - Of two conditional writes whose conditions only one can meet, the other fails ([`io::ErrorKind::AlreadyExists`]).
+///   A place that cannot guarantee that reports it with [`ignores_conditions`](Self::ignores_conditions).
+/// - The futures do their work when they are awaited, on any executor; after dropping one, its work may or may not have
+///   been done.
+/// - After an error the call may be repeated.
 pub trait SparsePlace: Send + Sync + 'static {
-    /// Writes the chunk file of number `id`; it replaces the one that is there.
+    /// Writes the chunk file of number `id`, replacing an existing one.
     fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>>;
 
     /// Writes the chunk file of number `id`, unless there is one.
@@ -39,56 +39,56 @@ pub trait SparsePlace: Send + Sync + 'static {
     /// The numbers of all chunk files, and their lengths in bytes.
     fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>>;
 
-    /// The index file that is there.
+    /// The current index file.
     fn index(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>>;
 
-    /// Writes the index file if what is there is still `replaces` (nothing, when that is `None`), in one step.
+    /// Writes the index file in one step, if the current one is still `replaces` (none for `None`).
     ///
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] when something else is there.
     fn put_index(&self, index: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>>;
 
-    /// Removes the chunk file of number `id`; one that is not there is no error.
+    /// Removes the chunk file of number `id`. It is no error if there is none.
     fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>>;
 
-    /// The plan that is there.
+    /// The current plan.
     fn plan(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>>;
 
-    /// Writes the plan if what is there is still `replaces` (nothing, when that is `None`), in one step.
+    /// Writes the plan in one step, if the current one is still `replaces` (none for `None`).
     ///
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] when something else is there.
     fn put_plan(&self, plan: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>>;
 
-    /// Removes the plan if it is still `version`; one that is not there, or another one, is no error.
+    /// Removes the plan if it is still `version`. It is no error if there is none, or another one.
     fn remove_plan(&self, version: FileVersion) -> BoxFuture<'static, io::Result<()>>;
 
-    /// Whether writes happen that should not, because their condition does not hold: some servers ignore conditions.
-    /// Finding out may take requests; the answer is asked for only where writers rely on it.
+    /// Whether the place writes files even though their condition does not hold, as some servers do. Finding out may
+    /// take requests, so it is called only where writers rely on conditions.
     fn ignores_conditions(&self) -> BoxFuture<'static, io::Result<bool>> {
         Box::pin(ready(Ok(false)))
     }
 }
 
-/// An index or a plan as it was found, by which it can be told from a later one.
+/// A version of an index or plan file, which distinguishes it from a later one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileVersion {
     /// Its bytes.
     pub content: Bytes,
-    /// What an object store calls this state of the object.
+    /// The ETag, in an object store.
     pub e_tag: Option<String>,
     /// The version, where a store keeps several.
     pub version: Option<String>,
 }
 
 impl FileVersion {
-    /// A file that is known by its bytes.
+    /// A version identified by its bytes alone.
     pub fn new(content: Bytes) -> Self {
         Self { content, e_tag: None, version: None }
     }
 
-    /// With what an object store says about this state of the object.
+    /// Adds the identifiers of an object store.
     #[must_use]
     pub fn tagged(self, e_tag: Option<String>, version: Option<String>) -> Self {
         Self { e_tag, version, ..self }
@@ -141,15 +141,15 @@ impl<P: SparsePlace + ?Sized> SparsePlace for Arc<P> {
     }
 }
 
-/// Somebody else has written a file.
+/// The error if another writer has written a file.
 pub(crate) fn written_by_another(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, format!("{what} has been written by somebody else"))
 }
 
-/// The store of a place writes objects although the condition of the request does not hold. Two writers that rely on it
-/// could overwrite each other's chunks and never know.
+/// The store of a place ignores the conditions of requests. Two writers that rely on them could overwrite each other's
+/// chunks unnoticed.
 ///
-/// Inside of the [`io::Error`]s of targets, and in
+/// Carried inside the [`io::Error`]s of targets, and in
 /// [`ShareError::ConditionalPutsIgnored`](super::ShareError::ConditionalPutsIgnored).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(

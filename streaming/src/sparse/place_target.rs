@@ -1,4 +1,4 @@
-//! A sparse frame, into any place that can hold one.
+//! Writing a sparse frame to any place that can hold one.
 
 use std::fmt;
 use std::io;
@@ -15,25 +15,27 @@ use super::place::{ConditionalPutsIgnored, FileVersion, SparsePlace};
 use crate::background;
 use crate::target::{Part, Target};
 
-/// How often a claim is tried to be made that somebody else makes at the same time.
+/// How often to retry a claim that another writer makes at the same time.
 const TRIES: usize = 8;
 
-/// Writes a sparse frame into a [`SparsePlace`]: each chunk as soon as it comes, a few at a time, and the index last.
+/// Writes a sparse frame into a [`SparsePlace`]: each chunk as soon as it arrives, a few concurrently, and the index
+/// last.
 ///
-/// The place must not have an index; should somebody write one meanwhile, the commit fails with
+/// The place must not have an index; if another writer adds one meanwhile, the commit fails with
 /// [`io::ErrorKind::AlreadyExists`] and leaves it alone. The chunks of a target that is dropped or aborted before it is
 /// complete are removed: by [`poll_abort`](Target::poll_abort) before it returns, after a drop in the background
-/// ([`settle`](crate::settle()) waits for it). A commit under way when the target is dropped is finished there.
+/// ([`settle`](crate::settle()) waits for it). A commit in progress when the target is dropped is completed in the
+/// background.
 ///
-/// A target notes at the place that it writes there, from its first chunk to its end. Of two at the same place the one that
-/// has begun last goes on; it removes what is there, as it does after a writer that was interrupted. The other one is told
-/// at its commit or before, with [`io::ErrorKind::AlreadyExists`], and takes nothing away. Neither writes over a file of
-/// the other: should both write a chunk of the same number at the same moment, the second one is told. While a commit
-/// or a removal is under way, and where [several writers](crate::SharedWriter) fill a frame, no target begins;
-/// [`clear`](super::clear()) removes what was left by those who are gone.
+/// A target claims the place from its first chunk to its end. Of two at the same place the one that started last wins;
+/// it removes what is there, as it does after an interrupted writer. The other one fails at its commit or before, with
+/// [`io::ErrorKind::AlreadyExists`], and removes nothing. Neither overwrites a file of the other: if both write a chunk
+/// of the same number at the same moment, the second one fails. While a commit or a removal is in progress, and where
+/// [several writers](crate::SharedWriter) fill a frame, no target can start; [`clear`](super::clear()) removes what
+/// dead writers have left.
 ///
-/// A store that ignores conditions cannot keep two writers apart. A target begins there only if nobody is known to write or
-/// to have been interrupted ([`ConditionalPutsIgnored`]).
+/// A store that ignores conditions cannot keep two writers apart. A target starts there only if no other writer is
+/// known to be active or interrupted ([`ConditionalPutsIgnored`]).
 ///
 /// (For a directory, [`SparseTarget`](crate::target::SparseTarget) is better: nothing is under the final name until the
 /// frame is complete.)
@@ -42,20 +44,20 @@ pub struct PlaceTarget<P: SparsePlace> {
     claim: Claim,
     most: usize,
     begin: Begin,
-    /// The file whose bytes are coming.
+    /// The file that is being received.
     current: Option<Current>,
     putting: Vec<Put>,
     written: Vec<u32>,
     commit: Option<BoxFuture<'static, io::Result<()>>>,
     aborting: Option<BoxFuture<'static, io::Result<()>>>,
-    /// A commit has failed, and may have succeeded all the same.
+    /// A commit has failed, but may have taken effect.
     doubtful: bool,
-    /// Somebody else writes here now, or has written a frame.
+    /// Another writer has taken over, or has written a frame.
     lost: bool,
     committed: bool,
 }
 
-/// Whether it has been noted at the place that we write there.
+/// The state of the claim on the place.
 enum Begin {
     New,
     Running(BoxFuture<'static, io::Result<FileVersion>>),
@@ -65,14 +67,14 @@ enum Begin {
 struct Current {
     id: u32,
     bytes: Bytes,
-    /// It has been handed over as it is.
+    /// It has been passed on.
     put: bool,
 }
 
 struct Put {
     id: u32,
     bytes: Bytes,
-    /// Part of it has been written before.
+    /// Whether part of it has been written before.
     again: bool,
     /// `None` before it is first tried, and after a failure.
     work: Option<BoxFuture<'static, io::Result<()>>>,
@@ -100,7 +102,7 @@ impl<P: SparsePlace> PlaceTarget<P> {
         }
     }
 
-    /// How many chunks are written at the same time; 8 by default, at least 1.
+    /// How many chunks are written concurrently; 8 by default, at least 1.
     #[must_use]
     pub fn chunks_in_flight(mut self, chunks: usize) -> Self {
         self.most = chunks.max(1);
@@ -126,12 +128,12 @@ impl<P: SparsePlace> PlaceTarget<P> {
         }
     }
 
-    /// Drives the files under way; ready when there are fewer than `limit`.
+    /// Drives the writes in progress; ready when there are fewer than `limit`.
     fn poll_puts(&mut self, cx: &mut Context<'_>, limit: usize) -> Poll<io::Result<()>> {
         let mut failed = None;
         let (place, claim) = (&self.place, &self.claim);
         self.putting.retain_mut(|put| {
-            // After one failure the others are left alone until the caller asks again.
+            // After a failure the others wait until the caller polls again.
             if failed.is_some() && put.work.is_none() {
                 return true;
             }
@@ -159,7 +161,7 @@ impl<P: SparsePlace> PlaceTarget<P> {
         }
     }
 
-    /// Hands over the file whose bytes have come.
+    /// Starts to write the file that has been received.
     fn poll_put_current(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_begin(cx))?;
         let Some(current) = &mut self.current else { return Poll::Ready(Ok(())) };
@@ -185,7 +187,7 @@ impl<P: SparsePlace> PlaceTarget<P> {
         Poll::Ready(Ok(()))
     }
 
-    /// What has become of the commit.
+    /// Records the outcome of the commit.
     fn note(&mut self, result: &io::Result<()>) {
         self.commit = None;
         self.committed = result.is_ok();
@@ -193,10 +195,10 @@ impl<P: SparsePlace> PlaceTarget<P> {
         self.doubtful = result.is_err() && !self.lost;
     }
 
-    /// The work of giving up, once it has been found out whether there is anything to give up.
+    /// The future that aborts, once it is known whether there is anything to abort.
     fn give_up(&mut self) -> impl Future<Output = io::Result<()>> + Send + use<P> {
         let begin = mem::replace(&mut self.begin, Begin::New);
-        // A chunk that arrives after its removal would stay: those under way are let to arrive before.
+        // A chunk that arrives after its removal would stay, so wait for those in progress.
         let puts: Vec<_> = self.putting.drain(..).filter_map(|put| put.work).collect();
         self.current = None;
         let (place, claim, written) = (Arc::clone(&self.place), self.claim.clone(), self.written.clone());
@@ -204,7 +206,7 @@ impl<P: SparsePlace> PlaceTarget<P> {
         async move {
             let version = match begin {
                 Begin::New => None,
-                // It may have noted that we write here.
+                // It may have made the claim.
                 Begin::Running(begun) => begun.await.ok(),
                 Begin::Done(version) => Some(version),
             };
@@ -218,7 +220,7 @@ impl<P: SparsePlace> PlaceTarget<P> {
     }
 }
 
-/// Notes at the place that we write there, and removes what nobody needs.
+/// Claims the place, and removes unneeded files.
 async fn begin<P: SparsePlace>(place: Arc<P>, claim: Claim) -> io::Result<FileVersion> {
     let refuse = |message: &str| Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
     for _ in 0..TRIES {
@@ -233,7 +235,7 @@ async fn begin<P: SparsePlace>(place: Arc<P>, claim: Claim) -> io::Result<FileVe
             Some(Ok(theirs)) if theirs.id == claim.id => ours = Some(theirs.state),
             Some(Ok(theirs)) => match (theirs.holder, theirs.state) {
                 (_, State::Abandoned) => {}
-                // Its writer was interrupted, or finds out that it has lost.
+                // Its writer was interrupted, or will find that it has been superseded.
                 (Holder::One, State::Open) => {
                     if place.ignores_conditions().await? {
                         return Err(io::Error::new(io::ErrorKind::Unsupported, ConditionalPutsIgnored));
@@ -267,7 +269,7 @@ async fn begin<P: SparsePlace>(place: Arc<P>, claim: Claim) -> io::Result<FileVe
                 None => continue,
             }
         }
-        // Nobody else takes over while we remove, so that nothing is removed that somebody else has written.
+        // No other writer takes over during the removal, so that nothing of another writer is removed.
         let Some(version) = put_claim(&*place, &claim.with_state(State::Clearing), found).await? else { continue };
         remove_chunks(&*place, left.into_keys()).await?;
         if let Some(version) = put_claim(&*place, &claim, Some(version)).await? {
@@ -277,11 +279,11 @@ async fn begin<P: SparsePlace>(place: Arc<P>, claim: Claim) -> io::Result<FileVe
     refuse("somebody else has begun to write here")
 }
 
-/// Writes a chunk file that is not there yet.
+/// Writes a new chunk file.
 async fn put_new<P: SparsePlace>(place: Arc<P>, id: u32, bytes: Bytes) -> io::Result<()> {
     match place.create_chunk(id, bytes.clone()).await {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            // It may be our own, if the answer was lost.
+            // It may be our own, if the response was lost.
             let (len, found) = place.chunk_head(id, bytes.len()).await?;
             if len == bytes.len() as u64 && found == bytes { Ok(()) } else { Err(error) }
         }
@@ -289,7 +291,7 @@ async fn put_new<P: SparsePlace>(place: Arc<P>, id: u32, bytes: Bytes) -> io::Re
     }
 }
 
-/// Writes a chunk file again of which we have written a part.
+/// Rewrites a chunk file of which a part has been written.
 async fn put_again<P: SparsePlace>(place: Arc<P>, claim: Claim, id: u32, bytes: Bytes) -> io::Result<()> {
     let ours = claim.to_bytes();
     if place.plan().await?.is_none_or(|now| now.content != ours) {
@@ -306,20 +308,20 @@ async fn commit<P: SparsePlace>(
     index: Bytes,
     doubtful: bool,
 ) -> io::Result<()> {
-    // The attempt before may have succeeded and its answer been lost.
+    // The previous attempt may have succeeded although its response was lost.
     if !doubtful || place.index().await?.is_none_or(|found| found.content != index) {
-        // From here on nobody takes over.
+        // From here on no other writer takes over.
         let Some(_) = put_claim(&*place, &claim.with_state(State::Closing), Some(version)).await? else {
             return Err(taken_over());
         };
         place.put_index(index, None).await?;
     }
     let closing = FileVersion::new(claim.with_state(State::Closing).to_bytes());
-    // Should this fail, the commit is made again, and finds its index.
+    // If this fails, the commit is repeated, and finds its index.
     place.remove_plan(closing).await
 }
 
-/// Removes what we have written, unless somebody else has taken over.
+/// Removes what was written, unless another writer has taken over.
 async fn remove<P: SparsePlace>(place: &P, claim: &Claim, version: FileVersion, written: Vec<u32>) -> io::Result<()> {
     let clearing = claim.with_state(State::Clearing);
     let Some(version) = put_claim(place, &clearing, Some(version)).await? else { return Ok(()) };
@@ -327,7 +329,7 @@ async fn remove<P: SparsePlace>(place: &P, claim: &Claim, version: FileVersion, 
     place.remove_plan(version).await
 }
 
-/// Lets others write here after a commit whose outcome is not known. The chunks stay, in case it has succeeded.
+/// Releases the place after a commit whose outcome is not known. The chunks stay, in case it has succeeded.
 async fn release<P: SparsePlace>(place: &P, claim: &Claim) -> io::Result<()> {
     let closing = claim.with_state(State::Closing).to_bytes();
     let Some(version) = place.plan().await?.filter(|now| now.content == closing) else { return Ok(()) };
@@ -345,7 +347,7 @@ fn taken_over() -> io::Error {
 impl<P: SparsePlace> Target for PlaceTarget<P> {
     fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
         if part == Part::Header {
-            // Nothing is recovered from places like this: what is not committed goes.
+            // Nothing can be recovered from such places: what is not committed is removed.
             bytes.clear();
         }
         if bytes.is_empty() {
@@ -401,13 +403,13 @@ impl<P: SparsePlace> Target for PlaceTarget<P> {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits until the chunks are gone; if somebody else writes here now, they are left alone.
+    /// Waits until the chunks are removed; if another writer has taken over, they are left alone.
     fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.committed || self.lost {
             return Poll::Ready(Ok(()));
         }
         if let Some(commit) = &mut self.commit {
-            // It cannot be taken back, and may succeed.
+            // It cannot be undone, and may succeed.
             let result = ready!(commit.as_mut().poll(cx));
             self.note(&result);
             if self.committed || self.lost {
@@ -440,7 +442,7 @@ impl<P: SparsePlace> Drop for PlaceTarget<P> {
             return;
         }
         let (commit, aborting) = (self.commit.take(), self.aborting.take());
-        // A commit under way is finished: nobody could tell otherwise whether the chunks are needed.
+        // A commit in progress is completed: otherwise it would not be known whether the chunks are needed.
         self.doubtful |= commit.is_some();
         let give_up = self.give_up();
         background::finish(async move {

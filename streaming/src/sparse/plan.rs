@@ -1,4 +1,4 @@
-//! What the writers of a shared frame agree on, as lines of text.
+//! The parameters of a shared frame, as lines of text.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use oxiblosc_core::{CodecId, FilterId};
 use super::error::ShareError;
 use crate::sink::WriteOptions;
 
-/// A parameter of a plan and its value, neither of which has a line break in it.
+/// A parameter of a plan and its value, without line breaks.
 pub(super) type Line = (String, String);
 
 /// Everything that determines the bytes of a frame that several writers fill.
@@ -20,7 +20,7 @@ pub(super) type Line = (String, String);
 pub(super) struct Plan {
     /// Decoded bytes of all chunks.
     pub(super) nbytes: u64,
-    /// Whether chunks are written as boxes of an array.
+    /// Whether chunks are given as boxes of an array.
     pub(super) array: bool,
     pub(super) params: FrameParams,
     pub(super) vlmetalayers: Vec<(String, Bytes)>,
@@ -39,7 +39,7 @@ const FORMATS: [(ChunkFormat, &str); 3] =
 impl Plan {
     pub(super) fn new(nbytes: u64, array: bool, options: &WriteOptions) -> Result<Self, ShareError> {
         let mut params = options.frame_params(options.resolved_chunk_size()?)?;
-        // Every chunk is a file, zeros too, or nobody could tell that it has been written.
+        // Every chunk is a file, zeros included, or it would not be known which have been written.
         params.frame_type = FrameType::Sparse;
         params.special = SpecialPlacement::Stored;
         Ok(Self { nbytes, array, params, vlmetalayers: options.vlmetalayers.clone() })
@@ -57,7 +57,7 @@ impl Plan {
         self.nbytes.div_ceil(self.params.chunk_size.max(1) as u64)
     }
 
-    /// The parameters, in an order that is always the same.
+    /// The parameters, in a fixed order.
     pub(super) fn lines(&self) -> Vec<Line> {
         let (params, encode) = (&self.params, &self.params.encode);
         let name = |found: Option<&'static str>| found.unwrap_or("unknown").to_owned();
@@ -85,7 +85,7 @@ impl Plan {
         lines
     }
 
-    /// The plan in these lines; what is wrong with them otherwise.
+    /// Parses the plan in these lines, or says what is wrong with them.
     pub(super) fn parse(lines: &[Line]) -> Result<Self, String> {
         let mut encode = EncodeParams::default();
         let (mut nbytes, mut array, mut chunk_size) = (None, false, None);
@@ -115,7 +115,7 @@ impl Plan {
                 "checksums" => checksums = value.parse().map_err(|_| bad())?,
                 "metalayer" => metalayers.push(named(value).ok_or_else(bad)?),
                 "vlmetalayer" => vlmetalayers.push(named(value).ok_or_else(bad)?),
-                // Whoever wrote it counts on it.
+                // Its writer relies on it.
                 _ => return Err(format!("unknown parameter {key}")),
             }
         }
@@ -137,7 +137,7 @@ impl Plan {
     }
 }
 
-/// The first parameter in which two plans differ, with the values of both.
+/// The first parameter in which two plans differ, with both values.
 pub(super) fn difference(here: &[Line], there: &[Line]) -> Option<(String, String, String)> {
     let none = || "nothing".to_owned();
     for i in 0..here.len().max(there.len()) {
@@ -151,7 +151,7 @@ pub(super) fn difference(here: &[Line], there: &[Line]) -> Option<(String, Strin
     None
 }
 
-/// A value for people.
+/// A value in readable form.
 fn shown((key, value): &Line) -> String {
     if !key.ends_with("metalayer") {
         return value.clone();

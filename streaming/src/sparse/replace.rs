@@ -1,4 +1,4 @@
-//! A directory in the place of another one.
+//! Replacing a directory by another.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::directory::{is_replaceable, parent_of};
 
-/// Whether a directory may take the place of `path`.
+/// Checks that a directory may replace `path`.
 pub(crate) fn check_replaceable(path: &Path) -> io::Result<()> {
     match path.metadata() {
         Ok(metadata) if metadata.is_dir() && is_replaceable(path)? => Ok(()),
@@ -19,7 +19,7 @@ pub(crate) fn check_replaceable(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What the old name of a directory stands for when it has moved.
+/// What is under the old name of a directory after it has moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behind {
     Nothing,
@@ -28,8 +28,8 @@ pub(super) enum Behind {
 }
 
 /// Moves a directory to `destination`, in one step if nothing is there or the system can exchange two names (Linux, on
-/// most file systems). Elsewhere what is there steps aside first: for a moment there is nothing under the name, and at
-/// no moment half of a frame.
+/// most file systems). Elsewhere the old directory is moved aside first: for a moment there is nothing under the name,
+/// but never half a frame.
 pub(super) fn replace_directory(directory: &Path, destination: &Path) -> io::Result<Behind> {
     if !destination.try_exists()? {
         fs::rename(directory, destination)?;
@@ -45,7 +45,7 @@ pub(super) fn replace_directory(directory: &Path, destination: &Path) -> io::Res
     let old = aside.path().join("frame");
     fs::rename(&destination, &old)?;
     if let Err(e) = fs::rename(directory, &destination) {
-        // Back to how it was; should that fail too, the old frame must not vanish with the directory it is in.
+        // Restore it; if that fails too, the old frame must not be deleted with the temporary directory.
         if fs::rename(&old, &destination).is_err() {
             let _ = aside.keep();
         }

@@ -1,4 +1,4 @@
-//! One of several writers that fill a sparse frame.
+//! Several writers that fill one sparse frame.
 
 use std::fmt;
 use std::io;
@@ -23,25 +23,25 @@ use crate::reader::FrameReader;
 use crate::sink::{ChunkInput, Workshop, WriteOptions};
 use crate::sparse::MemoryDirectory;
 
-/// How often a plan is tried to be written that somebody else writes at the same time.
+/// How often to retry a plan that another writer writes at the same time.
 const TRIES: usize = 8;
 
-/// One of several writers, in one process or in many, that fill one sparse frame or array without talking to each
-/// other: each writes the chunks whose numbers it owns, in any order, and when all are there, one of them (or any other
-/// that opens the same place) commits the index. Until then there is no frame.
+/// One of several writers, in one process or in many, that fill one sparse frame or array independently: each writes
+/// the chunks whose numbers it owns, in any order, and when all are written, one of them (or any other that opens the
+/// same place) commits the index. Until then there is no frame.
 ///
-/// They agree through a *plan*, a small file at the place with everything that determines the bytes of the frame.
-/// [`create`](Self::create) writes it, or joins the one that is there if it is the same; [`open`](Self::open) reads it.
-/// The commit removes it.
+/// They coordinate through a *plan*, a small file at the place with everything that determines the bytes of the frame.
+/// [`create`](Self::create) writes it, or joins an existing one if it is the same; [`open`](Self::open) reads it. The
+/// commit removes it.
 ///
-/// A chunk that is written again replaces the earlier one, as long as nobody has committed: each time it gets a file of
-/// its own, no file is ever written over, and the commit takes the last. So a writer that comes too late cannot change
-/// what has been committed: it gets [`ShareError::Committed`], and readers do not see what it has written. Every chunk
-/// whose [`write`](Self::write) has returned `Ok` is part of the commit.
+/// A chunk that is written again replaces the earlier one, until the commit: each time it gets a new file, no file is
+/// ever overwritten, and the commit takes the last. So a late writer cannot change what has been committed: it gets
+/// [`ShareError::Committed`], and readers do not see what it has written. Every chunk whose [`write`](Self::write) has
+/// returned `Ok` is part of the commit.
 ///
-/// Should two of them commit, the index is written once, and the other is told ([`ShareError::Committed`]).
+/// If two of them commit, the index is written once, and the other gets an error ([`ShareError::Committed`]).
 ///
-/// When all writers are gone and nobody is going to commit, [`clear`](super::clear()) removes what they have left.
+/// If all writers are gone without a commit, [`clear`](super::clear()) removes what they have left.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -76,32 +76,33 @@ pub struct SharedWriter<P> {
     workshop: Workshop,
     pool: Pool,
     tiling: Option<Arc<Tiling>>,
-    /// A commit of this writer that has failed and may have succeeded all the same.
+    /// A commit of this writer that has failed but may have taken effect.
     pub(super) attempt: Mutex<Option<Attempt>>,
-    /// The frame is there.
+    /// Whether the frame is committed.
     pub(super) over: AtomicBool,
 }
 
-/// What has become of the plan of a writer.
+/// The status of the plan of a writer.
 pub(super) enum Standing {
-    /// Chunks are taken.
+    /// Chunks are accepted.
     Open(FileVersion),
-    /// Somebody is committing.
+    /// A commit is in progress.
     Closing(FileVersion),
-    /// There is a frame.
+    /// The frame is committed.
     Over(FileVersion),
-    /// Neither plan nor frame.
+    /// There is neither a plan nor a frame.
     Gone,
 }
 
 impl<P: SparsePlace> SharedWriter<P> {
-    /// Creates a frame of `nbytes` bytes that several writers fill, or joins those that fill it already by the same plan.
+    /// Creates a frame of `nbytes` bytes that several writers fill, or joins those that already fill it by the same
+    /// plan.
     ///
     /// # Errors
     /// - [`ShareError::PlanDiffers`] when there is another plan, [`ShareError::Committed`] when there is a frame
-    ///   ([`replace`](Self::replace) writes one anew), [`ShareError::Taken`] when a single writer has begun one.
+    ///   ([`replace`](Self::replace) replaces it), [`ShareError::Taken`] when a single writer has started one.
     /// - [`ShareError::ConditionalPutsIgnored`] when the store cannot keep writers from overwriting each other.
-    /// - When the options are not possible, or the place fails.
+    /// - When the options are invalid, or the place fails.
     pub async fn create(place: P, nbytes: u64, options: WriteOptions) -> Result<Self, ShareError> {
         Self::begin(place, Plan::new(nbytes, false, &options)?, options, false).await
     }
@@ -115,8 +116,8 @@ impl<P: SparsePlace> SharedWriter<P> {
         Self::begin(place, Plan::new(tiling.stored_bytes(), true, &options)?, options, false).await
     }
 
-    /// As [`create`](Self::create), where the commit may replace the frame that is there now, and no other. That frame
-    /// stays what it is until then; its chunks are removed by the commit.
+    /// As [`create`](Self::create), but the commit replaces the frame that is there now, and no other. That frame stays
+    /// as it is until then; the commit removes its chunks.
     ///
     /// # Errors
     /// As [`create`](Self::create).
@@ -133,18 +134,18 @@ impl<P: SparsePlace> SharedWriter<P> {
         Self::begin(place, Plan::new(tiling.stored_bytes(), true, &options)?, options, true).await
     }
 
-    /// Joins the writers of the frame or array that somebody has [created](Self::create), with a pool of its own and
-    /// the codecs and filters that are linked into the program.
+    /// Joins the writers of a frame or array that has been [created](Self::create), with its own pool and the codecs
+    /// and filters that are linked into the program.
     ///
     /// # Errors
-    /// [`ShareError::NoPlan`] when nobody has, [`ShareError::Committed`] when there is a frame already,
+    /// [`ShareError::NoPlan`] when it has not, [`ShareError::Committed`] when it is already committed,
     /// [`ShareError::BadPlan`] when the plan is damaged or too new; when the place fails, or a codec is not known.
     pub async fn open(place: P) -> Result<Self, ShareError> {
         let registry = Registry::linked().map_err(WriteError::from)?;
         Self::open_on(place, &Pool::default(), registry).await
     }
 
-    /// As [`open`](Self::open), where chunks are encoded on `pool` with what is in `registry`.
+    /// As [`open`](Self::open), but chunks are encoded on `pool` with the codecs and filters of `registry`.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -168,7 +169,7 @@ impl<P: SparsePlace> SharedWriter<P> {
             Some(registry) => registry,
             None => Registry::linked().map_err(WriteError::from)?.clone(),
         };
-        // Finds out now what would be wrong later.
+        // Report now what would fail later.
         let claim = Claim::of_many(plan.nchunks(), 0, None, Vec::new());
         let claim = claim.ok_or(ShareError::TooManyChunks { nchunks: plan.nchunks() })?;
         let mut this = Self::with_claim(place, claim, plan, options.pool.unwrap_or_default(), registry)?;
@@ -196,12 +197,12 @@ impl<P: SparsePlace> SharedWriter<P> {
         &self.place
     }
 
-    /// How the array is cut into chunks, if it is one: which chunk is where in the array, and how large.
+    /// The tiling of the array, if it is one: which chunk is where in the array, and how large.
     pub fn tiling(&self) -> Option<&Tiling> {
         self.tiling.as_deref()
     }
 
-    /// Decoded bytes of the frame, the padding of an array included.
+    /// Decoded bytes of the frame, including the padding of an array.
     pub fn nbytes(&self) -> u64 {
         self.plan.nbytes
     }
@@ -236,50 +237,50 @@ impl<P: SparsePlace> SharedWriter<P> {
     }
 
     /// Encodes and writes chunk `i`: its bytes, or, for an array, the items of its window in C order, without the
-    /// padding of chunks at the edge. Chunks may be written in any order and at the same time. All work is done on the
+    /// padding of chunks at the edge. Chunks may be written in any order and concurrently. All work is done on the
     /// pool.
     ///
-    /// When it returns `Ok`, the chunk is part of every commit that has not begun; of two writes of a chunk at the same
-    /// time either may be the last. Dropped before that, it may have been written or not.
+    /// When it returns `Ok`, the chunk is part of every later commit; of two concurrent writes of a chunk either may
+    /// count. If the future is dropped, the chunk may or may not have been written.
     ///
     /// # Errors
-    /// [`ShareError::Committed`] and [`ShareError::PlanGone`] when it comes too late, [`ShareError::Committing`] when a
-    /// commit is under way. After other errors the same call may be made again.
+    /// [`ShareError::Committed`] and [`ShareError::PlanGone`] when it is too late, [`ShareError::Committing`] while a
+    /// commit is in progress. After other errors the call may be repeated.
     pub async fn write(&self, i: u64, data: Bytes) -> Result<(), ShareError> {
         let (expected, found) = (self.chunk_bytes(i)?, data.len() as u64);
         if expected != found {
             return Err(ShareError::Length { chunk: i, expected, found });
         }
-        // Spares latecomers the work. What makes sure that they change nothing is the look afterwards.
+        // Saves late writers the work. The check afterwards is what guarantees that they change nothing.
         match self.standing().await? {
             Standing::Open(_) => {}
             standing => return Err(self.too_late(&standing)),
         }
         let chunk = self.encode(i, data).await?;
         let written = self.put_in_time(i, &chunk).await;
-        // Large buffers are not returned to the system on the thread of the caller.
+        // Large buffers are not freed on the caller's thread.
         drop(self.pool.spawn(move || drop(chunk)));
         written
     }
 
-    /// Writes an encoded chunk, unless a commit was faster.
+    /// Writes an encoded chunk, unless a commit comes first.
     async fn put_in_time(&self, i: u64, chunk: &Bytes) -> Result<(), ShareError> {
         let file = self.put(i, chunk).await?;
         let standing = self.standing().await?;
         let index = match &standing {
-            // A commit from here on sees the chunk.
+            // Any later commit sees the chunk.
             Standing::Open(_) => return Ok(()),
             Standing::Over(index) => index,
             _ => return Err(self.too_late(&standing)),
         };
-        // Somebody has been waiting for just this chunk.
+        // A commit was waiting for this very chunk.
         match self.named_by(index, i).await {
             Some(named) if named == file && self.is_there(file, chunk).await? => Ok(()),
             _ => Err(self.too_late(&standing)),
         }
     }
 
-    /// The chunk as it is to be stored.
+    /// Encodes the chunk as it is stored.
     async fn encode(&self, i: u64, data: Bytes) -> Result<Bytes, ShareError> {
         let panicked = |panic: JobPanicked| WriteError::Panicked { chunk: i, panic };
         let input = match &self.tiling {
@@ -305,7 +306,7 @@ impl<P: SparsePlace> SharedWriter<P> {
         checked.await.map_err(panicked)?
     }
 
-    /// Writes the chunk into the first file that nobody has written, and gives its number.
+    /// Writes the chunk to the first unused file, and returns its number.
     async fn put(&self, i: u64, chunk: &Bytes) -> Result<u32, ShareError> {
         let mut attempt = 0;
         loop {
@@ -317,8 +318,8 @@ impl<P: SparsePlace> SharedWriter<P> {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error.into()),
             }
-            // The file of the last time: whoever has written it, with an answer that was lost, or as another attempt at
-            // the same task, need not write it again.
+            // The most recent file: if it already holds this chunk, from an attempt whose response was lost or from a
+            // retried task, it need not be written again.
             let mut last = file;
             attempt += 1;
             while let Some(next) = self.claim.file_of(i, attempt) {
@@ -335,7 +336,7 @@ impl<P: SparsePlace> SharedWriter<P> {
         }
     }
 
-    /// Whether a file holds just this chunk.
+    /// Whether a file holds exactly this chunk.
     async fn is_there(&self, file: u32, chunk: &Bytes) -> Result<bool, ShareError> {
         let head = chunk.len().min(ChunkHeader::EXTENDED_LEN);
         for wanted in [head, chunk.len()] {
@@ -361,7 +362,7 @@ impl<P: SparsePlace> SharedWriter<P> {
         {
             match claim.state {
                 State::Open => return Ok(Standing::Open(version)),
-                // The frame may be there already, and the plan not yet gone.
+                // The frame may already be committed while the plan is not yet removed.
                 State::Closing => {
                     let index = self.place.index().await?;
                     return Ok(match index.filter(|index| !self.claim.is_for(Some(index))) {
@@ -411,7 +412,7 @@ pub(super) async fn read_claim<P: SparsePlace + ?Sized>(place: &P) -> Result<Opt
     Ok(Some((claim, version)))
 }
 
-/// Claim and index. In this order: a commit removes the claim after the index is there.
+/// Reads the claim and then the index. The order matters: a commit removes the claim after writing the index.
 async fn look<P: SparsePlace + ?Sized>(
     place: &P,
 ) -> Result<(Option<(Claim, FileVersion)>, Option<FileVersion>), ShareError> {
@@ -424,7 +425,7 @@ fn is_active(claim: &Claim, index: Option<&FileVersion>) -> bool {
     claim.holder == Holder::Many && matches!(claim.state, State::Open | State::Closing) && claim.is_for(index)
 }
 
-/// The claim that is there, if it is for the same plan, or a new one.
+/// The existing claim, if it is for the same plan, or a new one.
 async fn claim_for<P: SparsePlace>(
     place: &P,
     plan: &Plan,
@@ -454,7 +455,7 @@ async fn claim_for<P: SparsePlace>(
         if place.ignores_conditions().await? {
             return Err(ConditionalPutsIgnored.into());
         }
-        // Writers of the frame that is there may still be at it: their files are not to be taken for ours.
+        // Writers of the existing frame may still be running; their files must not be taken for ours.
         let listed = place.chunks().await?.last_key_value().map(|(&id, _)| u64::from(id));
         if let Some(index) = &index {
             let entries = entries(index, registry).await.unwrap_or_default();

@@ -17,12 +17,12 @@ use super::replace::{Behind, check_replaceable, replace_directory};
 use crate::disk::{IoMode, IoTask, follow_links, lock};
 use crate::target::{Part, Target};
 
-/// Writes a sparse frame: a directory with a file for each chunk, written as the chunks come, and the index file
-/// `chunks.b2frame`, which comes last and in one step.
+/// Writes a sparse frame: a directory with a file for each chunk, written as the chunks arrive, and the index file
+/// `chunks.b2frame`, which is written last, in one step.
 ///
-/// Until the frame is complete the files are in a temporary directory beside it, which vanishes when the target is
-/// dropped; a frame that had the name before stays until the last moment. [`SparseTarget::in_place`] writes under the
-/// final name from the start.
+/// Until the frame is complete the files are in a temporary directory next to it, which is removed if the target is
+/// dropped; an existing frame of the same name stays until then. [`SparseTarget::in_place`] writes under the final name
+/// from the start.
 ///
 /// ```
 /// use std::io::Write;
@@ -44,7 +44,7 @@ pub struct SparseTarget {
     mode: IoMode,
     durable: bool,
     place: Place,
-    /// The file whose bytes are coming: its number and what has been written of it.
+    /// The file being received: its name and the number of bytes written.
     current: Option<(FileName, u64)>,
     writing: Option<Writing>,
     publish: Option<IoTask<io::Result<()>>>,
@@ -53,31 +53,30 @@ pub struct SparseTarget {
 
 #[derive(Debug)]
 enum Place {
-    /// Already under its name, and locked until the frame is complete where the system has such locks.
+    /// Already under its name, and locked until the frame is complete, where the system supports it.
     Final { path: PathBuf, lock: Option<File> },
-    /// To be renamed. The directory is `None` once that is done; shared with the task that does it.
+    /// To be renamed. The directory is `None` once that is done; it is shared with the task that does it.
     Temporary { path: PathBuf, temporary: Arc<Mutex<Option<TempDir>>>, destination: PathBuf },
 }
 
 #[derive(Debug)]
 struct Writing {
     file: FileName,
-    /// Where in the file the bytes belong.
+    /// Offset of the bytes in the file.
     at: u64,
     bytes: Bytes,
-    /// `None` after a failure, until the write is tried again.
+    /// `None` after a failure, until the write is retried.
     task: Option<IoTask<io::Result<()>>>,
 }
 
 impl SparseTarget {
-    /// A target whose directory gets the name `path` when the frame is complete. A sparse frame that is there is
-    /// replaced.
+    /// A target whose directory gets the name `path` when the frame is complete. An existing sparse frame is replaced.
     ///
     /// # Errors
-    /// When no directory can be made there, and when `path` is something other than a directory, or one with other
-    /// things in it than a sparse frame.
+    /// When no directory can be created there, and when `path` is not a directory, or has other things in it than a
+    /// sparse frame.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
-        // Without the slash at the end that C-Blosc2 allows.
+        // Without the trailing slash that C-Blosc2 allows.
         let destination = follow_links(&path.as_ref().components().collect::<PathBuf>())?;
         let name = destination.file_name().ok_or_else(|| {
             let message = format!("{} does not end in a name", path.as_ref().display());
@@ -89,7 +88,7 @@ impl SparseTarget {
         prefix.push(".");
         let mut builder = tempfile::Builder::new();
         builder.prefix(&prefix).suffix(".part");
-        // Temporary directories are private by default; this one is to become an ordinary one.
+        // Temporary directories are private by default; this one becomes an ordinary one.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
         let temporary = builder.tempdir_in(parent_of(&destination))?;
@@ -97,16 +96,16 @@ impl SparseTarget {
         Ok(Self::new(Place::Temporary { path, temporary: Arc::new(Mutex::new(Some(temporary))), destination }))
     }
 
-    /// A target that writes to `path` from the start, made if need be. Chunk files that are there are overwritten or
-    /// left; the index file alone says which ones matter.
+    /// A target that writes to `path` from the start, creating it if needed. Existing chunk files are overwritten or
+    /// left; only those named by the index file matter.
     ///
-    /// The directory is locked until the frame is complete or the target dropped, where the system has such locks, so that
+    /// The directory is locked until the frame is complete or the target dropped, where the system supports it, so that
     /// no other target or editor writes there.
     ///
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] when there is an index file, whose chunks would be overwritten, and when
     /// [several writers](crate::SharedWriter) or a [`PlaceTarget`](super::PlaceTarget) have begun a frame there.
-    /// [`io::ErrorKind::WouldBlock`] when somebody else writes there.
+    /// [`io::ErrorKind::WouldBlock`] when another writer has locked it.
     pub fn in_place(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         fs::create_dir_all(path)?;
@@ -122,7 +121,7 @@ impl SparseTarget {
             );
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
-        // Not every system lets directories be opened.
+        // Not every system allows directories to be opened.
         let handle = File::open(path).ok();
         if let Some(handle) = &handle {
             lock(handle, path)?;
@@ -130,21 +129,21 @@ impl SparseTarget {
         Ok(Self::new(Place::Final { path: path.to_owned(), lock: handle }))
     }
 
-    /// Writes on the thread that polls instead of one that may block.
+    /// Writes on the polling thread instead of one that may block.
     #[must_use]
     pub fn inline(self) -> Self {
         self.io_mode(IoMode::Inline)
     }
 
-    /// On which thread the files are written.
+    /// Which thread writes the files.
     #[must_use]
     pub fn io_mode(mut self, mode: IoMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Has the system write everything to the disk before the frame gets its name. Off by default: it takes as long as
-    /// the disk does, for each chunk.
+    /// Whether everything is synced to the disk before the frame gets its name. Off by default: it waits for the disk
+    /// for each chunk.
     #[must_use]
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = durable;
@@ -171,8 +170,8 @@ impl SparseTarget {
 
     fn write(&self, file: FileName, at: u64, bytes: Bytes) -> IoTask<io::Result<()>> {
         let (directory, durable) = (self.directory().to_owned(), self.durable);
-        // The temporary directory must not be removed while something is written into it, which would leave part of it
-        // behind: whoever is last removes it.
+        // The temporary directory must not be removed while a file is being written to it, or part of it would be left
+        // behind: the last owner removes it.
         let held = match &self.place {
             Place::Temporary { temporary, .. } => Some(Arc::clone(temporary)),
             _ => None,
@@ -187,7 +186,7 @@ impl SparseTarget {
         })
     }
 
-    /// Waits for the write under way, trying it again if it has failed before.
+    /// Waits for the write in progress, or retries one that has failed.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(mut writing) = self.writing.take() else { return Poll::Ready(Ok(())) };
         let mut task =
@@ -202,7 +201,7 @@ impl SparseTarget {
         result
     }
 
-    /// Every step can be repeated: a rename that has happened is known by its missing temporary directory.
+    /// Every step can be repeated: after a rename the temporary directory is missing.
     fn publish(&self, index: Bytes) -> IoTask<io::Result<()>> {
         let (path, durable) = (self.directory().to_owned(), self.durable);
         let rename = match &self.place {
@@ -223,9 +222,9 @@ impl SparseTarget {
                 let synced = if durable { sync_directory(parent_of(&destination)) } else { Ok(()) };
                 if let Some(directory) = temporary.take() {
                     match behind {
-                        // It is needed no more. What cannot be removed of it does no harm.
+                        // It is no longer needed. What cannot be removed does no harm.
                         Behind::OldFrame if synced.is_ok() => drop(directory.close()),
-                        // Nothing that has this name, or a frame that may still come back after a crash.
+                        // Nothing has this name now, or a frame that may reappear after a crash.
                         Behind::OldFrame | Behind::Nothing => drop(directory.keep()),
                     }
                 }
@@ -280,7 +279,7 @@ impl Target for SparseTarget {
         if let Place::Final { lock, .. } = &mut self.place
             && self.committed
         {
-            // It may be edited from now on.
+            // From now on it may be edited.
             *lock = None;
         }
         Poll::Ready(result)
@@ -300,7 +299,7 @@ impl Target for SparseTarget {
 
     fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Place::Temporary { temporary, .. } = &self.place else { return Poll::Ready(Ok(())) };
-        // What is being written would be left behind.
+        // Otherwise a file being written would be left behind.
         if let Some(task) = self.writing.as_mut().and_then(|writing| writing.task.as_mut()) {
             let _ = ready!(Pin::new(task).poll(cx));
             self.writing = None;

@@ -1,4 +1,4 @@
-//! A frame in a file of its own.
+//! Writing a frame to a file.
 
 use std::fs::{File, OpenOptions};
 use std::future::Future;
@@ -16,8 +16,8 @@ use crate::disk::{AppendFile, IoMode, IoTask, follow_links, lock, parent_of, syn
 
 /// Writes the frame to a file that appears under its name when it is complete.
 ///
-/// Until then the bytes are in a temporary file beside it, which vanishes when the target is dropped; whatever had
-/// the name before stays until the last moment. [`FileTarget::in_place`] writes under the final name from the start.
+/// Until then the bytes are in a temporary file next to it, which is removed if the target is dropped; an existing file
+/// of the same name stays until then. [`FileTarget::in_place`] writes under the final name from the start.
 #[derive(Debug)]
 pub struct FileTarget {
     file: AppendFile,
@@ -31,14 +31,14 @@ pub struct FileTarget {
 enum Place {
     /// Already under its name.
     Final,
-    /// To be renamed. The path is `None` once that is done; shared with the task that does it.
+    /// To be renamed. The path is `None` once that is done; it is shared with the task that does it.
     Temporary { temporary: Arc<Mutex<Option<TempPath>>>, destination: PathBuf },
 }
 
 impl FileTarget {
     /// A target whose file replaces `path` when the frame is complete.
     ///
-    /// A symbolic link is followed: what it points to is replaced, or made, and not the link.
+    /// A symbolic link is followed: the file it points to is replaced or created, not the link.
     ///
     /// # Errors
     /// When the temporary file cannot be created, and when `path` is something other than a regular file: a device
@@ -55,11 +55,11 @@ impl FileTarget {
     }
 
     /// A target whose file has its final name from the start, and is an open-ended frame until it is complete: it can
-    /// be followed while it grows, and recovered when its writer was killed. An existing file is emptied. Nobody can edit
-    /// or seal it while the target is there, where the system has locks.
+    /// be followed while it grows, and recovered if its writer is killed. An existing file is truncated. Where the
+    /// system has locks, nobody can edit or seal it while the target exists.
     ///
     /// # Errors
-    /// When it cannot be written, and [`io::ErrorKind::WouldBlock`] when somebody else edits it.
+    /// When it cannot be written, and [`io::ErrorKind::WouldBlock`] when an editor has locked it.
     pub fn in_place(path: impl AsRef<Path>) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path)?;
         lock(&file, path.as_ref())?;
@@ -67,21 +67,21 @@ impl FileTarget {
         Ok(Self::new(file, Place::Final))
     }
 
-    /// Writes on the thread that polls instead of one that may block.
+    /// Writes on the polling thread instead of one that may block.
     #[must_use]
     pub fn inline(self) -> Self {
         self.io_mode(IoMode::Inline)
     }
 
-    /// On which thread the file is written.
+    /// Which thread writes the file.
     #[must_use]
     pub fn io_mode(mut self, mode: IoMode) -> Self {
         self.file.set_mode(mode);
         self
     }
 
-    /// Has the system write everything to the disk before the file gets its name, so that the frame survives a crash
-    /// of the machine too. Off by default: it takes as long as the disk does.
+    /// Whether everything is synced to the disk before the file gets its name, so that the frame survives a crash of
+    /// the machine, too. Off by default: it waits for the disk.
     #[must_use]
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = durable;
@@ -92,7 +92,7 @@ impl FileTarget {
         Self { file: AppendFile::new(file, IoMode::default()), place, durable: false, publish: None, committed: false }
     }
 
-    /// Every step can be repeated: a rename that has happened is known by its missing path.
+    /// Every step can be repeated: after a rename the path is missing.
     fn publish(&self, header: Bytes) -> IoTask<io::Result<()>> {
         let (file, durable) = (Arc::clone(self.file.file()), self.durable);
         let rename = match &self.place {

@@ -1,4 +1,4 @@
-//! Bytes gathered in memory, one behind the other.
+//! Collecting bytes in memory.
 
 use std::fmt;
 use std::future::Future;
@@ -12,23 +12,23 @@ use bytes::Bytes;
 use crate::compute::block_on;
 use crate::disk::{IoMode, IoTask};
 
-/// Up to here bytes are copied on the thread that brings them.
+/// Up to this size bytes are copied on the calling thread.
 const SMALL: usize = 256 << 10;
 
-/// Bytes gathered one behind the other in one buffer.
+/// Bytes collected in one buffer.
 ///
-/// They are copied: what is handed over may be the small beginning of a large buffer. Copying megabytes, and having the
-/// system make room for them, takes milliseconds, in which an executor could do other things: that is done where file
-/// operations are. Only a few bytes for which there is room are copied at once.
+/// They are copied, since they may be a small part of a large buffer. Copying megabytes, and allocating memory for
+/// them, takes milliseconds, during which an executor could do other things, so it is done where file operations are.
+/// Only small amounts that fit are copied immediately.
 #[derive(Default)]
 pub(crate) struct Gather {
     mode: IoMode,
-    /// Set unless they are away.
+    /// Set unless another thread is appending to them.
     bytes: OnceLock<Vec<u8>>,
     away: Mutex<Option<Away>>,
 }
 
-/// The bytes are where more are being added to them.
+/// The bytes are with the thread that appends to them.
 struct Away {
     len: usize,
     task: IoTask<Vec<u8>>,
@@ -43,7 +43,7 @@ impl Gather {
         self.mode = mode;
     }
 
-    /// Bytes gathered, those that are being copied included.
+    /// Bytes collected, including those being copied.
     pub(crate) fn len(&self) -> usize {
         let away = || self.away.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, |away| away.len);
         self.bytes.get().map_or_else(away, Vec::len)
@@ -53,8 +53,8 @@ impl Gather {
         self.len() == 0
     }
 
-    /// Takes bytes from the front of `bytes` as long as there are fewer than `limit` here: at least one when it is ready,
-    /// unless there are none or too many are here already, and none when it is not.
+    /// Takes bytes from the front of `bytes` while fewer than `limit` are held: at least one if it is ready (unless
+    /// there are none, or the limit is reached), none otherwise.
     pub(crate) fn poll_take(&mut self, cx: &mut Context<'_>, bytes: &mut Bytes, limit: usize) -> Poll<()> {
         let mode = self.mode;
         let gathered = ready!(self.poll_bytes(cx));
@@ -71,7 +71,7 @@ impl Gather {
         let mut gathered = mem::take(gathered);
         self.bytes = OnceLock::new();
         let task = mode.run(move || {
-            // Twice as much as there is, as ever; here that may take its time.
+            // Double the capacity, as usual; on this thread that may take time.
             gathered.reserve(len.max(SMALL));
             gathered.extend_from_slice(&piece);
             gathered
@@ -94,7 +94,7 @@ impl Gather {
         }
     }
 
-    /// The bytes. Waits until those that are being copied are there.
+    /// The bytes. Waits for those being copied.
     pub(crate) fn as_slice(&self) -> &[u8] {
         self.bytes.get_or_init(|| {
             let away = self.away.lock().unwrap_or_else(PoisonError::into_inner).take();

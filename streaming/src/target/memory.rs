@@ -11,7 +11,7 @@ use crate::disk::IoMode;
 
 /// Keeps the frame in a `Vec<u8>`.
 ///
-/// Large chunks are copied into it on a thread that may block: making room for them takes milliseconds.
+/// Large chunks are copied into it on a thread that may block: allocating memory for them takes milliseconds.
 #[derive(Debug, Default, Clone)]
 pub struct MemoryTarget {
     bytes: Gather,
@@ -23,13 +23,13 @@ impl MemoryTarget {
         Self::default()
     }
 
-    /// Copies on the thread that polls instead of one that may block.
+    /// Copies on the polling thread instead of one that may block.
     #[must_use]
     pub fn inline(self) -> Self {
         self.io_mode(IoMode::Inline)
     }
 
-    /// On which thread large chunks are copied.
+    /// Which thread copies large chunks.
     #[must_use]
     pub fn io_mode(mut self, mode: IoMode) -> Self {
         self.bytes.set_mode(mode);

@@ -1,7 +1,7 @@
 //! Where a frame goes.
 //!
-//! The header of a frame holds its totals, which are known only at the end. What a place offers decides how they get
-//! into the first bytes:
+//! The header of a frame holds its totals, which are known only at the end. How they get into the first bytes depends
+//! on the target:
 //!
 //! | target | how the header is made right |
 //! |---|---|
@@ -48,61 +48,60 @@ pub use crate::sparse::{PlaceTarget, SparseTarget};
 /// valid.
 ///
 /// # Contract
-/// - **All or nothing in the answer.** A target that answers [`poll_append`](Target::poll_append) with `Pending` or with an
-///   error has taken no byte; one that has taken any answers `Ready(Ok)`. What does not fit, fails or has to wait after
-///   the first byte is for the next call to say. Callers check it, and give the frame up when a target breaks the rule:
-///   two counts of the same bytes would go apart, and the frame would lack some.
-/// - **State lives in the target.** Every method may return `Pending` and be called again any time later; nothing may
-///   depend on a future being kept. Bytes that were not accepted are offered again unchanged. More bytes may be
+/// - **All or nothing in the answer.** A target that returns `Pending` or an error from
+///   [`poll_append`](Target::poll_append) has taken no bytes; one that has taken any returns `Ready(Ok)`. If it fails
+///   or has to wait after the first byte, the next call reports that. Callers check this, and abandon the frame if a
+///   target breaks the rule: the two sides would count bytes differently, and the frame would lack some.
+/// - **State lives in the target.** Every method may return `Pending` and be called again at any time later; nothing
+///   may depend on a future being kept. Bytes that were not accepted are offered again unchanged. More bytes may be
 ///   appended after a flush that was not awaited; but once [`poll_commit`](Target::poll_commit) has been called, it is
-///   called with the same header until it succeeds, and then only [`poll_close`](Target::poll_close). Instead of
-///   anything, [`poll_abort`](Target::poll_abort) may be called.
-/// - **Errors leave the target usable.** After an error the same call may be made again and goes on where the failed
-///   one stopped: accepted bytes are neither lost nor repeated. When a target cannot keep that promise, it must go on
-///   returning errors.
-/// - **Atomicity.** Before [`poll_commit`](Target::poll_commit) is `Ready(Ok)`, no reader that checks totals takes
-///   what is there for a complete frame. A target that knows how many bytes it has taken refuses a header that speaks of
-///   more or fewer, rather than publish a frame that lacks some.
+///   called with the same header until it succeeds, and then only [`poll_close`](Target::poll_close).
+///   [`poll_abort`](Target::poll_abort) may be called at any time instead.
+/// - **Errors leave the target usable.** After an error the call may be repeated and continues where the failed one
+///   stopped: accepted bytes are neither lost nor repeated. A target that cannot keep that promise must keep returning
+///   errors.
+/// - **Atomicity.** Before [`poll_commit`](Target::poll_commit) is `Ready(Ok)`, no reader that checks totals takes the
+///   bytes for a complete frame. A target that knows how many bytes it has taken refuses a header with another total,
+///   rather than publish a frame that lacks some.
 /// - **Dropping** a target that is not committed leaves the frame unfinished; it must not block.
 pub trait Target {
-    /// Accepts bytes that follow all earlier ones, by taking them from the front of `bytes`: at least one of them
-    /// when it is `Ready(Ok)`, unless there are none, and not one when it is `Pending` or an error. `part` says what they
-    /// belong to.
+    /// Accepts bytes that follow all earlier ones, by taking them from the front of `bytes`: at least one if it returns
+    /// `Ready(Ok)` (unless there are none), and none if it returns `Pending` or an error. `part` says what they belong
+    /// to.
     fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>>;
 
-    /// Waits until all accepted bytes have been passed on as far as they can be before the frame is final.
+    /// Waits until all accepted bytes have been passed on as far as possible before the commit.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Makes the frame final: `header` replaces the provisional header, of the same length. Called after everything
-    /// has been appended; afterwards the bytes are at their place and flushed.
+    /// Commits the frame: `header` replaces the provisional header, which has the same length. Called after everything
+    /// has been appended; afterwards all bytes are in place and flushed.
     fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>>;
 
-    /// Whether the frame is to be a sparse one. Then each chunk comes as the bytes of a file of its own
-    /// ([`Part::File`]), which ends where those of the next one begin; there is no tail, and what is committed is the
-    /// whole index file. The provisional header comes first, for targets that keep it to recover the frame from; others
-    /// take it and forget it.
+    /// Whether the frame is a sparse one. Then each chunk arrives as a separate file ([`Part::File`]), which ends where
+    /// the next one begins; there is no tail, and the commit gets the whole index file. The provisional header comes
+    /// first, for targets that keep it for recovery; others discard it.
     fn is_sparse(&self) -> bool {
         false
     }
 
-    /// Whether readers may look at the frame while it grows. It then carries the promise that its chunks lie in order
-    /// and are all stored ([`Sequential`](oxiblosc_core::frame::Sequential)), and its provisional header says all that
-    /// is known: such a frame can be followed, and recovered when its writer dies.
+    /// Whether readers may read the frame while it grows. It then promises that its chunks are in order and all stored
+    /// ([`Sequential`](oxiblosc_core::frame::Sequential)), and its provisional header holds all that is known: such a
+    /// frame can be followed, and recovered if its writer dies.
     fn is_open_ended(&self) -> bool {
         false
     }
 
-    /// Closes what lies underneath, after the frame is final.
+    /// Closes the underlying writer, after the commit.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Gives the frame up and removes what can be removed (a temporary file, the parts of an upload).
+    /// Abandons the frame and removes what can be removed (a temporary file, the parts of an upload).
     fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let _ = cx;
         Poll::Ready(Ok(()))
     }
 }
 
-/// Most bytes handed to a writer at once: one in memory copies all that it is given, on the thread that polls.
+/// The most bytes given to a writer at a time: one in memory copies everything it is given, on the polling thread.
 const AT_ONCE: usize = 1 << 20;
 
 macro_rules! forward {
@@ -141,7 +140,7 @@ macro_rules! forward {
 
 forward!(Box<T>, &mut T);
 
-/// What a run of bytes of a frame belongs to. Most targets need not know.
+/// The part of a frame that bytes belong to. Most targets need not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Part {
@@ -161,8 +160,8 @@ impl Part {
     }
 }
 
-/// Makes sure that `header` is the final one of a contiguous frame of which `taken` bytes have come, no more and no
-/// fewer. Bytes that are no frame at all, such as a single chunk, are their caller's business.
+/// Checks that `header` is the final one of a contiguous frame of exactly `taken` bytes. Bytes that are not a frame at
+/// all, such as a single chunk, are the caller's business.
 pub(crate) fn check_whole(header: &[u8], taken: u64) -> io::Result<()> {
     let refused = |message| Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     if taken < header.len() as u64 {

@@ -1,4 +1,4 @@
-//! Bytes offered to a target, which is held to its contract.
+//! Offering bytes to a target, and checking its contract.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -11,9 +11,9 @@ use crate::error::WriteError;
 /// Why a target has not accepted bytes.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It failed, and may be asked again.
+    /// It failed, and the call may be repeated.
     Failed(io::Error),
-    /// It broke its contract: which bytes it has is not known any more.
+    /// It broke its contract: it is no longer known which bytes it has.
     Broken(String),
 }
 
@@ -32,10 +32,11 @@ impl From<Refusal> for io::Error {
     }
 }
 
-/// Offers `bytes` to `target`; the number of bytes that it has accepted, at least one unless there are none.
+/// Offers `bytes` to `target`, and returns the number of bytes that it has accepted, at least one unless there are
+/// none.
 ///
-/// Sinks and targets both count bytes. A target that takes some and says that it has not, or the other way round, would
-/// have these counts go apart, and the frame would lack bytes that everybody believes to be there.
+/// Sinks and targets both count bytes. If a target took some and reported that it had not, or the other way round, the
+/// counts would diverge, and the frame would lack bytes unnoticed.
 pub(crate) fn poll_offer<T: Target + ?Sized>(
     target: &mut T,
     cx: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! A frame without totals, for something that can only be written from front to back.
+//! Writing a frame without totals to something that can only be written front to back.
 
 use std::io;
 use std::pin::Pin;
@@ -9,11 +9,11 @@ use futures::io::AsyncWrite;
 
 use super::{Part, Target};
 
-/// Writes an *open-ended* frame to `writer`, each byte as soon as it is there, and keeps nothing.
+/// Writes an *open-ended* frame to `writer`, each byte as soon as it is available, and keeps nothing.
 ///
-/// Its header lacks the totals, and always will: that is why it is only written by those who ask for it. C-Blosc2 does
-/// not open such a frame; readers of this crate that go from front to back do, while it grows and afterwards.
-/// [`seal`](crate::recover::seal()) makes it a plain frame where it lies.
+/// Its header never gets the totals, which is why such a frame must be asked for explicitly. C-Blosc2 does not open
+/// such a frame; the front-to-back readers of this crate do, while it grows and afterwards.
+/// [`seal`](crate::recover::seal()) turns it into a plain frame in place.
 ///
 /// ```
 /// use futures::{AsyncWriteExt, executor::block_on};
@@ -41,7 +41,7 @@ pub struct OpenTarget<W> {
 }
 
 impl<W> OpenTarget<W> {
-    /// A target that begins where `writer` stands.
+    /// A target that starts at the current position of `writer`.
     pub fn new(writer: W) -> Self {
         Self { writer, accepted: 0 }
     }
@@ -51,7 +51,7 @@ impl<W> OpenTarget<W> {
         &self.writer
     }
 
-    /// The writer; once the frame is complete it stands behind the frame.
+    /// The writer; once the frame is complete it is positioned after it.
     pub fn into_inner(self) -> W {
         self.writer
     }

@@ -1,4 +1,4 @@
-//! A frame in anything that can be written and seeked.
+//! Writing a frame to anything that can seek.
 
 use std::io::{self, SeekFrom};
 use std::pin::Pin;
@@ -9,25 +9,24 @@ use futures::io::{AsyncSeek, AsyncWrite};
 
 use super::{Part, Target};
 
-/// Writes the frame where `writer` stands and goes back to patch the header at the end.
+/// Writes the frame at the current position of `writer` and seeks back to patch the header at the end.
 ///
-/// Positions are relative to where the writer stood at first, so a frame may be put into the middle of a file. The
-/// file must not be open in append mode, in which the system moves every write to the end; that is noticed, and an
-/// error.
+/// Positions are relative to that start, so a frame may be in the middle of a file. The file must not be open in append
+/// mode, in which the system moves every write to the end; that is detected, and an error.
 #[derive(Debug)]
 pub struct SeekTarget<W> {
     writer: W,
-    /// Position of the frame, once it has been asked for.
+    /// Position of the frame, once it is known.
     start: Option<u64>,
     /// Bytes that the writer has accepted.
     accepted: u64,
-    /// Whether the writer stands behind the accepted bytes, as far as is known.
+    /// Whether the writer is known to be positioned after the accepted bytes.
     in_place: bool,
     commit: Commit,
     open_ended: bool,
 }
 
-/// How far a commit has come.
+/// The progress of a commit.
 #[derive(Debug, Clone, Copy)]
 enum Commit {
     FlushFrame,
@@ -40,13 +39,13 @@ enum Commit {
 }
 
 impl<W> SeekTarget<W> {
-    /// A target that begins where `writer` stands.
+    /// A target that starts at the current position of `writer`.
     pub fn new(writer: W) -> Self {
         Self { writer, start: None, accepted: 0, in_place: true, commit: Commit::FlushFrame, open_ended: false }
     }
 
-    /// Writes an open-ended frame, which can be followed while it grows and recovered when its writer was killed, and
-    /// which is a plain frame in the end all the same. (Chunks of zeros then take a few bytes each.)
+    /// Writes an open-ended frame, which can be followed while it grows and recovered if its writer is killed, and
+    /// which still becomes a plain frame in the end. (Chunks of zeros then take a few bytes each.)
     #[must_use]
     pub fn open_ended(mut self, open_ended: bool) -> Self {
         self.open_ended = open_ended;
@@ -58,7 +57,7 @@ impl<W> SeekTarget<W> {
         &self.writer
     }
 
-    /// The writer; once the frame is final it stands behind the frame.
+    /// The writer; once the frame is complete it is positioned after it.
     pub fn into_inner(self) -> W {
         self.writer
     }
@@ -78,10 +77,11 @@ impl<W: AsyncWrite + AsyncSeek + Unpin> SeekTarget<W> {
         Poll::Ready(Ok(start))
     }
 
-    /// After an error the writer may stand anywhere: asks where, and goes back to the end of what it has accepted.
+    /// After an error the position of the writer is unknown: this reads it, and seeks back to the end of the accepted
+    /// bytes.
     ///
-    /// Some writers (files of async runtimes) accept bytes and fail later. They then stand before the end of what
-    /// they accepted, and those bytes are gone: better an error for good than a frame with a hole.
+    /// Some writers (files of async runtimes) accept bytes and fail later. Their position is then before the end of the
+    /// accepted bytes, and those bytes are lost: better a permanent error than a frame with a gap.
     fn poll_resume(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let end = ready!(self.poll_start(cx))? + self.accepted;
         if !self.in_place {
@@ -104,7 +104,7 @@ impl<W: AsyncWrite + AsyncSeek + Unpin> SeekTarget<W> {
         Poll::Ready(match result {
             Ok(0) => Err(io::ErrorKind::WriteZero.into()),
             Ok(n) => Ok(n),
-            // Nothing was written and nothing moved: the one error that does not need a new look at the position.
+            // Nothing was written and nothing moved, so the position is still known.
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
@@ -121,7 +121,7 @@ impl<W: AsyncWrite + AsyncSeek + Unpin> SeekTarget<W> {
         let start = ready!(self.poll_start(cx))?;
         loop {
             self.commit = match self.commit {
-                // Errors that the writer has put off must show before the header says that all is there.
+                // Deferred errors of the writer must surface before the header declares the frame complete.
                 Commit::FlushFrame => {
                     ready!(self.poll_resume(cx))?;
                     ready!(self.poll_flush(cx))?;
@@ -186,8 +186,8 @@ impl<W: AsyncWrite + AsyncSeek + Unpin> Target for SeekTarget<W> {
     fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
         let result = ready!(self.poll_commit_steps(cx, header));
         if result.is_err() {
-            // Once the frame is flushed the writer moves to and fro, and where it stands says nothing about lost bytes
-            // any more: from there on, begin again with the header only.
+            // Once the frame is flushed the writer seeks back and forth, and its position no longer reveals lost bytes:
+            // from there on, only the header is written again.
             if !matches!(self.commit, Commit::FlushFrame) {
                 self.commit = Commit::SeekHeader;
             }

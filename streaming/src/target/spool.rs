@@ -1,4 +1,4 @@
-//! A frame for something that can only be written from front to back.
+//! Writing a frame to something that can only be written front to back.
 
 use std::future::Future;
 use std::io;
@@ -16,10 +16,10 @@ use super::{Part, Target};
 use crate::compute::{Turn, let_go};
 use crate::disk::{AppendFile, IoMode, IoTask};
 
-/// How much is read and written at once when the frame is copied out.
+/// Bytes read and written at a time when the frame is copied out.
 const COPY: usize = super::AT_ONCE;
 
-/// Keeps the frame, in memory up to a limit and in a temporary file beyond it, and writes it to `writer` when it is
+/// Buffers the frame, in memory up to a limit and in a temporary file beyond it, and writes it to `writer` when it is
 /// complete. Nothing reaches the writer before that.
 #[derive(Debug)]
 pub struct SpoolTarget<W> {
@@ -28,14 +28,14 @@ pub struct SpoolTarget<W> {
     directory: Option<PathBuf>,
     mode: IoMode,
     memory: Gather,
-    /// What was in memory, on its way to the file.
+    /// What was in memory and is being written to the file.
     spilled: Bytes,
     file: Option<AppendFile>,
     commit: Commit,
     turn: Turn,
 }
 
-/// How far a commit has come. A failed step is repeated; what the writer has accepted is not written again.
+/// The progress of a commit. A failed step is repeated; what the writer has accepted is not written again.
 #[derive(Debug)]
 enum Commit {
     FlushSpool,
@@ -54,7 +54,7 @@ enum Commit {
 }
 
 impl<W> SpoolTarget<W> {
-    /// Up to here a frame is kept in memory unless [`SpoolTarget::memory_limit`] says otherwise: 16 MiB.
+    /// The default of [`SpoolTarget::memory_limit`]: 16 MiB.
     pub const MEMORY_LIMIT: usize = 16 << 20;
 
     /// A target that copies the finished frame to `writer`.
@@ -72,21 +72,21 @@ impl<W> SpoolTarget<W> {
         }
     }
 
-    /// Keeps up to `bytes` in memory before it turns to a temporary file.
+    /// Keeps up to `bytes` in memory before it uses a temporary file.
     #[must_use]
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
         self
     }
 
-    /// Where the temporary file is made; the system's place for such files by default.
+    /// The directory for the temporary file; the system's default directory for such files by default.
     #[must_use]
     pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = Some(directory.into());
         self
     }
 
-    /// On which thread the temporary file is read and written.
+    /// Which thread reads and writes the temporary file.
     #[must_use]
     pub fn io_mode(mut self, mode: IoMode) -> Self {
         self.mode = mode;
@@ -99,14 +99,14 @@ impl<W> SpoolTarget<W> {
         &self.writer
     }
 
-    /// The writer; once the frame is final it has received all of it.
+    /// The writer; once the frame is complete it has received all of it.
     pub fn into_inner(self) -> W {
         self.writer
     }
 
-    /// Moves what is in memory to the temporary file, making it if there is none.
+    /// Moves what is in memory to the temporary file, creating it if needed.
     ///
-    /// Making the file is a short system call and done here and now, so that `poll_append` needs no further state.
+    /// Creating the file is a short system call and done on this thread, so that `poll_append` needs no further state.
     fn poll_spill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.file.is_none() {
             let file = match &self.directory {
@@ -125,7 +125,7 @@ impl<W> SpoolTarget<W> {
         Poll::Ready(Ok(()))
     }
 
-    /// Bytes kept so far, counted where they are.
+    /// Bytes kept so far, wherever they are.
     fn kept(&self) -> u64 {
         let written = self.file.as_ref().map_or(0, AppendFile::len);
         written + (self.spilled.len() + self.memory.len()) as u64
@@ -140,10 +140,10 @@ impl<W: AsyncWrite + Unpin> SpoolTarget<W> {
         }
     }
 
-    /// Writes the kept bytes behind the header.
+    /// Writes the kept bytes after the header.
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
-            // The writer may be one that takes all there is at once.
+            // The writer may take everything at once.
             ready!(self.turn.poll_proceed(cx));
             let Commit::Body { at, end, reading, read } = &mut self.commit else { return Poll::Ready(Ok(())) };
             if read.is_empty() {

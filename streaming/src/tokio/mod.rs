@@ -1,5 +1,5 @@
-//! The I/O traits of Tokio (feature `tokio`): its readers and writers where this crate wants those of `futures`, and the
-//! other way round.
+//! The I/O traits of Tokio (feature `tokio`): its readers and writers where this crate takes those of `futures`, and
+//! the other way round.
 //!
 //! Nothing here needs a Tokio runtime by itself; files and sockets of Tokio do, of course.
 //!

@@ -1,4 +1,4 @@
-//! Something of Tokio with the traits of `futures`.
+//! Tokio readers and writers with the traits of `futures`.
 
 use std::io::{self, SeekFrom};
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use ::tokio::io::ReadBuf;
 #[derive(Debug)]
 pub struct ToFutures<T> {
     inner: T,
-    /// Tokio seeks in two steps; between them, where to.
+    /// Tokio seeks in two steps; between them, the position.
     seeking: Option<SeekFrom>,
 }
 
@@ -20,12 +20,12 @@ impl<T> ToFutures<T> {
         Self { inner, seeking: None }
     }
 
-    /// What is wrapped.
+    /// The wrapped reader or writer.
     pub fn get_ref(&self) -> &T {
         &self.inner
     }
 
-    /// What is wrapped.
+    /// The wrapped reader or writer.
     pub fn into_inner(self) -> T {
         self.inner
     }
@@ -56,7 +56,7 @@ impl<T: ::tokio::io::AsyncWrite + Unpin> futures::io::AsyncWrite for ToFutures<T
 impl<T: ::tokio::io::AsyncSeek + Unpin> futures::io::AsyncSeek for ToFutures<T> {
     fn poll_seek(mut self: Pin<&mut Self>, cx: &mut Context<'_>, to: SeekFrom) -> Poll<io::Result<u64>> {
         if self.seeking != Some(to) {
-            // Another operation may be under way, which must be done before a seek may start.
+            // Another operation may be in progress, which must complete before a seek may start.
             ready!(Pin::new(&mut self.inner).poll_complete(cx))?;
             self.seeking = None;
             Pin::new(&mut self.inner).start_seek(to)?;

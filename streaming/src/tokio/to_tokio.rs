@@ -1,4 +1,4 @@
-//! Something with the traits of `futures`, for Tokio.
+//! Readers and writers of `futures` with the traits of Tokio.
 
 use std::io::{self, SeekFrom};
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use ::tokio::io::ReadBuf;
 #[derive(Debug)]
 pub struct ToTokio<T> {
     inner: T,
-    /// Tokio seeks in two steps; between them, where to.
+    /// Tokio seeks in two steps; between them, the position.
     seeking: Option<SeekFrom>,
 }
 
@@ -21,17 +21,17 @@ impl<T> ToTokio<T> {
         Self { inner, seeking: None }
     }
 
-    /// What is wrapped.
+    /// The wrapped reader or writer.
     pub fn get_ref(&self) -> &T {
         &self.inner
     }
 
-    /// What is wrapped.
+    /// The wrapped reader or writer.
     pub fn get_mut(&mut self) -> &mut T {
         &mut self.inner
     }
 
-    /// What is wrapped.
+    /// The wrapped reader or writer.
     pub fn into_inner(self) -> T {
         self.inner
     }

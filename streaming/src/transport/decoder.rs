@@ -1,4 +1,4 @@
-//! Streams decoded on their way in.
+//! Decoding streams while they are read.
 
 use std::fmt;
 use std::io;
@@ -12,12 +12,12 @@ use futures::io::{AsyncRead, BufReader, Chain, Cursor};
 use super::Encoding;
 use super::window::StandardWindow;
 
-/// What has been read to tell what a stream is, and the rest of it.
+/// The bytes read to detect the encoding, and the rest of the stream.
 type Whole<R> = Chain<Cursor<Vec<u8>>, BufReader<R>>;
 
 /// A stream of bytes decoded as it is read; see [`decode`] and [`decode_as`].
 ///
-/// Files of several members or frames one behind the other are read to their end, as their own tools do.
+/// Files of several concatenated members or frames are read to the end, as their own tools do.
 pub struct Decoder<R> {
     inner: Inner<Whole<R>>,
 }
@@ -30,7 +30,7 @@ enum Inner<R> {
     Lz4(Box<Lz4Decoder<R>>),
 }
 
-/// Decodes `reader` if its first bytes say that it is in gzip, Zstandard or LZ4, and else passes it on as it is.
+/// Decodes `reader` if its first bytes are those of gzip, Zstandard or LZ4, and otherwise passes it on unchanged.
 ///
 /// # Errors
 /// When `reader` fails.
@@ -50,7 +50,7 @@ pub async fn decode<R: AsyncRead + Unpin>(mut reader: R) -> io::Result<Decoder<R
     Ok(Decoder::new(head, reader, encoding))
 }
 
-/// Decodes `reader` as what it is said to be; `None` passes it on as it is.
+/// Decodes `reader` with the given encoding; `None` passes it on unchanged.
 pub fn decode_as<R: AsyncRead + Unpin>(reader: R, encoding: Option<Encoding>) -> Decoder<R> {
     Decoder::new(Vec::new(), reader, encoding)
 }
@@ -80,7 +80,7 @@ impl<R: AsyncRead + Unpin> Decoder<R> {
         Self { inner }
     }
 
-    /// What the stream is decoded from; `None` when it is passed on as it is.
+    /// The encoding of the stream; `None` if it is passed on unchanged.
     pub fn encoding(&self) -> Option<Encoding> {
         match self.inner {
             Inner::Plain(_) => None,

@@ -1,4 +1,4 @@
-//! Streams encoded on their way out.
+//! Encoding streams while they are written.
 
 use std::fmt;
 use std::io;
@@ -11,15 +11,16 @@ use futures::io::AsyncWrite;
 use super::Encoding;
 use super::outbox::Outbox;
 
-/// Most bytes encoded by one call. The thread that polls does it.
+/// The most bytes encoded by one call, on the polling thread.
 const MOST: usize = 32 << 10;
 
-/// Encodes what is written and passes it on; see [`encode`]. It must be closed: the last bytes come then.
+/// Encodes what is written and passes it on; see [`encode`]. It must be closed, which writes the last bytes.
 ///
-/// An error of the writer leaves it usable: the call may be made again, with the same bytes, and goes on where it stopped.
+/// After an error of the writer it remains usable: the call may be repeated with the same bytes, and continues where it
+/// stopped.
 pub struct Encoder<W> {
     inner: Inner<Outbox<W>>,
-    /// Everything taken in so far has left the encoder, if not the outbox.
+    /// Whether everything taken so far has left the encoder, if not the outbox.
     flushed: bool,
 }
 
@@ -37,7 +38,7 @@ pub fn encode<W: AsyncWrite + Unpin>(writer: W, encoding: Encoding) -> Encoder<W
         Encoding::Gzip => Inner::Gzip(Box::new(GzipEncoder::new(writer))),
         Encoding::Zstd => Inner::Zstd(Box::new(ZstdEncoder::new(writer))),
         Encoding::Brotli => {
-            // The usual level of its own tools takes minutes for what others do in seconds.
+            // The default level of its own tools takes minutes for what others do in seconds.
             let level = async_compression::Level::Precise(BROTLI_LEVEL);
             Inner::Brotli(Box::new(BrotliEncoder::with_quality(writer, level)))
         }
@@ -46,7 +47,7 @@ pub fn encode<W: AsyncWrite + Unpin>(writer: W, encoding: Encoding) -> Encoder<W
     Encoder { inner, flushed: true }
 }
 
-/// About as fast as gzip at its usual level, and smaller.
+/// About as fast as gzip at its default level, and smaller.
 const BROTLI_LEVEL: i32 = 5;
 
 impl<W> Encoder<W> {
@@ -81,7 +82,7 @@ impl<W: AsyncWrite + Unpin> Encoder<W> {
 
 impl<W: AsyncWrite + Unpin> AsyncWrite for Encoder<W> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        // What may fail or wait comes before the first byte is taken.
+        // Everything that can fail or wait comes before the first byte is taken.
         ready!(self.outbox().poll_drain(cx))?;
         self.flushed = false;
         let piece = &buf[..buf.len().min(MOST)];
@@ -90,7 +91,7 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for Encoder<W> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.flushed {
-            // Once: each flush of the encoder puts something out, and would be followed by another one.
+            // Only once: each flush of the encoder emits something, which would call for another one.
             ready!(forward!(self, encoder => Pin::new(encoder).poll_flush(cx)))?;
             self.flushed = true;
         }

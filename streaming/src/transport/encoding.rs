@@ -14,7 +14,7 @@ pub enum Encoding {
     Gzip,
     /// Zstandard frames (RFC 8878).
     Zstd,
-    /// Brotli (RFC 7932). Nothing at its beginning tells what it is: it must be named.
+    /// Brotli (RFC 7932). It has no magic bytes, so it must be named.
     Brotli,
     /// LZ4 frames.
     Lz4,
@@ -24,13 +24,13 @@ impl Encoding {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Gzip, Self::Zstd, Self::Brotli, Self::Lz4];
 
-    /// So many bytes from the beginning of a stream are enough for [`detect`](Self::detect).
+    /// The number of bytes from the start of a stream that [`detect`](Self::detect) needs.
     pub const MAGIC_LEN: usize = 4;
 
-    /// The encoding of a stream that begins with `head`, if that tells.
+    /// The encoding of a stream that begins with `head`, if that can be detected.
     ///
-    /// Frames and chunks of Blosc begin with none of these bytes. Raw numbers may: streams that are known to hold such
-    /// should not be asked.
+    /// Frames and chunks of Blosc never begin with these bytes. Raw numbers may, so do not use this for streams that
+    /// are known to hold such.
     pub fn detect(head: &[u8]) -> Option<Self> {
         // RFC 1952, "ID1, ID2, CM": 1F 8B, and 8 for deflate.
         const GZIP: &[u8] = &[0x1F, 0x8B, 8];
@@ -43,13 +43,13 @@ impl Encoding {
         magics.into_iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, encoding)| encoding)
     }
 
-    /// The encoding that the name of a file ends in: `.gz`, `.zst`, `.br`, `.lz4`.
+    /// The encoding named by the extension of a file: `.gz`, `.zst`, `.br`, `.lz4`.
     pub fn of_path(path: impl AsRef<Path>) -> Option<Self> {
         let extension = path.as_ref().extension()?.to_str()?.to_ascii_lowercase();
         Self::ALL.into_iter().find(|encoding| encoding.extension() == extension)
     }
 
-    /// What the names of files in this encoding end in.
+    /// The file extension of this encoding.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Gzip => "gz",
@@ -84,7 +84,7 @@ pub struct UnknownEncoding(String);
 impl FromStr for Encoding {
     type Err = UnknownEncoding;
 
-    /// By its name, or what its files end in.
+    /// Parses a name or a file extension.
     fn from_str(name: &str) -> Result<Self, UnknownEncoding> {
         let named = |encoding: &Self| name == encoding.name() || name == encoding.extension();
         Self::ALL.into_iter().find(named).ok_or_else(|| UnknownEncoding(name.to_owned()))

@@ -1,5 +1,5 @@
 //! Compressed byte streams around a pipeline (feature `compression`): a source in gzip, Zstandard, Brotli or LZ4 is
-//! decoded on its way into a frame, and what comes out of a frame leaves through one of them.
+//! decoded on its way into a frame, and what is read from a frame can be encoded with one of them.
 //!
 //! ```
 //! use futures::{AsyncReadExt, AsyncWriteExt, executor::block_on};

@@ -1,4 +1,4 @@
-//! What an encoder has put out and the writer has not taken yet.
+//! Output of an encoder that the writer has not taken yet.
 
 use std::io;
 use std::pin::Pin;
@@ -7,10 +7,10 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, BytesMut};
 use futures::io::AsyncWrite;
 
-/// Takes everything that an encoder puts out, and passes it on to `writer` when it is asked to.
+/// Takes all output of an encoder, and passes it on to `writer` on request.
 ///
-/// Encoders change as they take bytes in: one whose writer fails or has to wait while it is at it has taken some of
-/// them, and cannot say how many. Into this it always writes all that it has to.
+/// Encoders change state as they take bytes: one whose writer fails or has to wait in the middle has taken some of
+/// them, and cannot say how many. Into this it can always write everything.
 #[derive(Debug)]
 pub(super) struct Outbox<W> {
     writer: W,
@@ -44,7 +44,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
     }
 }
 
-/// As the encoder sees it: it is never full, never fails, and has nothing to flush or close.
+/// The view of the encoder: it is never full, never fails, and has nothing to flush or close.
 impl<W: Unpin> AsyncWrite for Outbox<W> {
     fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.bytes.extend_from_slice(buf);

@@ -1,4 +1,4 @@
-//! Brotli streams that ask for no more memory than their standard lets them.
+//! Refusing Brotli streams that need more memory than the standard allows.
 
 use std::io;
 use std::pin::Pin;
@@ -6,17 +6,17 @@ use std::task::{Context, Poll, ready};
 
 use futures::io::{AsyncBufRead, AsyncRead};
 
-/// "The value 0010001 is reserved" as the first bits of a stream (RFC 7932, section 9.1). Decoders take it for the large
-/// windows of an extension, with which a few bytes ask for a gigabyte; windows of the standard end at 16 MiB.
+/// "The value 0010001 is reserved" as the first bits of a stream (RFC 7932, section 9.1). Decoders take it for the
+/// large windows of an extension, with which a few bytes can demand a gigabyte; standard windows have at most 16 MiB.
 const LARGE_WINDOW: u8 = 0b001_0001;
 
 /// The bits that [`LARGE_WINDOW`] is compared with.
 const LARGE_WINDOW_MASK: u8 = 0b111_1111;
 
-/// Passes a stream on unless it begins with [`LARGE_WINDOW`], which is an error.
+/// Passes a stream on, unless it begins with [`LARGE_WINDOW`], which is an error.
 pub(super) struct StandardWindow<R> {
     reader: R,
-    /// The first byte has been looked at.
+    /// Whether the first byte has been checked.
     checked: bool,
 }
 
