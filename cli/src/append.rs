@@ -37,7 +37,7 @@ pub(crate) fn run(args: &AppendArgs, registry: &Registry) -> Result<(), CliError
     done
 }
 
-/// The path of a frame that is to be changed.
+/// The path of a frame to be changed.
 pub(crate) fn path_of<'a>(frame: &'a Source, what: &str) -> Result<&'a Path, CliError> {
     let reason = match frame {
         Source::Path(path) => return Ok(path),
@@ -47,7 +47,7 @@ pub(crate) fn path_of<'a>(frame: &'a Source, what: &str) -> Result<&'a Path, Cli
     Err(CliError::Usage(format!("cannot {what} {}: {reason}", frame.name())))
 }
 
-/// A frame that is to be changed: one of today. Reading it moves `bar`.
+/// Opens a frame to be changed, which must be in the current layout. Reading it advances `bar`.
 pub(crate) fn editable(frame: &Source, what: &str, registry: &Registry, bar: &ProgressBar) -> Result<Reader, CliError> {
     let mut input = Input::open(frame)?;
     if input.kind == Kind::Chunk {
@@ -93,12 +93,11 @@ fn rows(args: &AppendArgs, editor: FrameEditor<Revocable>, input: &mut Plain) ->
     let row_bytes = shape[1..].iter().fold(editor.item_size() as u64, |bytes, &len| bytes.saturating_mul(len));
     let chunk_rows = u64::from(tiling.geometry().chunk_shape[0]).max(1);
     let slab_bytes = chunk_rows.saturating_mul(row_bytes);
-    // As many rows as make whole chunks, and as many chunks as a slab of a usual size has.
+    // As many rows as make complete chunks, and as many chunks as a slab of the usual size has.
     let slabs = (ArrayOptions::SLAB_BYTES as u64 / slab_bytes.max(1)).max(1);
     let mut filled = shape[0] % chunk_rows;
     loop {
-        // First what the last chunks have room for.
-        // One byte that there must not be where rows have none.
+        // First what the last chunks have room for. If rows have no bytes, ask for one, which must not exist.
         let wanted = (slabs * chunk_rows - filled).saturating_mul(row_bytes).max(1);
         let bytes = input.next(usize::try_from(wanted).map_err(|_| too_large(input))?)?;
         let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) else { break };
@@ -109,7 +108,7 @@ fn rows(args: &AppendArgs, editor: FrameEditor<Revocable>, input: &mut Plain) ->
         filled = 0;
     }
     if let Some(npy) = input.npy.as_ref().filter(|_| row_bytes == 0) {
-        // Rows without bytes cannot be counted, but a .npy file says how many they are.
+        // Rows without bytes cannot be counted, but a .npy file states their number.
         let count = if npy.shape.len() == editor.shape().len() { npy.shape[0] } else { 1 };
         let (longer, _) = Resize::append(editor.tiling(), 0, count).map_err(|e| failed(e.into()))?;
         editor.resize(longer.after().shape()).map_err(failed)?;
@@ -121,7 +120,7 @@ fn too_large(input: &Plain) -> CliError {
     CliError::data(&input.name)("a row of chunks is larger than memory")
 }
 
-/// The items of a .npy file must be those of the array, and its rows as well.
+/// Checks that the items and rows of a .npy file are like those of the array.
 fn check_npy(editor: &NdEditor<Revocable>, input: &Plain) -> Result<(), CliError> {
     let Some(npy) = &input.npy else { return Ok(()) };
     let differ = |what: &str, expected: String, found: String| {
@@ -141,7 +140,7 @@ fn check_npy(editor: &NdEditor<Revocable>, input: &Plain) -> Result<(), CliError
     Ok(())
 }
 
-/// The input as the editor takes it. What goes wrong with it is kept.
+/// The input as a reader for the editor. Its error is kept.
 struct Pieces<'a> {
     input: &'a mut Plain,
     rest: Bytes,

@@ -26,10 +26,10 @@ pub(crate) fn run(args: &CatArgs, registry: &Registry) -> Result<(), CliError> {
         chunk(args, &input, &pool, registry, &mut out)?;
         return out.finish();
     }
-    // Decoded bytes on a terminal are confusing enough without a bar among them.
+    // Decoded bytes on a terminal are confusing enough without a progress bar.
     let bar = progress::bar(None, args.run.quiet || io::stdout().is_terminal());
     input.watch(&bar);
-    // A frame that is still being written is read as far as it has come, and then found to be unfinished.
+    // A frame that is still being written is read to its current end, and then reported as unfinished.
     let options = args.reading.options(&pool, registry, ChecksumPolicy::Ignore).open_ended(true);
     let reader = input.frame(options)?;
     let (open_end, chunks) = (reader.open_end(), reader.nchunks());
@@ -53,11 +53,11 @@ fn frame(args: &CatArgs, input: &Input, reader: Reader, out: &mut Out) -> Result
     not_an_array(args, input)?;
     let typesize = reader.typesize() as u64;
     let bytes = match args.items {
-        // Part of an item at the end is none.
+        // An incomplete item at the end does not count.
         Some(items) => bytes_of(items.resolve(reader.items_len()), typesize),
         None => 0..reader.nbytes(),
     };
-    // Chunks are decoded ahead, as many as the limits of the reader allow, and written as they come.
+    // Chunks are decoded ahead, within the limits of the reader, and written as they arrive.
     let mut stream = reader.into_async_read();
     if bytes.start > 0 {
         block_on(stream.seek(SeekFrom::Start(bytes.start))).map_err(|e| input.failed(e))?;
@@ -93,10 +93,10 @@ fn array(args: &CatArgs, input: &Input, reader: Reader, out: &mut Out) -> Result
     selection(&array, args.slice.as_ref().unwrap_or(&Selection::all()), input, out)
 }
 
-/// Writes what is selected, fetched and decoded a few bands of chunks ahead.
+/// Writes the selected items; a few bands of chunks are fetched and decoded ahead.
 fn selection(array: &NdArray<Watched>, selection: &Selection, input: &Input, out: &mut Out) -> Result<(), CliError> {
     let failed = |error| match error {
-        // An index that the array does not have, or more axes than it has.
+        // An index out of range, or too many axes.
         ArrayError::Nd(error @ (NdError::OutOfBounds { .. } | NdError::Rank { .. } | NdError::ZeroStep { .. })) => {
             CliError::Usage(format!("--slice: {}: {error}; the shape is {:?}", input.name, array.shape()))
         }
@@ -128,7 +128,7 @@ fn not_an_array(args: &CatArgs, input: &Input) -> Result<(), CliError> {
     }
 }
 
-/// Reads a single chunk as the options say.
+/// Reads a single chunk with these options.
 pub(crate) fn read_chunk(
     input: &Input,
     reading: &ReadingArgs,

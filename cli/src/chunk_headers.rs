@@ -9,10 +9,10 @@ use oxiblosc::source::RangeSource;
 
 use crate::input::Reader;
 
-/// The headers of `chunks`, fetched in one round. A chunk file that is missing does not hide the other ones.
+/// The headers of `chunks`, fetched in one round. A missing chunk file does not affect the others.
 ///
 /// # Errors
-/// When the source fails as a whole, or the index makes no sense.
+/// When the source fails as a whole, or the index is invalid.
 pub(crate) async fn chunk_headers(
     reader: &Reader,
     chunks: Range<u64>,
@@ -51,7 +51,7 @@ pub(crate) async fn chunk_headers(
                 let bytes = in_files.next().unwrap_or_else(|| Ok(Default::default()));
                 (None, bytes.map_err(|source| ReadError::ChunkFile { chunk, source })?)
             }
-            // Zeros, NaNs and the like have no bytes but those of a header.
+            // Chunks of zeros, NaNs and the like have only a header.
             ChunkEntry::Special(_) => (None, frame.special_chunk(chunk)?.unwrap_or_default().into()),
         };
         ChunkHeader::parse(&bytes).map_err(|source| ReadError::Decode { chunk, offset, source })

@@ -13,7 +13,7 @@ use crate::{output, progress};
 
 pub(crate) fn run(args: &CompactArgs, registry: &Registry) -> Result<(), CliError> {
     let path = path_of(&args.frame, "compact")?;
-    // Keeps editors out until the frame has been replaced.
+    // Locks out editors until the frame has been replaced.
     let store = FileStore::open(path, true).map_err(CliError::io(args.frame.name()))?;
     let bar = progress::bar(None, args.quiet);
     let reader = editable(&args.frame, "compact", registry, &bar)?;

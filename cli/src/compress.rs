@@ -10,7 +10,7 @@ use crate::plain::{Next, Plain};
 use crate::writer::{Job, Writer, Written};
 
 pub(crate) fn run(args: &CompressArgs, registry: &Registry) -> Result<(), CliError> {
-    // What the command line asks for comes first: bad usage must not depend on the input.
+    // The command line is checked first: bad usage must not depend on the input.
     args.result.check(&args.encoding)?;
     if args.input.is(&args.output) {
         return Err(CliError::Usage(format!("{}: input and output are the same file", args.input.name())));
@@ -60,7 +60,7 @@ fn write(
     writer.finish()
 }
 
-/// Writes the input as it comes: whenever it pauses, all chunks that are complete are in the output.
+/// Writes the input as it arrives: whenever it pauses, all complete chunks are written out.
 fn follow(input: Plain, mut writer: Writer<'_>) -> Result<Written, CliError> {
     let mut input = input.ahead()?;
     let mut paused = false;

@@ -1,4 +1,4 @@
-//! What the bytes are that are to be written.
+//! What is known about the data to be written.
 
 use oxiblosc::chunk::{ChunkFormat, EncodeParams};
 use oxiblosc::frame::Layout as Age;
@@ -8,22 +8,22 @@ use oxiblosc::{Pool, WriteOptions};
 use crate::args::{EncodingArgs, Format, OutputArgs, Rows, Shape, Vouchers};
 use crate::error::CliError;
 
-/// What the bytes are that are to be written.
+/// What is known about the data to be written.
 pub(crate) struct Content {
-    /// Bytes of an item, when the input says.
+    /// Bytes of an item, if the input states it.
     pub(crate) item_size: Option<usize>,
-    /// Dtype and shape, when they are those of an array.
+    /// Dtype and shape, if it is an array.
     pub(crate) array: Option<(String, Shape)>,
 }
 
 impl Content {
-    /// What the command line says, and what the input says where it does not contradict.
+    /// Adds what the command line says; where it is silent, what the input says stays.
     ///
     /// # Errors
-    /// Options for arrays where there is none.
+    /// Options for arrays without an array.
     pub(crate) fn with(mut self, output: &OutputArgs) -> Result<Self, CliError> {
         if let Some((dtype, shape)) = &self.array {
-            // Only a plain frame or a chunk can do without; they take the items as they come.
+            // Only a plain frame or a chunk needs no array; they take the items in order.
             if output.dtype.is_some() || output.shape.is_some() {
                 let known = format!("the input is an array of dtype {dtype} and shape {:?} already", shape.lens);
                 return Err(CliError::Usage(format!("--dtype and --shape: {known}")));
@@ -57,8 +57,8 @@ impl Content {
     }
 }
 
-/// How a frame is to be written: everything that the options say about it, with the `vouchers` of the input where they
-/// say nothing about those. The chunk size is not among that where the chunks are those of an array.
+/// Options for writing a frame, with the `vouchers` of the input where the command line sets none. For an array they do
+/// not include the chunk size.
 pub(crate) fn write_options(
     params: EncodeParams,
     output: &OutputArgs,
@@ -82,7 +82,7 @@ pub(crate) fn write_options(
     Ok(options)
 }
 
-/// How an array is to be written.
+/// Options for writing an array.
 pub(crate) fn array_options(
     dtype: &str,
     shape: &Shape,

@@ -1,13 +1,13 @@
-//! What kind of file the bytes are.
+//! Detecting the kind of a file.
 
 use oxiblosc::chunk::{ChunkError, ChunkHeader};
 use oxiblosc::frame::Head;
 use thiserror::Error;
 
-/// Bytes from the start of a file that tell what it is; fewer when the file is shorter.
+/// Bytes from the start of a file that show its kind; fewer if the file is shorter.
 pub(crate) const HEAD_LEN: u64 = Head::FIXED_LEN as u64;
 
-/// What kind of file the bytes are.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A contiguous frame of any age.
@@ -24,7 +24,7 @@ impl Kind {
         if head.get(2..10) == Some(b"b2frame\0") {
             return Ok(Self::Frame);
         }
-        // A chunk has no magic number. If its header makes sense it is taken for one, and the decoder checks the rest.
+        // A chunk has no magic number. If its header is valid it is taken for one, and the decoder checks the rest.
         match ChunkHeader::parse(head) {
             Ok(_) => Ok(Self::Chunk),
             Err(chunk) => Err(ForeignError { chunk }),
@@ -32,7 +32,7 @@ impl Kind {
     }
 }
 
-/// The bytes are of no kind that can be read.
+/// The file is of no kind that can be read.
 #[derive(Debug, Error)]
 #[error("neither a frame (no `b2frame` at offset 2) nor a chunk")]
 pub(crate) struct ForeignError {

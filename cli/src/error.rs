@@ -1,4 +1,4 @@
-//! What can go wrong, and the exit status that says so.
+//! Errors and their exit status.
 
 use std::error::Error;
 use std::io;
@@ -9,24 +9,24 @@ use thiserror::Error;
 /// Why a command failed.
 #[derive(Debug, Error)]
 pub(crate) enum CliError {
-    /// The command line asks for something that does not exist or does not go together.
+    /// The command line asks for something that does not exist, or contradicts itself.
     #[error("{0}")]
     Usage(String),
     /// A file could not be read or written.
     #[error("{name}")]
     Io {
-        /// The file, or what stands for it.
+        /// The name of the file or stream.
         name: String,
         source: io::Error,
     },
-    /// The content of a file is bad.
+    /// The content of a file is invalid.
     #[error("{name}")]
     Data {
-        /// The file, or what stands for it.
+        /// The name of the file or stream.
         name: String,
         source: Box<dyn Error + Send + Sync>,
     },
-    /// Whoever reads our standard output has seen enough.
+    /// The reader of standard output has closed it.
     #[error("broken pipe")]
     BrokenPipe,
 }
@@ -60,9 +60,9 @@ impl CliError {
     }
 }
 
-/// The error and what caused it, in one line.
+/// The error and its sources, in one line.
 pub(crate) fn one_line(error: &dyn Error) -> String {
-    // Messages of libraries may have several lines, and file names anything at all.
+    // Messages of libraries may have several lines, and file names may contain anything.
     Chain(error).to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

@@ -1,11 +1,11 @@
-//! Items of an array counted in C order.
+//! Ranges of items of an array, counted in C order.
 
 use std::ops::Range;
 
 use oxiblosc::nd::{AxisSelection, Selection};
 
-/// The boxes that the items `items`, counted in C order, consist of, one after the other: whole rows in the middle, and
-/// what is left of a row at either end, cut up in the same way. There are fewer than twice as many as dimensions.
+/// Cuts the items `items`, counted in C order, into boxes, in order: whole rows in the middle, and partial rows at
+/// either end, cut in the same way. There are fewer than twice as many boxes as dimensions.
 pub(crate) fn boxes(shape: &[u64], items: Range<u64>) -> Vec<Selection> {
     let mut found = Vec::new();
     if items.is_empty() {
@@ -19,7 +19,8 @@ pub(crate) fn boxes(shape: &[u64], items: Range<u64>) -> Vec<Selection> {
     found
 }
 
-/// Adds the boxes of `items`, which count along the axis after the `fixed` ones and the `inner` ones behind it.
+/// Adds the boxes of `items`, which are counted along the axis after the `fixed` ones and along the `inner` ones after
+/// it.
 fn split(fixed: &mut Vec<u64>, inner: &[u64], items: Range<u64>, found: &mut Vec<Selection>) {
     // At least 1: there are items.
     let row = inner.iter().product::<u64>();
@@ -39,7 +40,7 @@ fn split(fixed: &mut Vec<u64>, inner: &[u64], items: Range<u64>, found: &mut Vec
     }
 }
 
-/// Adds the boxes of the items `items` of one row. Rows of which there are parts have an axis of their own.
+/// Adds the boxes of the items `items` of one row, which fixes another axis.
 fn part_of_row(fixed: &mut Vec<u64>, inner: &[u64], row: u64, items: Range<u64>, found: &mut Vec<Selection>) {
     fixed.push(row);
     split(fixed, &inner[1..], items, found);

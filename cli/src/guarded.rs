@@ -1,4 +1,4 @@
-//! A target that never leaves anything unfinished behind.
+//! A target that cleans up if it is not committed.
 
 use std::future::poll_fn;
 use std::io;
@@ -12,17 +12,17 @@ use oxiblosc::target::{Part, Target};
 
 use crate::interrupt::{Undoing, undo_by};
 
-/// A target that is given up when it is dropped or the program is interrupted before the commit. Unlike with other
-/// targets, dropping it waits until everything is gone: the program may be about to end.
+/// A target that is aborted if it is dropped, or if the program is interrupted, before the commit. Unlike other
+/// targets, dropping it waits until everything is removed: the program may be about to exit.
 pub(crate) struct Guarded {
     shared: Arc<Mutex<Shared>>,
-    /// Only to be dropped.
+    /// Held only for its `drop`.
     undoing: Option<Undoing>,
 }
 
 struct Shared {
     target: Box<dyn Target + Send>,
-    /// Committed or given up.
+    /// Committed or aborted.
     settled: bool,
 }
 
@@ -33,15 +33,15 @@ impl Guarded {
         let undoing = undo_by(move || {
             let mut shared = lock(&undone);
             shared.give_up();
-            // Whoever was writing must not begin anew before the program has ended: the lock stays.
+            // No thread may write again before the program has exited, so the lock is never released.
             mem::forget(shared);
         });
         this.undoing = Some(undoing);
         this
     }
 
-    /// A target in which nothing is left that a signal could have removed, and which may wait for whoever reads it: the
-    /// signal does not.
+    /// A target that leaves nothing for a signal to remove. It may block on its reader, for which the signal does not
+    /// wait.
     pub(crate) fn stream(target: impl Target + Send + 'static) -> Self {
         Self { shared: Arc::new(Mutex::new(Shared { target: Box::new(target), settled: false })), undoing: None }
     }
@@ -50,7 +50,7 @@ impl Guarded {
 impl Shared {
     fn give_up(&mut self) {
         if !mem::replace(&mut self.settled, true) {
-            // What went wrong before is what the user must know.
+            // The earlier error is the one to report.
             let _ = block_on(poll_fn(|cx| self.target.poll_abort(cx)));
         }
     }

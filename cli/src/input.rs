@@ -1,4 +1,4 @@
-//! Compressed input, kept so that any part of it can be read.
+//! Compressed input with random access.
 
 use std::error::Error;
 use std::fs::File;
@@ -20,12 +20,12 @@ use crate::args::Source;
 use crate::detect::{HEAD_LEN, Kind};
 use crate::error::CliError;
 
-/// Bytes of standard input that are kept in memory; what is longer goes to a temporary file.
+/// Bytes of standard input that are kept in memory; longer input goes to a temporary file.
 const SPOOL_MEMORY: usize = 16 << 20;
 
 /// Compressed input of a known kind.
 pub(crate) struct Input {
-    /// What to call it in messages.
+    /// Its name in messages.
     pub(crate) name: String,
     pub(crate) kind: Kind,
     source: Watched,
@@ -39,7 +39,7 @@ pub(crate) struct Input {
 pub(crate) type Reader = FrameReader<Watched>;
 
 impl Input {
-    /// Opens a file, directory or object, or takes in all of standard input, and finds out what it is.
+    /// Opens a file, directory or object, or reads all of standard input, and detects its kind.
     pub(crate) fn open(source: &Source) -> Result<Self, CliError> {
         let name = source.name();
         let source = open(source).map_err(CliError::io(&name))?;
@@ -49,12 +49,12 @@ impl Input {
         Ok(Self { name, kind, source, head, len })
     }
 
-    /// Moves a bar along with the bytes that are read from now on.
+    /// Advances a bar with the bytes that are read from now on.
     pub(crate) fn watch(&mut self, bar: &ProgressBar) {
         self.source.bar = bar.clone();
     }
 
-    /// Opens the frame, to be read as `options` say.
+    /// Opens the frame with these options.
     pub(crate) fn frame(&self, options: ReadOptions) -> Result<Reader, CliError> {
         block_on(options.open(self.source.clone())).map_err(|error| match error {
             ReadError::Frame(FrameError::FrameType { found: 1, expected: 0 }) => {
@@ -80,19 +80,19 @@ impl Input {
         Head::parse(&bytes, &limits).ok().filter(Head::is_unfinished)
     }
 
-    /// All bytes of a chunk, or as many of them as there are; nothing of what may follow it.
+    /// All bytes of a chunk, or as many of them as there are, without any that follow.
     pub(crate) fn chunk(&self) -> Result<Bytes, CliError> {
         let header = ChunkHeader::parse(&self.head).map_err(CliError::data(&self.name))?;
         let chunk_len = match header.is_lazy() {
             false => header.cbytes,
-            // Its blocks are elsewhere. For each there is a start and a length, and once 12 bytes that say where.
+            // Its blocks are elsewhere. It has a start and a length for each, and 12 bytes that say where they are.
             true => header.block_count().saturating_mul(8).saturating_add(header.header_len() + 12),
         };
         let chunk = self.source.read_range(0..self.len.min(chunk_len as u64));
         block_on(chunk).map_err(CliError::io(&self.name))
     }
 
-    /// Bytes that follow a chunk of so many bytes.
+    /// The number of bytes after a chunk of `chunk_len` bytes.
     pub(crate) fn bytes_behind(&self, chunk_len: usize) -> u64 {
         self.len.saturating_sub(chunk_len as u64)
     }
@@ -103,7 +103,7 @@ impl Input {
     }
 }
 
-/// The one place that knows what inputs there are.
+/// Opens a source of any kind.
 pub(crate) fn open(source: &Source) -> io::Result<Arc<dyn RangeSource>> {
     match source {
         Source::Standard => spool(io::stdin().lock()),
@@ -117,12 +117,12 @@ fn open_path(path: &Path) -> io::Result<Arc<dyn RangeSource>> {
     if metadata.is_dir() || metadata.is_file() {
         Ok(Arc::new(FileSource::open_inline(path)?))
     } else {
-        // A pipe by name can only be read from front to back.
+        // A named pipe can only be read front to back.
         spool(File::open(path)?)
     }
 }
 
-/// Reads everything, into memory or into a temporary file without a name.
+/// Reads everything, into memory or into an unnamed temporary file.
 fn spool(mut stream: impl Read) -> io::Result<Arc<dyn RangeSource>> {
     let mut spool = SpooledTempFile::new(SPOOL_MEMORY);
     io::copy(&mut stream, &mut spool)?;
@@ -134,7 +134,7 @@ fn spool(mut stream: impl Read) -> io::Result<Arc<dyn RangeSource>> {
     })
 }
 
-/// A source that moves a bar along.
+/// A source that advances a progress bar.
 #[derive(Clone)]
 pub(crate) struct Watched {
     source: Arc<dyn RangeSource>,
@@ -142,7 +142,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// `source`, moving `bar`.
+    /// Wraps `source`, advancing `bar`.
     pub(crate) fn new(source: Arc<dyn RangeSource>, bar: &ProgressBar) -> Self {
         Self { source, bar: bar.clone() }
     }

@@ -1,18 +1,18 @@
-//! Signals that end the program: what it was writing is undone first.
+//! Cleaning up when a signal ends the program.
 
 use std::sync::{Mutex, PoisonError};
 
 type Undo = Box<dyn FnOnce() + Send>;
 
-/// What there is to undo.
+/// The current cleanup.
 static UNDO: Mutex<Option<Undo>> = Mutex::new(None);
 
-/// While this lives, a signal that ends the program has something undone first.
+/// While this exists, a signal that ends the program runs the cleanup first.
 #[must_use]
 pub(crate) struct Undoing(());
 
-/// Has a signal call `undo`, on a thread of its own while all others go on: what it needs it must share with them. The
-/// program ends when it returns. A command writes one thing at a time.
+/// Makes a signal call `undo`, on a separate thread while all others continue, so it must share with them what it
+/// needs. The program exits when it returns. A command writes one thing at a time.
 pub(crate) fn undo_by(undo: impl FnOnce() + Send + 'static) -> Undoing {
     *slot() = Some(Box::new(undo));
     Undoing(())
@@ -28,8 +28,8 @@ fn slot() -> std::sync::MutexGuard<'static, Option<Undo>> {
     UNDO.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for signals from now on. The first of them has everything undone and ends the program with status 128 and its
-/// number, as shells say it; the second one ends it at once.
+/// Handles signals from now on. The first one runs the cleanup and exits with status 128 plus its number, as shells do;
+/// the second one exits at once.
 #[cfg(unix)]
 pub(crate) fn watch() -> std::io::Result<()> {
     use std::sync::Arc;
@@ -40,15 +40,15 @@ pub(crate) fn watch() -> std::io::Result<()> {
     use signal_hook::iterator::Signals;
 
     let ignored = ignored_signals();
-    // What was ignored when the program started is to be ignored: `nohup`, or a job of a script in the background. Where
-    // that cannot be known, hanging up ends the program as it would without us.
+    // Signals that were ignored when the program started stay ignored: under `nohup`, or in a background job of a
+    // script. Where that cannot be determined, SIGHUP ends the program as usual.
     let signals = match ignored {
         Some(mask) => [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|n| mask >> (n - 1) & 1 == 0).collect(),
         None => vec![SIGINT, SIGTERM],
     };
     let again = Arc::new(AtomicBool::new(false));
     for &signal in &signals {
-        // In this order: the first one finds the flag unset.
+        // The order matters: the first one finds the flag unset.
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&again))?;
         flag::register(signal, Arc::clone(&again))?;
     }
@@ -66,7 +66,7 @@ pub(crate) fn watch() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Other systems end the program as they always do.
+/// Other systems end the program as usual.
 #[cfg(not(unix))]
 pub(crate) fn watch() -> std::io::Result<()> {
     Ok(())

@@ -39,14 +39,14 @@ use oxiblosc::{Registry, blocking};
 use args::{Cli, Command};
 use error::CliError;
 
-/// The program: does what its arguments say, and returns its exit status.
+/// Runs the program with its arguments and returns its exit status.
 pub fn main() -> ExitCode {
-    // Bad usage ends here, with status 2.
+    // Bad usage exits here, with status 2.
     let cli = Cli::parse();
-    // Without it everything works but for what is left behind by a signal.
+    // Without it everything works, except that a signal leaves files behind.
     let _ = interrupt::watch();
     let done = run(&cli.command);
-    // What was given up is removed in the background, which ends with the program.
+    // Aborted writes are removed in the background, so wait for that before exiting.
     blocking::settle();
     match done {
         Ok(()) => ExitCode::SUCCESS,

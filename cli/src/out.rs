@@ -1,4 +1,4 @@
-//! Decoded bytes on their way to standard output.
+//! Writing decoded bytes to standard output.
 
 use std::io::{self, Stdout, Write};
 
@@ -30,7 +30,7 @@ impl Out {
         .map_err(CliError::stdout)
     }
 
-    /// Writes what is left, and the end of the encoding: what has not been finished shows that something is missing.
+    /// Writes what is left, and the end of the encoding. Without it, a decoder sees that something is missing.
     pub(crate) fn finish(self) -> Result<(), CliError> {
         match self {
             Self::Plain(mut stdout) => stdout.flush(),

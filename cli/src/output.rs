@@ -17,8 +17,8 @@ use crate::args::{Layout, Source};
 use crate::error::CliError;
 use crate::guarded::Guarded;
 
-/// A target for `destination`. A file, directory or object gets its name when all of it is written; a stream or a
-/// device, which cannot be replaced, gets its bytes then. Only what is open-ended is there from the start.
+/// A target for `destination`. A file, directory or object gets its name when it is complete; a stream or a device,
+/// which cannot be replaced, gets its bytes then. Only an open-ended frame is visible from the start.
 pub(crate) fn target(destination: &Source, layout: Layout) -> Result<Guarded, CliError> {
     let path = match (destination, layout) {
         (Source::Path(path), _) => path,
@@ -49,7 +49,7 @@ pub(crate) fn target(destination: &Source, layout: Layout) -> Result<Guarded, Cl
     target.map_err(failed(destination))
 }
 
-/// A target for what replaces the frame at `path`, and is on the disk when it does.
+/// A target that replaces the frame at `path`, after syncing to the disk.
 pub(crate) fn replacement(path: &Path, is_sparse: bool) -> io::Result<Guarded> {
     Ok(match is_sparse {
         true => Guarded::new(SparseTarget::create(path)?.inline().durable(true)),
@@ -57,8 +57,8 @@ pub(crate) fn replacement(path: &Path, is_sparse: bool) -> io::Result<Guarded> {
     })
 }
 
-/// An object is sent while it is written, in parts that no one sees before the last one; a sparse frame has its index
-/// put last.
+/// An object is uploaded while it is written, in parts that become visible with the last one; the index of a sparse
+/// frame is put last.
 fn object(object: &ObjectLocation, layout: Layout, destination: &Source) -> Result<Guarded, CliError> {
     let refuse = |reason: &str| Err(CliError::Usage(format!("{object}: {reason}")));
     let store = object.store().map_err(failed(destination))?;
@@ -81,7 +81,7 @@ fn object(object: &ObjectLocation, layout: Layout, destination: &Source) -> Resu
     }
 }
 
-/// An object beside the prefix of the same name would hide the sparse frame there from all who read it.
+/// An object next to the prefix of the same name would hide the sparse frame there from readers.
 async fn refuse_sparse(object: &ObjectLocation) -> io::Result<()> {
     match exists(ObjectSource::sparse(Arc::clone(object.store()?), object.path().clone())).await? {
         true => Err(taken("there is a sparse frame of this name, which is not replaced by an object")),
@@ -93,8 +93,8 @@ async fn refuse_sparse(object: &ObjectLocation) -> io::Result<()> {
 async fn refuse_object(object: &ObjectLocation) -> io::Result<()> {
     let (store, path) = (object.store()?, object.path());
     let object = ObjectSource::new(Arc::clone(store), path.clone());
-    // Where objects are files, prefixes are directories, which some servers show as objects. What is to be said of a
-    // sparse frame the target says.
+    // Where objects are files, prefixes are directories, which some servers list as objects. An existing sparse frame
+    // is reported by the target.
     let index = ObjectSource::sparse(Arc::clone(store), path.clone());
     if exists(object).await? && !exists(index).await? {
         return Err(taken("there is an object of this name, which is not replaced by a sparse frame"));
@@ -106,7 +106,7 @@ fn taken(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, message)
 }
 
-/// Whether there is such an object, as far as one may know: who may only write is denied the answer.
+/// Whether there is such an object, as far as can be known: with write-only access the check is denied.
 async fn exists(source: ObjectSource) -> io::Result<bool> {
     match source.size().await {
         Ok(_) => Ok(true),
@@ -115,7 +115,7 @@ async fn exists(source: ObjectSource) -> io::Result<bool> {
     }
 }
 
-/// An error of writing to `destination`. When standard output breaks, whoever read it has seen enough.
+/// An error of writing to `destination`. If standard output breaks, its reader has closed it.
 pub(crate) fn failed(destination: &Source) -> impl FnOnce(io::Error) -> CliError {
     move |error| match destination {
         Source::Standard => CliError::stdout(error),

@@ -1,11 +1,11 @@
-//! A progress bar, where there is someone to look at it.
+//! Progress bars, shown only on a terminal.
 
 use std::io::{self, IsTerminal, Read};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// A bar that counts bytes up to `total`, or shows what has been done when the total is not known. Nothing is drawn
-/// when standard error is not a terminal or the user wants quiet.
+/// when standard error is not a terminal or the user asked for quiet.
 pub(crate) fn bar(total: Option<u64>, quiet: bool) -> ProgressBar {
     if quiet || !io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -21,12 +21,12 @@ pub(crate) fn bar(total: Option<u64>, quiet: bool) -> ProgressBar {
     }
 }
 
-/// A bar that counts steps. Nothing is drawn when standard error is not a terminal or the user wants quiet.
+/// A bar that counts steps. Nothing is drawn when standard error is not a terminal or the user asked for quiet.
 pub(crate) fn count(total: u64, quiet: bool) -> ProgressBar {
     if quiet || !io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::new(total) }
 }
 
-/// A reader that moves a bar along.
+/// A reader that advances a progress bar.
 pub(crate) struct Counted<R> {
     inner: R,
     bar: ProgressBar,

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &RecompressArgs, registry: &Registry) -> Result<(), CliE
         Kind::Frame => {
             let bar = progress::bar(None, args.run.quiet);
             input.watch(&bar);
-            // What is damaged must not get checksums that vouch for it.
+            // Damaged chunks must not get valid checksums.
             let reader = input.frame(args.reading.options(&pool, registry, ChecksumPolicy::Check))?;
             bar.set_length(reader.cbytes());
             if args.result.layout.is_none() && keeps_sparse(args, &reader) {
@@ -57,11 +57,11 @@ pub(crate) fn run(args: &RecompressArgs, registry: &Registry) -> Result<(), CliE
     Ok(())
 }
 
-/// Whether the result is a sparse frame because the input is one: where there can be a directory.
+/// Whether the result is a sparse frame because the input is one and the output can be a directory.
 fn keeps_sparse(args: &RecompressArgs, reader: &Reader) -> bool {
     let somewhere = match &args.output {
         Source::Standard => false,
-        // A file, a pipe or a device that is there cannot become a directory.
+        // An existing file, pipe or device cannot become a directory.
         Source::Path(path) => path.metadata().map_or(true, |metadata| metadata.is_dir()),
         Source::Object(_) => true,
     };
@@ -119,7 +119,7 @@ impl Recompress<'_> {
         }
     }
 
-    /// Chunk by chunk, every chunk with the items that it has. What chunks and blocks of an array are stays as well.
+    /// Recompresses chunk by chunk, each with the same items. The chunks and blocks of an array stay the same, too.
     fn as_it_is(
         &self,
         input: &Input,
@@ -135,7 +135,7 @@ impl Recompress<'_> {
         }
         encoding.check(&params, array_block.is_some(), registry)?;
         let mut options = write_options(params.clone(), result, base.vouchers, pool)?.registry(registry);
-        // The chunk size of the input may not be one of items of another size.
+        // The chunk size of the input may not be a multiple of another item size.
         let kept = || reader.chunk_size().filter(|size| size % params.typesize != 0);
         let size = encoding.chunk_size_of(params.typesize);
         if let Some(size) = size.or_else(|| kept().map(|size| whole_items(size, params.typesize))) {
@@ -146,7 +146,7 @@ impl Recompress<'_> {
             EditError::Read(error) => input.failed(error),
             EditError::Decode { .. } | EditError::Frame(_) => input.failed(error),
             EditError::Store(error) => output::failed(destination)(error),
-            // Nothing has been encoded then.
+            // In that case nothing has been encoded.
             EditError::Params(_) => CliError::Usage(crate::error::one_line(&error)),
             EditError::Write(WriteError::Params(error)) => CliError::Usage(crate::error::one_line(&*error)),
             EditError::Write(error) => write_failed(destination, error),
@@ -179,18 +179,18 @@ impl Recompress<'_> {
     }
 }
 
-/// What the result takes over from the input where the options do not say otherwise.
+/// What the result takes over from the input unless options override it.
 struct Base {
     params: EncodeParams,
     vouchers: Vouchers,
 }
 
 impl Base {
-    /// How a frame was written, as far as it tells.
+    /// The parameters of a frame, as far as known.
     fn of(reader: &Reader) -> Self {
         let FrameParams { encode: mut params, checksums, fingerprint, .. } = FrameParams::like(reader.frame());
         if reader.header().layout == Age::Early && reader.nchunks() > 0 {
-            // Headers of 2019 do not have the filters, their chunks do.
+            // Headers of 2019 lack the filters; their chunks have them.
             let first = block_on(chunk_headers(reader, 0..1)).ok().and_then(|headers| headers.into_iter().next());
             params.filters = first.and_then(Result::ok).map_or(FilterSlots::SHUFFLE, |header| header.filters);
         }
@@ -198,7 +198,7 @@ impl Base {
     }
 }
 
-/// The metalayers of a frame, but for those that say how its chunks were cut or lay, or what they were.
+/// Adds the metalayers of a frame, except those about the shape, order or checksums of its chunks.
 fn with_metalayers(reader: &Reader, input: &Input, mut options: WriteOptions) -> Result<WriteOptions, CliError> {
     for (name, content) in reader.metalayers().iter() {
         if ![ArrayMeta::NAME, ArrayMeta::LEGACY_NAME, Sequential::NAME].contains(&&*name) {

@@ -12,7 +12,7 @@ use crate::error::{CliError, one_line};
 use crate::input::Watched;
 use crate::{input, output, progress};
 
-/// Chunks that are named one by one; of more, only how many.
+/// The most chunks that are listed one by one; beyond that only their number is shown.
 const NAMED: usize = 8;
 
 pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
     let bar = progress::bar(None, args.quiet);
     let options = options(args.max_output, args.max_work);
     let recovered = match (&args.input, &args.output) {
-        // The only one that may have lost its index.
+        // Only a directory may have lost its index.
         (Source::Path(input), Source::Path(output)) if input.is_dir() => options.recover(input, output),
         _ => {
             let source = input::open(&args.input).map_err(CliError::io(&name))?;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
             _ => "its end is missing: ".into(),
         };
         text += &saved(&recovered);
-        // Standard output may be where the frame has gone.
+        // Standard output may be receiving the frame.
         let to_stdout = matches!(args.output, Source::Standard);
         tell(&format!("{name}: {text}"), to_stdout)?;
     }
@@ -94,7 +94,7 @@ fn failed(name: &str) -> impl FnOnce(RecoverError) -> CliError {
     }
 }
 
-/// What has been saved, and what was lost.
+/// Describes what was saved and what was lost.
 fn saved(recovered: &Recovered) -> String {
     let mut text = format!("{} saved, {} bytes", chunks(recovered.chunks), recovered.nbytes);
     match recovered.lost_nbytes {
@@ -128,7 +128,7 @@ fn saved(recovered: &Recovered) -> String {
     text
 }
 
-/// How many chunks, and the first of them.
+/// The number of chunks, and the first of them.
 fn named(numbers: &ChunkNumbers) -> String {
     let first: Vec<_> = numbers.iter().take(NAMED).map(|number| number.to_string()).collect();
     let mut text = format!("{}: {}", chunks(numbers.len()), first.join(", "));

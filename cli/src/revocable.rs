@@ -1,4 +1,4 @@
-//! A frame in a file or directory that is as it was unless a commit has begun.
+//! A store that rolls back uncommitted changes.
 
 use std::io;
 use std::mem;
@@ -11,8 +11,8 @@ use oxiblosc::edit::{FileStore, Store};
 
 use crate::interrupt::{Undoing, undo_by};
 
-/// A frame that is to be changed. When it is dropped or the program is interrupted before a commit has begun, what was
-/// written behind the frame is removed. (It would do no harm, but take up room until the next `compact`.)
+/// A frame that is being changed. If it is dropped, or the program is interrupted, before a commit has started, what
+/// was written after the frame is removed. (It would do no harm, but take up space until the next `compact`.)
 pub(crate) struct Revocable {
     shared: Arc<Mutex<Shared>>,
     _undoing: Undoing,
@@ -20,9 +20,9 @@ pub(crate) struct Revocable {
 
 struct Shared {
     store: FileStore,
-    /// Length of the frame. What changes something before its end is the commit.
+    /// Length of the frame. A write before its end is the commit.
     frame_len: u64,
-    /// Length of the file, where there may be something behind the frame already.
+    /// Length of the file, which may already have bytes after the frame.
     size: u64,
     /// Chunk files that have been written.
     files: Vec<u32>,
@@ -30,7 +30,7 @@ struct Shared {
 }
 
 impl Revocable {
-    /// The frame of `frame_len` bytes, or one in a directory with an index of so many.
+    /// Opens a frame of `frame_len` bytes, or one in a directory whose index has that many.
     pub(crate) fn open(path: &Path, frame_len: u64) -> io::Result<Self> {
         let store = FileStore::open(path, true)?;
         let size = store.size()?;
@@ -40,7 +40,7 @@ impl Revocable {
         let undoing = undo_by(move || {
             let mut shared = lock(&undone);
             shared.revoke();
-            // Whoever was writing must not go on before the program has ended: the lock stays.
+            // No thread may write again before the program has exited, so the lock is never released.
             mem::forget(shared);
         });
         Ok(Self { shared, _undoing: undoing })
@@ -48,7 +48,7 @@ impl Revocable {
 }
 
 impl Shared {
-    /// Removes what has been written, as far as that is possible. The frame is whole in any case.
+    /// Removes what has been written, as far as possible. The frame is intact in any case.
     fn revoke(&mut self) {
         if mem::replace(&mut self.committing, true) {
             return;

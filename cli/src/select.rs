@@ -1,4 +1,4 @@
-//! Filters and codecs as the user names them.
+//! Filters and codecs named on the command line.
 
 use std::convert::Infallible;
 use std::str::FromStr;
@@ -59,7 +59,7 @@ fn parse_meta(text: &str) -> Result<u8, String> {
 }
 
 impl CodecChoice {
-    /// The id, when the registry has the codec.
+    /// The id, if the registry has the codec.
     pub(crate) fn resolve(&self, registry: &Registry) -> Result<CodecId, CliError> {
         let entry = match &self.0 {
             NameOrId::Name(name) => registry.codec_by_name(name),

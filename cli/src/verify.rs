@@ -15,7 +15,7 @@ use crate::error::{CliError, one_line};
 use crate::input::Input;
 use crate::progress;
 
-/// Findings that are told one by one; of more, only how many.
+/// The most findings that are listed one by one; beyond that only their number is shown.
 const TOLD: usize = 8;
 
 pub(crate) fn run(args: &VerifyArgs, registry: &Registry) -> Result<(), CliError> {
@@ -48,7 +48,7 @@ fn frame(args: &VerifyArgs, input: &mut Input, registry: &Registry) -> Result<St
     let reader = input.frame(ReadOptions::new().pool(&args.run.pool()).registry(registry))?;
     let mut nbytes = reader.nbytes();
     if ArrayMeta::find(reader.metalayers()).is_some() {
-        // The shapes make sense, and together with the sizes of the frame.
+        // The shapes are valid, and agree with the sizes of the frame.
         nbytes = NdArray::new(reader.clone()).map_err(|e| input.failed(e))?.nbytes();
     }
     bar.set_length(reader.cbytes());
@@ -93,7 +93,7 @@ fn complaint(report: &VerifyReport, frame: &Frame) -> String {
     text
 }
 
-/// The name of the chunk file, if that it is missing is what has been found.
+/// The name of the chunk file, if the finding is that it is missing.
 fn missing_file(finding: &Finding, frame: &Frame) -> Option<String> {
     let Finding::Chunk { chunk, source: ReadError::ChunkFile { source, .. } } = finding else { return None };
     match frame.entry(*chunk) {
@@ -114,7 +114,7 @@ fn some_of(mut texts: Vec<String>, separator: &str) -> String {
     text
 }
 
-/// What a good frame is vouched for by.
+/// The message for a good frame, with what was verified.
 fn praise(report: &VerifyReport, nbytes: u64) -> String {
     let chunks = report.chunks;
     let mut text = format!("{chunks} {}, {nbytes} bytes", if chunks == 1 { "chunk" } else { "chunks" });

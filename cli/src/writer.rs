@@ -1,4 +1,4 @@
-//! The one way from decoded bytes to a frame, an array or a chunk.
+//! Writing decoded bytes as a frame, an array or a chunk.
 
 use std::future::poll_fn;
 use std::io::{self, IsTerminal};
@@ -20,25 +20,25 @@ use crate::units::{ratio, show_bytes};
 /// The input is taken in pieces of this size, or of the chunk size if that is smaller.
 const PIECE: usize = 4 << 20;
 
-/// What is to be made of an input, and where it goes.
+/// What to make of an input, and where to write it.
 pub(crate) struct Job<'a> {
     pub(crate) encoding: &'a EncodingArgs,
     pub(crate) result: &'a OutputArgs,
-    /// That of the result.
+    /// The layout of the result.
     pub(crate) layout: Layout,
     pub(crate) pool: &'a Pool,
     pub(crate) registry: &'a Registry,
-    /// What to call the input in messages.
+    /// Name of the input in messages.
     pub(crate) input: &'a str,
     pub(crate) destination: &'a Source,
 }
 
-/// Takes decoded bytes and writes what the options ask for.
+/// Takes decoded bytes and writes what the options request.
 pub(crate) struct Writer<'a> {
     kind: Kind,
     /// Bytes taken so far.
     taken: u64,
-    /// Bytes that it likes to be given at a time.
+    /// The preferred number of bytes per call.
     pub(crate) piece: usize,
     input: &'a str,
     destination: &'a Source,
@@ -51,19 +51,19 @@ enum Kind {
     Chunk { encoder: ChunkEncoder, data: Vec<u8>, pool: Pool, item_size: usize },
 }
 
-/// Bytes that went in and came out.
+/// The number of bytes taken and written.
 pub(crate) struct Written {
     pub(crate) decoded: u64,
     pub(crate) encoded: u64,
-    /// What others cannot do with it.
+    /// Warnings about other software.
     pub(crate) cautions: Vec<&'static str>,
 }
 
 impl<'a> Writer<'a> {
-    /// A writer of `content` to the destination, where nothing appears before it is finished.
+    /// A writer of `content` to the destination, where nothing is visible before it is finished.
     ///
     /// # Errors
-    /// Bad usage, when what is asked for is not possible: nothing has been read or written yet.
+    /// Bad usage, if the request is not possible: nothing has been read or written yet.
     pub(crate) fn new(
         job: &Job<'a>,
         content: &Content,
@@ -124,7 +124,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Has all chunks that are complete written, and waits until they are.
+    /// Writes all complete chunks, and waits for that.
     pub(crate) fn flush(&mut self) -> Result<(), CliError> {
         match &mut self.kind {
             Kind::Frame(writer) => {
@@ -159,7 +159,7 @@ impl<'a> Writer<'a> {
 }
 
 impl Written {
-    /// Says on a terminal what has been done, and everywhere of what the user should beware.
+    /// Prints a summary on a terminal, and warnings everywhere.
     pub(crate) fn tell(&self, input: &str, destination: &str, quiet: bool) {
         if quiet {
             return;
@@ -175,11 +175,10 @@ impl Written {
     }
 }
 
-/// What other software does wrong with what is written with these parameters: known faults of C-Blosc2 3.3 and
-/// python-blosc2 4.14.
+/// What other software gets wrong with these parameters: known bugs of C-Blosc2 3.3 and python-blosc2 4.14.
 pub(crate) fn cautions(params: &EncodeParams, format: Format) -> Vec<&'static str> {
     let mut cautions = Vec::new();
-    // It takes metadata for signed and fails on those above; a bytedelta without gets the type size.
+    // It reads metadata as signed and fails on larger values; a bytedelta without metadata gets the type size.
     let overflows = |slot: FilterSlot| match (slot.id, slot.meta) {
         (FilterId::BYTEDELTA, 0) => params.typesize > 127,
         (_, meta) => meta > 127,
@@ -187,7 +186,7 @@ pub(crate) fn cautions(params: &EncodeParams, format: Format) -> Vec<&'static st
     if format == Format::Frame && params.filters.active().any(|(_, slot)| overflows(slot)) {
         cautions.push("python-blosc2 cannot open it: filter metadata is negative or above 127");
     }
-    // Early frames it does not read at all.
+    // It does not read early frames at all.
     let deltas = params.filters.active().filter(|(_, slot)| slot.id == FilterId::DELTA).count();
     if deltas > 1 && format != Format::Early {
         cautions.push("C-Blosc2 decodes data wrongly that went through several delta filters");
@@ -195,7 +194,7 @@ pub(crate) fn cautions(params: &EncodeParams, format: Format) -> Vec<&'static st
     cautions
 }
 
-/// Writes bytes that are complete: the target need not know that they are no frame.
+/// Writes complete bytes; the target need not know that they are not a frame.
 fn write_whole(mut bytes: Bytes, destination: &Source) -> Result<(), CliError> {
     let mut target = output::target(destination, Layout::Contiguous)?;
     let head = bytes.slice(..ChunkHeader::MIN_LEN.min(bytes.len()));
@@ -217,7 +216,7 @@ pub(crate) fn write_failed(destination: &Source, error: WriteError) -> CliError 
     }
 }
 
-/// An error of writing an array, which may be that the input has other bytes than the array has items.
+/// An error of writing an array, which may be that the input does not have as many items as the array.
 fn array_failed(input: &str, destination: &Source, error: ArrayError) -> CliError {
     match error {
         ArrayError::Write(error) => write_failed(destination, error),

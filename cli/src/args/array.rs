@@ -1,14 +1,14 @@
-//! Shapes and dtypes as the user writes them.
+//! Shapes and dtypes on the command line.
 
 use std::str::FromStr;
 
 use oxiblosc::nd::item_size;
 
-/// Whether the length of an array along its first axis is known before its data have been read.
+/// Whether the length of an array along its first axis is known before its data are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rows {
     Known,
-    /// As many as come: the first length of the shape is not one.
+    /// Unknown: the first length of the shape is only a placeholder.
     AsTheyCome,
 }
 
@@ -25,7 +25,7 @@ impl Shape {
         Self { lens, rows: Rows::Known }
     }
 
-    /// One dimension, as long as data come.
+    /// One dimension, as long as the data.
     pub(crate) fn line() -> Self {
         Self { lens: vec![0], rows: Rows::AsTheyCome }
     }
@@ -61,7 +61,7 @@ impl FromStr for Lengths {
     }
 }
 
-/// Numbers between commas, of which one may stand at the end; nothing at all for an array of no dimensions.
+/// Numbers separated by commas, with an optional trailing one; empty for an array of no dimensions.
 fn lengths<N: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<Vec<N>, String> {
     let text = text.trim();
     let text = text.strip_suffix(',').unwrap_or(text);
@@ -72,12 +72,12 @@ fn lengths<N: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<Vec<N>, Str
     text.split(',').map(number).collect()
 }
 
-/// A dtype in the notation of NumPy, with its byte order: what is written without one gets that of the machines of
-/// today, little-endian. Everything else stays word for word.
+/// A dtype in the notation of NumPy, with its byte order: without one it is little-endian. Everything else stays as
+/// written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Dtype(pub(crate) String);
 
-/// The names that NumPy gives its types, and what it writes into files for them.
+/// NumPy's names of types, and what it writes to files for them.
 const NAMES: [(&str, &str); 16] = [
     ("bool", "|b1"),
     ("int8", "|i1"),

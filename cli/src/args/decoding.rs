@@ -43,7 +43,7 @@ impl DecodingArgs {
         match self.decode.unwrap_or(if raw { Decode::None } else { Decode::Auto }) {
             Decode::None => None,
             Decode::From(encoding) => Some(encoding),
-            // Nothing at its beginning tells Brotli from anything else, but something tells a .npy file.
+            // Brotli has no magic bytes, but .npy files do.
             Decode::Auto => Encoding::detect(head).or_else(|| {
                 let of_name = source.path().and_then(Encoding::of_path);
                 of_name.filter(|encoding| *encoding == Encoding::Brotli && !head.starts_with(&npy::MAGIC))

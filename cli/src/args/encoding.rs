@@ -47,7 +47,7 @@ pub(crate) struct EncodingArgs {
     dict: bool,
 }
 
-/// Bytes on which filters are tried: more than any of them leaves alone.
+/// Bytes on which filters are tried: enough for each of them to apply.
 const SAMPLE: usize = 4096;
 
 /// The largest type size that fits the header of a frame.
@@ -62,8 +62,8 @@ enum Split {
 }
 
 impl EncodingArgs {
-    /// The parameters asked for, and those of `base` where nothing is. The block size is chosen anew for them, unless
-    /// it is asked for.
+    /// The requested parameters, and those of `base` where none are requested. The block size is chosen for them unless
+    /// it is requested.
     pub(crate) fn params(&self, base: EncodeParams, registry: &Registry) -> Result<EncodeParams, CliError> {
         if self.chunk_size.is_some_and(|size| size > ChunkHeader::MAX_NBYTES) {
             let most = ChunkHeader::MAX_NBYTES;
@@ -72,7 +72,7 @@ impl EncodingArgs {
         let mut params = EncodeParams { block_size: self.block_size, ..base };
         if let Some(codec) = &self.codec {
             params.codec = codec.resolve(registry)?;
-            // Metadata and dictionaries are of one codec and mean nothing to another.
+            // Metadata and dictionaries belong to one codec and mean nothing to another.
             params.codec_meta = 0;
             params.use_dict = false;
         }
@@ -87,18 +87,18 @@ impl EncodingArgs {
         Ok(params)
     }
 
-    /// Refuses filters and codecs that are asked for and cannot do what they are asked to, before anything is read: their
-    /// metadata may mean nothing to them, items have another size than they take, or they take arrays and this is none.
+    /// Refuses requested filters and codecs that cannot work, before anything is read: their metadata may be invalid,
+    /// they may not support the size of items, or they may need an array.
     pub(crate) fn check(&self, params: &EncodeParams, is_array: bool, registry: &Registry) -> Result<(), CliError> {
         let mut params = EncodeParams { block_size: None, ..params.clone() };
         if self.filters.is_empty() {
             if self.codec.is_none() && self.codec_meta.is_none() {
                 return Ok(());
             }
-            // What has not been asked for is not to be refused here.
+            // What was not requested is not refused here.
             params = EncodeParams { typesize: 1, filters: FilterSlots::NONE, ..params };
         }
-        // Parameters that make no encoder are refused by whoever makes the real one.
+        // Invalid parameters are refused when the real encoder is made.
         let Ok(mut encoder) = ChunkEncoder::new(&params, registry) else { return Ok(()) };
         // Not a repeated value, which needs no filters.
         let sample: Vec<u8> =
@@ -117,18 +117,18 @@ impl EncodingArgs {
                 let name = registry.codec(codec).map_or("", |entry| entry.info().name);
                 Err(CliError::Usage(format!("--codec {name}: {}", one_line(&source))))
             }
-            // Others need an array, or data of some kind.
+            // Others need an array, or data of a certain kind.
             _ => Ok(()),
         }
     }
 
-    /// The chunk size asked for, in whole items.
+    /// The requested chunk size, in whole items.
     pub(crate) fn chunk_size_of(&self, typesize: usize) -> Option<usize> {
         self.chunk_size.map(|size| whole_items(size, typesize))
     }
 }
 
-/// The size nearest to `size`, and not above, of whole items; of one at least.
+/// The largest multiple of the item size that is not above `size`; at least one item.
 pub(crate) fn whole_items(size: usize, typesize: usize) -> usize {
     (size / typesize).max(1).saturating_mul(typesize)
 }

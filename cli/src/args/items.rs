@@ -12,7 +12,7 @@ pub(crate) struct ItemRange {
 }
 
 impl ItemRange {
-    /// The items that are meant when there are `len` of them.
+    /// Resolves the range for `len` items.
     pub(crate) fn resolve(self, len: u64) -> Range<u64> {
         let bound = |bound: i64| match u64::try_from(bound) {
             Ok(bound) => bound.min(len),

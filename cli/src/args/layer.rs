@@ -9,7 +9,7 @@ use oxiblosc::nd::ArrayMeta;
 
 use crate::error::CliError;
 
-/// What must not be written by hand: whoever reads the frame believes these.
+/// Names that must not be written by hand, since readers rely on them.
 const RESERVED: [(&str, &str); 4] = [
     (ArrayMeta::NAME, "says that the frame is an array: use --dtype and --shape"),
     (ArrayMeta::LEGACY_NAME, "says that the frame is an array: use --dtype and --shape"),

@@ -90,7 +90,7 @@ enum Fingerprint {
     Bits128,
 }
 
-/// What a frame carries to show later that it is what it was.
+/// What a frame carries to verify it later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Vouchers {
     pub(crate) checksums: bool,
@@ -105,7 +105,7 @@ impl Format {
 }
 
 impl OutputArgs {
-    /// Refuses options that do not go together, whatever the input is.
+    /// Refuses options that contradict each other, whatever the input.
     pub(crate) fn check(&self, encoding: &EncodingArgs) -> Result<(), CliError> {
         let refuse = |message: &str| Err(CliError::Usage(message.to_owned()));
         for (option, layers) in [("--meta", &self.metalayers), ("--vlmeta", &self.vlmetalayers)] {
@@ -138,7 +138,7 @@ impl OutputArgs {
         Ok(())
     }
 
-    /// The checksums and the fingerprint asked for, and those of `base` where nothing is.
+    /// The requested checksums and fingerprint, and those of `base` where none are requested.
     pub(crate) fn vouchers(&self, base: Vouchers) -> Vouchers {
         Vouchers {
             checksums: self.checksum.map_or(base.checksums, |sum| sum == Checksum::Xxh3),
@@ -151,12 +151,12 @@ impl OutputArgs {
         }
     }
 
-    /// Whether an option says something about an array.
+    /// Whether an option is about an array.
     pub(crate) fn shapes_an_array(&self) -> bool {
         self.dtype.is_some() || self.shape.is_some() || self.cuts_an_array()
     }
 
-    /// Whether an option says how an array is cut.
+    /// Whether an option sets the chunks or blocks of an array.
     pub(crate) fn cuts_an_array(&self) -> bool {
         self.chunks.is_some() || self.blocks.is_some()
     }

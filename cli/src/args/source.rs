@@ -1,4 +1,4 @@
-//! What the command line names as input or output.
+//! Inputs and outputs named on the command line.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{OsStringValueParser, TypedValueParser, ValueParser, ValueParserFactory};
 use oxiblosc::location::{Location, LocationError, ObjectLocation};
 
-/// A file, a directory, an object far away or the prefix of several, or one of the standard streams.
+/// A file, a directory, a remote object or prefix, or one of the standard streams.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Standard,
@@ -15,17 +15,17 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// What to call it in messages, as an input.
+    /// Its name in messages, as an input.
     pub(crate) fn name(&self) -> String {
         self.name_or("standard input")
     }
 
-    /// What to call it in messages, as an output.
+    /// Its name in messages, as an output.
     pub(crate) fn output_name(&self) -> String {
         self.name_or("standard output")
     }
 
-    /// Whether both are the same file or directory, by whatever names, or the same object.
+    /// Whether both are the same file or directory, even under different names, or the same object.
     pub(crate) fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Path(a), Self::Path(b)) => is_same(a, b),

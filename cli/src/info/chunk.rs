@@ -1,4 +1,4 @@
-//! What there is to say about a single chunk.
+//! Information about a single chunk.
 
 use oxiblosc::chunk::{ChunkError, ChunkHeader, LazyChunk, SpecialKind};
 use oxiblosc::frame::ChecksumState;
@@ -16,10 +16,10 @@ pub(super) struct Form {
     pub(super) instrumented: bool,
 }
 
-/// What the header tells.
+/// Reads the information from the header.
 ///
 /// # Errors
-/// When it makes no sense.
+/// When it is invalid.
 pub(super) fn info(chunk: &[u8], registry: &Registry) -> Result<Info, ChunkError> {
     let header = ChunkHeader::parse(chunk)?;
     let codec = if header.is_extended() { CodecId(header.udcodec) } else { header.codec()? };

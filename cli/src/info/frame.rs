@@ -1,4 +1,4 @@
-//! What there is to say about a frame.
+//! Information about a frame.
 
 use oxiblosc::chunk::{ChunkDecoder, ChunkHeader, SpecialKind};
 use oxiblosc::frame::{BitshuffleAge, Checksums, ChunkEntry, Frame, FrameType, Layout, MetaValue, Metalayers};
@@ -10,13 +10,13 @@ use crate::chunk_headers::chunk_headers;
 use crate::error::one_line;
 use crate::input::Reader;
 
-/// What can be told without decoding a chunk. Damage to a part does not hide the others.
+/// Collects what is known without decoding a chunk. Damage to one part does not hide the others.
 pub(super) async fn info(reader: &Reader, registry: &Registry) -> Info {
     let (frame, header) = (reader.frame(), reader.header());
     let mut notes = Vec::new();
     let first = first_chunk(reader, &mut notes).await;
-    // The settings in the header of a frame are those for chunks to come. What a first chunk says about itself is
-    // nearer to the truth where the header has nothing to say.
+    // The parameters in the header of a frame are those for future chunks. Where the header has none, the first chunk
+    // is a better guide.
     let (slots, blocksize) = match &first {
         Some(chunk) if header.layout == Layout::Early => (&chunk.filters, block_size(chunk)),
         Some(chunk) if header.block_size == 0 => (&header.filters, block_size(chunk)),
@@ -25,7 +25,7 @@ pub(super) async fn info(reader: &Reader, registry: &Registry) -> Info {
     let array = match ArrayMeta::find(reader.metalayers()) {
         Some(Ok(array)) => Some(array),
         Some(Err(error)) => {
-            // A metalayer that cannot be read still shows among the others.
+            // A metalayer that cannot be read is still listed.
             notes.push(format!("this is an array, but its shapes cannot be read: {}", one_line(&error)));
             None
         }
@@ -72,7 +72,7 @@ pub(super) async fn info(reader: &Reader, registry: &Registry) -> Info {
     }
 }
 
-/// The header of the first chunk. When it cannot be read, a note says why: much can be told without it.
+/// The header of the first chunk. If it cannot be read, a note says why; most information does not need it.
 async fn first_chunk(reader: &Reader, notes: &mut Vec<String>) -> Option<ChunkHeader> {
     if reader.nchunks() == 0 {
         return None;
@@ -91,7 +91,7 @@ fn block_size(chunk: &ChunkHeader) -> Option<u64> {
     (!chunk.has_vl_blocks()).then_some(chunk.blocksize as u64)
 }
 
-/// Bytes of the items of an array; its chunks have more, where they reach over the edge.
+/// Bytes of the items of an array; its chunks have more, if they are padded.
 fn array_bytes(array: &ArrayMeta, frame: &Frame) -> Option<u64> {
     let item_size = array.dtype.as_deref().and_then(item_size).unwrap_or(frame.typesize());
     array.geometry.shape.iter().try_fold(item_size as u64, |bytes, &len| bytes.checked_mul(len))
@@ -109,7 +109,7 @@ fn bitshuffle(age: BitshuffleAge) -> Option<&'static str> {
     }
 }
 
-/// How many chunks are in the index alone.
+/// How many chunks exist only in the index.
 fn specials(frame: &Frame) -> Option<String> {
     let mut counts =
         [(SpecialKind::Zero, "zeros", 0), (SpecialKind::Nan, "NaNs", 0), (SpecialKind::Uninit, "nothing", 0)];
@@ -128,7 +128,7 @@ pub(super) fn metalayers(layers: &Metalayers) -> Layers {
 
 async fn vlmetalayers(reader: &Reader) -> Layers {
     let mut layers = Layers::new();
-    // The one with the checksums is told of in a word.
+    // The one with the checksums is summarized in a word.
     for name in reader.vlmetalayer_names().into_iter().filter(|name| name != Checksums::NAME) {
         let content = match reader.vlmetalayer(&name).await {
             Ok(content) => Ok(MetaValue::read(&content.unwrap_or_default())),

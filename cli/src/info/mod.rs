@@ -36,13 +36,13 @@ pub(crate) fn run(args: &InfoArgs, registry: &Registry) -> Result<(), CliError> 
         .map_err(CliError::stdout)
 }
 
-/// What there is to say about a frame or a chunk. What does not apply is `None`.
+/// Information about a frame or a chunk. What does not apply is `None`.
 struct Info {
     kind: &'static str,
     /// Whether a frame is one file or a directory.
     layout: Option<&'static str>,
     version: u8,
-    /// Decoded bytes; of an array, those of its items. Not known of an open-ended frame, as the next ones.
+    /// Decoded bytes; for an array, those of its items. Unknown for an open-ended frame, like the next ones.
     nbytes: Option<u64>,
     cbytes: Option<u64>,
     typesize: u64,
@@ -56,18 +56,18 @@ struct Info {
     dict: bool,
     meta: Layers,
     vlmeta: Layers,
-    /// What the beta versions had in place of variable-length metalayers.
+    /// What beta versions had instead of variable-length metalayers.
     usermeta: Option<Result<MetaValue, String>>,
     fingerprint: Option<Fingerprint>,
-    /// What the checksums of the chunks are worth.
+    /// The state of the checksums.
     checksums: ChecksumState,
     /// Whether the header has its totals.
     sealed: bool,
     /// Shapes and dtype of an n-dimensional array.
     array: Option<ArrayMeta>,
-    /// What is in a single chunk.
+    /// The content of a single chunk.
     chunk: Option<chunk::Form>,
-    /// What people should know, in sentences.
+    /// Notes for the user, in sentences.
     notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The two ways to show what there is to say: lines for people, JSON for programs.
+//! The two forms of output: lines for people, JSON for programs.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{Info, Layers, Named};
 use crate::units::{ratio, show_bytes};
 
-/// Characters of a metalayer that people get to see.
+/// Characters shown of a metalayer.
 const MOST_SHOWN: usize = 400;
 
 impl Info {
@@ -121,7 +121,7 @@ impl fmt::Display for Info {
         if let Some(ratio) = self.ratio() {
             line("ratio", format!("{ratio:.2}"))?;
         }
-        // The first chunk of a frame settles its chunk size.
+        // The first chunk of a frame determines its chunk size.
         let unknown = if self.nchunks == Some(0) { "not settled yet" } else { "variable" };
         line("typesize", self.typesize.to_string())?;
         line("chunksize", self.chunksize.map_or_else(|| unknown.into(), size))?;
@@ -141,7 +141,7 @@ impl fmt::Display for Info {
         let filters: Vec<_> = self.filters.iter().map(Named::to_string).collect();
         line("filters", if filters.is_empty() { "none".into() } else { filters.join(", ") })?;
         for (key, layers) in [("meta", &self.meta), ("vlmeta", &self.vlmeta)] {
-            // The one that makes an array has been shown as its shapes.
+            // The one of an array has been shown as its shapes.
             let shown = |name: &str| self.array.is_some() && [ArrayMeta::NAME, ArrayMeta::LEGACY_NAME].contains(&name);
             for (name, content) in layers.iter().filter(|(name, _)| !shown(name)) {
                 line(key, format!("{}: {}", plain(name), text(content)))?;

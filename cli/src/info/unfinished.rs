@@ -1,4 +1,4 @@
-//! What there is to say about an open-ended frame.
+//! Information about an open-ended frame.
 
 use oxiblosc::Registry;
 use oxiblosc::frame::{ChecksumState, Head};
@@ -7,7 +7,7 @@ use oxiblosc::nd::ArrayMeta;
 use super::frame::metalayers;
 use super::{Info, Named};
 
-/// What the header tells: all but the totals, which are not in it.
+/// Reads the information from the header, which has no totals.
 pub(super) fn info(head: &Head, registry: &Registry) -> Info {
     let header = &head.header;
     let array = ArrayMeta::find(&head.metalayers).and_then(Result::ok);

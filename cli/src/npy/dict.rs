@@ -1,7 +1,7 @@
 //! The dictionary in the header of a `.npy` file.
 //!
-//! Source: `numpy.lib.format`: "an ASCII string which contains a Python literal expression of a dictionary". Its values
-//! are cut out here and understood by those who need them.
+//! Source: `numpy.lib.format`: "an ASCII string which contains a Python literal expression of a dictionary". Only its
+//! values are extracted here; their users parse them.
 
 use thiserror::Error;
 
@@ -14,8 +14,8 @@ pub(crate) struct DictError {
     pub(super) expected: &'static str,
 }
 
-/// The keys of a dictionary with the text of their values. Keys are strings, and there is nothing around the braces but
-/// white space.
+/// The keys of a dictionary with the text of their values. Keys are strings, and there is only white space around the
+/// braces.
 pub(super) fn entries(text: &str) -> Result<Vec<(&str, &str)>, DictError> {
     let mut scanner = Scanner { text, rest: text };
     let mut entries: Vec<(&str, &str)> = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn entries(text: &str) -> Result<Vec<(&str, &str)>, DictError> {
     if scanner.rest.is_empty() { Ok(entries) } else { Err(scanner.error("the end of the header")) }
 }
 
-/// What a quoted string holds; `None` when `text` is anything else. Escapes are left as they are.
+/// The content of a quoted string; `None` if `text` is anything else. Escapes are left as they are.
 pub(super) fn unquote(text: &str) -> Option<&str> {
     let quote = text.chars().next().filter(|c| ['\'', '"'].contains(c))?;
     let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
@@ -54,7 +54,7 @@ impl<'a> Scanner<'a> {
         unquote(key).ok_or_else(|| self.error("a string as key"))
     }
 
-    /// The text up to the `,`, `:` or `}` that ends a value: one that is neither in brackets nor in a string.
+    /// The text up to the `,`, `:` or `}` that ends a value, ignoring those within brackets or strings.
     fn value(&mut self) -> Result<&'a str, DictError> {
         self.skip_space();
         let start = self.rest;

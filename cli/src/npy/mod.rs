@@ -17,8 +17,8 @@ pub(crate) const MAGIC: [u8; 6] = *b"\x93NUMPY";
 /// Magic string and two bytes of version.
 const PREFIX_LEN: u64 = 8;
 
-/// The format allows 4 GiB; real headers of structured types reach some kilobytes. Bounds what a damaged length makes
-/// us allocate.
+/// The format allows 4 GiB; real headers of structured types reach some kilobytes. Limits the allocation for a damaged
+/// length.
 const MAX_HEADER_LEN: u32 = 1 << 20;
 
 /// NumPy's own limit is 64 dimensions.

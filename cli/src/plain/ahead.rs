@@ -1,4 +1,4 @@
-//! Input as it comes, read ahead of whoever takes it.
+//! Reading input as it arrives, on a separate thread.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
@@ -9,23 +9,23 @@ use bytes::Bytes;
 use super::Plain;
 use crate::error::CliError;
 
-/// Bytes that a read asks for.
+/// Bytes requested by a read.
 const READ: usize = 256 << 10;
 /// Reads that may be ahead.
 const AHEAD: usize = 16;
-/// Who has sent nothing for so long is taking a break. Anyone faster is not slowed down by flushes.
+/// Input that sends nothing for this long is considered paused. Faster input is not slowed down by flushes.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Takes what each read of an input gives, without waiting for more. The reads are made by a thread of its own: only so
-/// can be seen that the next one would wait.
+/// Returns the result of each read of an input, without waiting for more. A separate thread makes the reads, so that it
+/// is known when the next one would block.
 pub(crate) struct Ahead {
     pieces: Receiver<Result<Bytes, CliError>>,
 }
 
-/// What has come of an input.
+/// What has arrived.
 pub(crate) enum Next {
     Bytes(Bytes),
-    /// Nothing for a while, there may be more.
+    /// Nothing for a while; there may be more.
     Pause,
     End,
 }
@@ -34,7 +34,7 @@ impl Ahead {
     pub(super) fn new(mut input: Plain) -> Result<Self, CliError> {
         let name = input.name.clone();
         let (sender, pieces) = sync_channel(AHEAD);
-        // Never joined: should writing fail while it waits for input, the program ends without it.
+        // Never joined: if writing fails while it waits for input, the program exits without it.
         let read = move || {
             let mut buffer = vec![0; READ];
             while let Some(piece) = input.next_read(&mut buffer).transpose() {
@@ -48,7 +48,7 @@ impl Ahead {
         Ok(Self { pieces })
     }
 
-    /// What comes next: after a [`Next::Pause`], as long as that takes.
+    /// The next event; after a [`Next::Pause`] it waits as long as that takes.
     pub(crate) fn next(&mut self, paused: bool) -> Result<Next, CliError> {
         let piece = match paused {
             true => self.pieces.recv().map_err(|_| RecvTimeoutError::Disconnected),

@@ -6,7 +6,7 @@ use futures::io::{AllowStdIo, AsyncReadExt};
 use oxiblosc::transport::{Decoder, Encoding, decode_as};
 use oxiblosc::{Chain, block_on};
 
-/// A reader of what another one has in an encoding.
+/// A reader that decodes what another one reads.
 pub(super) struct Decoded<R> {
     decoder: Decoder<AllowStdIo<R>>,
     encoding: Encoding,

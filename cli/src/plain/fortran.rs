@@ -2,17 +2,17 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Bytes of the rows that are turned round at a time.
+/// Bytes of the rows that are transposed at a time.
 const BAND: u64 = 64 << 20;
-/// Bytes that are read at a time where that reads little in vain.
+/// Bytes that are read at a time where few of them are unneeded.
 const READ: u64 = 4 << 20;
 /// Runs shorter than this cost more to seek than to read over.
 const SHORT_RUN: u64 = 4 << 10;
 
 /// Reads the items of an array stored in Fortran order in C order.
 ///
-/// In the file, the items that differ in the first index alone lie side by side: a column. A band of rows is a run of
-/// each column, so the file is gone through once for every band, and one band is all that memory has to hold.
+/// In the file, items that differ only in the first index are adjacent: a column. A band of rows is a run of each
+/// column, so the file is read once for every band, and memory holds a single band.
 pub(super) struct Transposed<F> {
     file: F,
     /// Offset of the data in the file.
@@ -20,13 +20,13 @@ pub(super) struct Transposed<F> {
     item_size: u64,
     /// Rows of the array, the extent of the first index.
     rows: u64,
-    /// For each further index, its extent and how many bytes of a row lie between neighbours.
+    /// For each further index, its extent and the distance between neighbours in a row, in bytes.
     inner: Vec<(u64, u64)>,
     /// Bytes of a row.
     row_bytes: u64,
-    /// Most bytes of a band, unless a row has more.
+    /// The most bytes of a band, unless a row has more.
     band_bytes: u64,
-    /// Rows turned round so far.
+    /// Rows transposed so far.
     done: u64,
     band: io::Cursor<Vec<u8>>,
 }
@@ -47,7 +47,7 @@ impl<F: Read + Seek> Transposed<F> {
         Self { file, start, item_size, rows, inner, row_bytes, band_bytes: BAND, done: 0, band }
     }
 
-    /// Turns the next rows round.
+    /// Transposes the next rows.
     fn next_band(&mut self) -> io::Result<()> {
         let rows = (self.band_bytes / self.row_bytes).clamp(1, self.rows - self.done);
         let mut band = std::mem::take(&mut self.band).into_inner();
@@ -98,7 +98,7 @@ impl<F: Read + Seek> Read for Transposed<F> {
     }
 }
 
-/// Where in a row the items of a column belong, one column after the other.
+/// The offset in a row of the items of a column, column by column.
 struct Place<'a> {
     inner: &'a [(u64, u64)],
     index: Vec<u64>,
@@ -114,7 +114,7 @@ impl<'a> Place<'a> {
         self.offset
     }
 
-    /// To the next column of the file: among the indices too, the first one varies fastest.
+    /// Moves to the next column of the file; the first of the remaining indices varies fastest.
     fn advance(&mut self) {
         for (index, &(extent, step)) in self.index.iter_mut().zip(self.inner) {
             *index += 1;
@@ -132,7 +132,7 @@ impl<'a> Place<'a> {
 mod tests {
     use super::*;
 
-    /// The numbers of the items in C order, in the order in which a Fortran file has them.
+    /// The numbers of the items in C order, in the order of a Fortran file.
     fn fortran(shape: &[u64]) -> Vec<u32> {
         let len = shape.iter().product::<u64>();
         let mut file = vec![0; len as usize];
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    /// Several bands, of runs that are sought and of runs that are read over.
+    /// Several bands, both of runs that are sought and of runs that are read over.
     #[test]
     fn many_bands() {
         for (rows, columns, band_bytes) in [(3, 50_000, 100_000), (40, 10_000, 1), (30_000, 20, 200_000), (9, 9, 30)] {

@@ -1,4 +1,4 @@
-//! Input that is to be compressed.
+//! Input to be compressed.
 
 mod ahead;
 mod decoded;
@@ -25,14 +25,15 @@ use decoded::Decoded;
 use fortran::Transposed;
 use remote::Remote;
 
-/// Bytes of an array in Fortran order that are kept in memory when the input is a stream; what is longer goes to a
+/// Bytes of an array in Fortran order that are kept in memory if the input is a stream; longer input goes to a
 /// temporary file.
 const SPOOL_MEMORY: usize = 16 << 20;
 
-/// Memory that is taken before it is known whether there are as many bytes.
+/// The most memory allocated before it is known that there are that many bytes.
 const MOST_RESERVED: u64 = 16 << 20;
 
-/// The first bytes of a reader, enough to know a .npy file or a compressed stream by, and a reader that has them still.
+/// The first bytes of a reader, enough to recognize a .npy file or a compressed stream, and a reader that still starts
+/// with them.
 fn peek(mut reader: Box<dyn Read + Send>) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
     let mut head = Vec::new();
     reader.by_ref().take(npy::MAGIC.len() as u64).read_to_end(&mut head)?;
@@ -42,12 +43,12 @@ fn peek(mut reader: Box<dyn Read + Send>) -> io::Result<(Vec<u8>, Box<dyn Read +
 
 /// Uncompressed input: the bytes of a file or stream, or the items of a .npy file in C order.
 pub(crate) struct Plain {
-    /// What to call it in messages.
+    /// Its name in messages.
     pub(crate) name: String,
     reader: Box<dyn Read + Send>,
-    /// What a .npy file says about itself.
+    /// The header of a .npy file.
     pub(crate) npy: Option<NpyHeader>,
-    /// Where the data of a .npy file begin and end; the file must end there too.
+    /// The range of the data of a .npy file; the file must end there, too.
     array: Option<Range<u64>>,
     /// Bytes of data read so far.
     taken: u64,
@@ -55,8 +56,8 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// Opens a file, an object or standard input, and decodes it if it is compressed as a stream. Unless it is to be
-    /// taken `raw`, a .npy file is known by its first bytes.
+    /// Opens a file, an object or standard input, and decodes it if it is compressed as a stream. Unless `raw`, a .npy
+    /// file is recognized by its first bytes.
     pub(crate) fn open(source: &Source, raw: bool, decoding: &DecodingArgs, quiet: bool) -> Result<Self, CliError> {
         let name = source.name();
         let (reader, mut file, bar): (Box<dyn Read + Send>, _, _) = match source {
@@ -66,7 +67,7 @@ impl Plain {
                 if source.is_sparse() {
                     return Err(CliError::io(&name)(io::ErrorKind::IsADirectory.into()));
                 }
-                // Its length has come when it was found.
+                // Its length was returned when it was found.
                 let (len, _) = block_on(source.open(0)).map_err(CliError::io(&name))?;
                 (Box::new(Remote::new(source, len)), None, progress::bar(Some(len), quiet))
             }
@@ -85,7 +86,7 @@ impl Plain {
         let (mut head, mut reader) = peek(reader).map_err(CliError::io(&name))?;
         if let Some(encoding) = decoding.encoding(raw, source, &head) {
             (head, reader) = peek(Box::new(Decoded::new(reader, encoding))).map_err(CliError::io(&name))?;
-            // Its bytes are no longer those of the file.
+            // Its bytes no longer correspond to those of the file.
             file = None;
         }
         let is_array = head == npy::MAGIC && !raw;
@@ -113,21 +114,21 @@ impl Plain {
         Ok(plain)
     }
 
-    /// The next `len` bytes, or what is left of them; `None` at the end.
+    /// The next `len` bytes, or what is left; `None` at the end.
     pub(crate) fn next(&mut self, len: usize) -> Result<Option<Bytes>, CliError> {
         let limit = self.left().min(len as u64);
-        // More is taken only when there is more.
+        // More memory is allocated only if there are more bytes.
         let mut bytes = Vec::with_capacity(limit.min(MOST_RESERVED) as usize);
         self.reader.by_ref().take(limit).read_to_end(&mut bytes).map_err(CliError::io(&self.name))?;
         self.taken += bytes.len() as u64;
-        // Fewer bytes than asked for, or none left to ask for: the end.
+        // Fewer bytes than requested, or none left: the end.
         if (bytes.len() as u64) < limit.max(1) {
             self.at_end()?;
         }
         Ok((!bytes.is_empty()).then(|| bytes.into()))
     }
 
-    /// What a single read of the input gives, at most as much as `buffer` holds; `None` at the end.
+    /// The result of a single read of the input, at most as much as `buffer` holds; `None` at the end.
     fn next_read(&mut self, buffer: &mut [u8]) -> Result<Option<Bytes>, CliError> {
         let limit = self.left().min(buffer.len() as u64) as usize;
         let len = loop {
@@ -143,17 +144,17 @@ impl Plain {
         Ok((len > 0).then(|| Bytes::copy_from_slice(&buffer[..len])))
     }
 
-    /// Has the rest read as it comes, on a thread of its own.
+    /// Reads the rest as it arrives, on a separate thread.
     pub(crate) fn ahead(self) -> Result<Ahead, CliError> {
         Ahead::new(self)
     }
 
-    /// Bytes that are left to read, as far as they are known.
+    /// Bytes left to read, as far as known.
     fn left(&self) -> u64 {
         self.array.as_ref().map_or(u64::MAX, |array| (array.end - array.start).saturating_sub(self.taken))
     }
 
-    /// The end of the data must be that of the file.
+    /// Checks that the data end with the file.
     fn at_end(&mut self) -> Result<(), CliError> {
         let Some(array) = self.array.clone() else { return Ok(()) };
         // One byte more is enough to see that the file goes on. The transposed reader has been checked already.
@@ -161,7 +162,7 @@ impl Plain {
         self.check_end(&array, array.start + self.taken + behind as u64)
     }
 
-    /// The data of an array must end where its header says, and the file with it.
+    /// Checks that the data of an array, and the file, end where the header says.
     fn check_end(&self, array: &Range<u64>, found: u64) -> Result<(), CliError> {
         let expected = array.end;
         let reason = match found.cmp(&expected) {
@@ -176,7 +177,7 @@ impl Plain {
         Err(CliError::data(&self.name)(reason))
     }
 
-    /// Takes in the data of an array and, if there is one, a byte behind them; returns how many bytes that were.
+    /// Reads the data of an array and, if there is one, a byte after them; returns the number of bytes.
     fn spool(&mut self, nbytes: u64) -> Result<(SpooledTempFile, u64), CliError> {
         let mut spool = SpooledTempFile::new(SPOOL_MEMORY);
         let len = io::copy(&mut self.reader.by_ref().take(nbytes.saturating_add(1)), &mut spool);

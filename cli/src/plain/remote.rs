@@ -1,4 +1,4 @@
-//! Plain bytes of an object, from front to back.
+//! Reading the bytes of an object front to back.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use futures::stream::{self, BoxStream, StreamExt};
 use oxiblosc::block_on;
 use oxiblosc::source::RangeSource;
 
-/// Bytes that are asked for at once ...
+/// Bytes per request ...
 const PIECE: u64 = 4 << 20;
-/// ... and requests under way at a time.
+/// ... and requests in flight at a time.
 const AHEAD: usize = 4;
 
-/// A reader that asks for the next pieces before they are needed.
+/// A reader that requests pieces ahead.
 pub(super) struct Remote {
     pieces: BoxStream<'static, io::Result<Bytes>>,
     rest: Bytes,

@@ -1,4 +1,4 @@
-//! One combination after the other, timed.
+//! Timing combinations one after the other.
 
 use std::time::{Duration, Instant};
 
@@ -8,12 +8,12 @@ use oxiblosc::pipeline::FilterSlots;
 use oxiblosc::{CodecId, FilterId, IdRange, Registry};
 
 const LEVELS: [u8; 3] = [1, 5, 9];
-/// Work that takes less is repeated: clocks and caches make short times worthless.
+/// Shorter work is repeated: clocks and caches make short times unreliable.
 const LEAST: Duration = Duration::from_millis(10);
-/// The second time is never the first one, whatever the clock says.
+/// The most repetitions, whatever the clock says.
 const MOST_ROUNDS: u32 = 20;
 
-/// A combination that is tried.
+/// A combination to be tried.
 pub(super) struct Candidate {
     codec: CodecId,
     pub(super) codec_name: &'static str,
@@ -22,7 +22,7 @@ pub(super) struct Candidate {
     pub(super) filter_names: Vec<&'static str>,
 }
 
-/// How it went.
+/// The result of trying it.
 pub(super) struct Measurement {
     pub(super) candidate: Candidate,
     pub(super) nbytes: usize,
@@ -31,8 +31,7 @@ pub(super) struct Measurement {
     decode_seconds: f64,
 }
 
-/// Every codec of Blosc that writes, at three levels, with the filters that lose nothing and make sense for the size of
-/// the items.
+/// Every codec of Blosc that can encode, at three levels, with the lossless filters that suit the size of the items.
 pub(super) fn candidates(typesize: usize, registry: &Registry) -> Vec<Candidate> {
     const FOR_BYTES: &[&[FilterId]] = &[&[], &[FilterId::BITSHUFFLE], &[FilterId::DELTA]];
     const FOR_ITEMS: &[&[FilterId]] = &[
@@ -50,7 +49,7 @@ pub(super) fn candidates(typesize: usize, registry: &Registry) -> Vec<Candidate>
         for ids in if typesize == 1 { FOR_BYTES } else { FOR_ITEMS } {
             let infos: Option<Vec<_>> = ids.iter().map(|&id| registry.filter(id).ok().map(|e| e.info())).collect();
             let Some(infos) = infos else { continue };
-            // Byte delta wants to know how far apart the streams of the shuffle are: the type size.
+            // Byte delta needs the distance of the streams of the shuffle: the type size.
             let meta = |id| if id == FilterId::BYTEDELTA { typesize as u8 } else { 0 };
             let slots: Vec<_> = ids.iter().map(|&id| (id, meta(id))).collect();
             let Some(filters) = FilterSlots::from_list(&slots) else { continue };
@@ -99,14 +98,14 @@ pub(super) fn measure(
     Ok(Measurement { candidate, nbytes, cbytes, encode_seconds, decode_seconds })
 }
 
-/// Seconds that some work takes, the least of as many rounds as fit into a short while.
+/// Seconds that some work takes: the minimum of as many rounds as fit into a short time.
 fn time(mut work: impl FnMut() -> Result<(), ChunkError>) -> Result<f64, ChunkError> {
     let begin = Instant::now();
     let mut least = f64::INFINITY;
     for _ in 0..MOST_ROUNDS {
         let round = Instant::now();
         work()?;
-        // A clock that stands still must not make a speed infinite.
+        // A clock that does not advance must not make a speed infinite.
         least = least.min(round.elapsed().as_secs_f64().max(1e-9));
         if begin.elapsed() > LEAST {
             break;
@@ -130,14 +129,14 @@ impl Measurement {
         self.nbytes as f64 / self.decode_seconds
     }
 
-    /// Seconds to compress the sample, pass it through something so fast (in bytes per second), and decompress it.
+    /// Seconds to compress the sample, transfer it at `speed` (in bytes per second), and decompress it.
     pub(super) fn seconds_through(&self, speed: f64) -> f64 {
         self.encode_seconds + self.cbytes as f64 / speed + self.decode_seconds
     }
 }
 
 impl Candidate {
-    /// The options of `oxiblosc compress` that make it so.
+    /// The options of `oxiblosc compress` for this combination.
     pub(super) fn options(&self, typesize: usize) -> String {
         let mut options = format!("--codec {} --level {}", self.codec_name, self.level);
         let filters = self.filters.active().zip(&self.filter_names);

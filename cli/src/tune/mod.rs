@@ -16,7 +16,7 @@ use crate::plain::Plain;
 use crate::progress;
 use measure::{Measurement, candidates, measure};
 
-/// What the compressed bytes go through, and how fast: what pays depends on that.
+/// The channels that compressed bytes go through, and their speeds, on which the best choice depends.
 const CHANNELS: [(&str, f64); 3] =
     [("a network of 100 MB/s", 1e8), ("a disk of 1 GB/s", 1e9), ("memory, 10 GB/s", 1e10)];
 
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &TuneArgs, registry: &Registry) -> Result<(), CliError> 
         .map_err(CliError::stdout)
 }
 
-/// The best for each channel: compressing, passing through and decompressing takes the least time.
+/// The best for each channel: the least time to compress, transfer and decompress.
 fn recommended(results: &[Measurement]) -> impl Iterator<Item = (&'static str, &Measurement)> {
     CHANNELS.into_iter().filter_map(|(name, speed)| {
         let best = results.iter().min_by(|a, b| a.seconds_through(speed).total_cmp(&b.seconds_through(speed)));

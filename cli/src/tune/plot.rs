@@ -1,4 +1,4 @@
-//! Ratio against speed, drawn.
+//! A plot of ratio against speed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,11 +11,11 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 180.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 60.0;
-/// Colours that also those tell apart who see few of them.
+/// Colours that are distinguishable with colour blindness.
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999"];
 
-/// A scatter of all results: speed of compressing to the right, ratio upwards, both in powers; a colour for each codec, a
-/// shape for each choice of filters.
+/// A scatter plot of all results: compression speed to the right, ratio upwards, both logarithmic; a colour for each
+/// codec, a shape for each choice of filters.
 pub(super) fn svg(results: &[Measurement]) -> String {
     let mega = |result: &Measurement| result.encode_speed() / 1e6;
     let (x, y) = (Axis::of(results.iter().map(mega), LEFT, WIDTH - RIGHT), {
@@ -98,7 +98,7 @@ fn mark(out: &mut String, x: f64, y: f64, colour: &str, shape: usize, title: &st
     );
 }
 
-/// A logarithmic axis between two places.
+/// A logarithmic axis between two positions.
 struct Axis {
     low: f64,
     high: f64,
@@ -109,7 +109,7 @@ struct Axis {
 impl Axis {
     fn of(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
         let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(low, high), v| (low.min(v), high.max(v)));
-        // A little room, also where all values are the same.
+        // A little margin, even if all values are the same.
         Self { low: low / 1.15, high: high * 1.15, from, to }
     }
 
@@ -117,7 +117,7 @@ impl Axis {
         self.from + (self.to - self.from) * (value / self.low).ln() / (self.high / self.low).ln()
     }
 
-    /// 1, 2 and 5 times the powers of ten; when the values are closer than that, both ends.
+    /// 1, 2 and 5 times the powers of ten; both ends, if the values are closer than that.
     fn ticks(&self) -> Vec<(String, f64)> {
         let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         let values = decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|n| n * 10_f64.powi(decade)));

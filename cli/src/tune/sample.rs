@@ -5,12 +5,13 @@ use bytes::Bytes;
 use crate::error::CliError;
 use crate::plain::Plain;
 
-/// Bytes of a piece of the sample, which is compressed as a chunk of its own.
+/// Bytes of a piece of the sample; each piece is compressed as one chunk.
 const PIECE: usize = 1 << 20;
-/// Most pieces of a sample.
+/// The most pieces of a sample.
 const PIECES: usize = 8;
 
-/// Takes whole items from all over the input, which is read to its end: the length of a stream shows no earlier.
+/// Takes whole items from all over the input, which is read to its end, since the length of a stream is not known
+/// before.
 pub(super) fn take(input: &mut Plain, typesize: usize) -> Result<Vec<Bytes>, CliError> {
     let piece_bytes = (PIECE / typesize).max(1) * typesize;
     let mut sample = Vec::new();
@@ -19,7 +20,7 @@ pub(super) fn take(input: &mut Plain, typesize: usize) -> Result<Vec<Bytes>, Cli
     while let Some(piece) = input.next(piece_bytes)? {
         if number % stride == 0 {
             if sample.len() == PIECES {
-                // Every other one stays, and as many are left out from now on.
+                // Keep every other one, and from now on skip as many.
                 let mut even = false;
                 sample.retain(|_| {
                     even = !even;
