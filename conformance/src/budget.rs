@@ -1,4 +1,4 @@
-//! Work under a limit of memory and time, for tests on input that nobody should trust.
+//! Running work under limits of memory and time, for tests with untrusted input.
 //!
 //! A test program makes [`Heap`] its allocator and runs what it tests through [`Budget::run`]:
 //!
@@ -13,8 +13,8 @@
 //! assert!((1000..1 << 20).contains(&spent.bytes));
 //! ```
 //!
-//! Memory is counted as it is asked for, whether or not the system has it: a request of a terabyte breaks every budget,
-//! even when the program survives its refusal.
+//! Memory is counted when it is requested, whether or not the system has it: a request of a terabyte exceeds every
+//! budget, even if the program survives its refusal.
 
 use std::alloc::System;
 use std::fmt;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use cpu_time::ProcessTime;
 use peakmem_alloc::{PeakMemAlloc, PeakMemAllocTrait};
 
-/// An allocator that counts the bytes asked for.
+/// An allocator that counts requested bytes.
 pub type Heap = PeakMemAlloc<System>;
 
 /// The value of a `#[global_allocator]`.
@@ -34,15 +34,15 @@ pub const fn heap() -> Heap {
     PeakMemAlloc::new(System)
 }
 
-/// Runs `work` and counts the bytes that are allocated at any one time, beyond those allocated before. Whatever else the
-/// program does meanwhile counts too.
+/// Runs `work` and counts the bytes that are allocated at any one time, beyond those allocated before. What the rest of
+/// the program does meanwhile counts, too.
 pub fn peak<T>(heap: &Heap, work: impl FnOnce() -> T) -> (T, usize) {
     heap.reset_peak_memory();
     let result = work();
     (result, heap.get_peak_memory())
 }
 
-/// What a piece of work may use.
+/// The limits of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// Bytes allocated at any one time, beyond those allocated before.
@@ -51,7 +51,7 @@ pub struct Budget {
     pub time: Duration,
 }
 
-/// What a piece of work has used.
+/// The resources that a piece of work has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spent {
     /// The most bytes allocated at any one time.
@@ -63,39 +63,39 @@ pub struct Spent {
 /// Memory is counted for the whole program, so one piece of work runs at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// How often the watchdog looks.
+/// The interval at which the watchdog checks.
 const INTERVAL: Duration = Duration::from_millis(5);
 
-/// Work that waits for something that never comes uses no processor time: after this many times its budget on the clock
-/// it is given up as well.
+/// Work that waits forever uses no processor time: it is also aborted after this many times its budget in wall-clock
+/// time.
 const PATIENCE: u32 = 20;
 
-/// Beyond this many times the budget the watchdog does not wait for the end of the work: it might take the machine with
-/// it.
+/// Beyond this many times the budget the watchdog does not wait for the end of the work, which might take down the
+/// machine.
 const RUNAWAY: usize = 16;
 
 impl Budget {
-    /// Processor time of a budget that says nothing about it.
+    /// The default processor time of a budget.
     pub const TIME: Duration = Duration::from_secs(10);
 
-    /// So many bytes, and [`Budget::TIME`].
+    /// A budget of `bytes` bytes and [`Budget::TIME`].
     pub const fn bytes(bytes: usize) -> Self {
         Self { bytes, time: Self::TIME }
     }
 
-    /// With this much processor time.
+    /// Sets the processor time.
     #[must_use]
     pub const fn time(mut self, time: Duration) -> Self {
         self.time = time;
         self
     }
 
-    /// Runs `work`, while no other work runs under a budget in this program, and says what it has used. `what` is the
+    /// Runs `work` while no other work runs under a budget in this program, and returns what it has used. `what` is the
     /// name of the work in messages.
     ///
     /// # Panics
-    /// When the work has used more memory than it may. Work that does not end in time, or takes so much memory that the
-    /// machine might not stand it, cannot be stopped: then the whole program is aborted, with a message.
+    /// When the work has used too much memory. Work that does not end in time, or takes so much memory that it
+    /// endangers the machine, cannot be stopped: in that case the whole program is aborted with a message.
     pub fn run<T>(self, heap: &'static Heap, what: &str, work: impl FnOnce() -> T) -> (T, Spent) {
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let (done, watched) = mpsc::channel::<()>();
@@ -113,7 +113,7 @@ impl Budget {
         (result, spent)
     }
 
-    /// Ends the program when the work exceeds what it may use, until the work has ended.
+    /// Aborts the program if the work exceeds its limits before it has ended.
     fn watch(self, heap: &'static Heap, what: &str, ended: &mpsc::Receiver<()>) {
         let (begun, clock) = (ProcessTime::now(), Instant::now());
         while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {

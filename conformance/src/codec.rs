@@ -37,7 +37,7 @@ impl<'a> CodecCheck<'a> {
         self
     }
 
-    /// Runs every promise and says which were kept.
+    /// Checks every promise and reports which were kept.
     ///
     /// # Errors
     /// When the registry has no codec with this id.
@@ -85,7 +85,7 @@ fn check_sample(entry: &CodecEntry, level: u8, meta: u8, sample: &Sample, report
         if fresh.as_ref() == Some(&packed) { Ok(()) } else { Err(format!("{what}: two instances disagree")) }
     });
     report.check("decompress undoes compress", || {
-        // Nothing about the encoder's settings is stored, so the way back sees level 0.
+        // The encoder's settings are not stored, so decompression sees level 0.
         let mut back = ctx;
         back.level = 0;
         let restored = decompress(&mut *entry.instance(), &back, &packed, src.len())?;
@@ -112,13 +112,13 @@ fn check_sample(entry: &CodecEntry, level: u8, meta: u8, sample: &Sample, report
             damaged[random.below(packed.len())] ^= 1 << random.below(8);
             let _ = codec.decompress(&ctx, &damaged, &mut dst);
         }
-        // Damage must not stay behind in a reused context.
+        // Damage must not persist in a reused context.
         let restored = decompress(&mut *codec, &ctx, &packed, src.len())?;
         if restored == *src { Ok(()) } else { Err(format!("{what}: damage outlives its stream")) }
     });
 }
 
-/// Compresses into `room` bytes that held `stale` before.
+/// Compresses into `room` bytes filled with `stale`.
 fn compress(
     codec: &mut dyn Codec,
     ctx: &CodecContext<'_>,

@@ -3,20 +3,20 @@
 /// A named input of a given length.
 #[derive(Debug, Clone)]
 pub struct Sample {
-    /// What kind of data this is.
+    /// The kind of data.
     pub name: &'static str,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
 
-/// The same sequence on every machine: xorshift64*, good enough to be incompressible.
+/// A pseudo-random sequence, the same on every machine (xorshift64*), good enough to be incompressible.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
     /// A generator with this seed.
     pub const fn new(seed: u64) -> Self {
-        // A zero state would stay zero.
+        // A state of zero would stay zero.
         Self(seed ^ 0x9e37_79b9_7f4a_7c15)
     }
 
@@ -54,8 +54,8 @@ pub fn samples(len: usize) -> Vec<Sample> {
     ]
 }
 
-/// Lengths around everything that rounds: empty to tiny, around powers of two, around multiples of eight items of the
-/// type, and a few thousand bytes that are a multiple of nothing.
+/// Lengths around all boundaries: empty to tiny, around powers of two, around multiples of eight items of the type, and
+/// a few thousand bytes that are a multiple of nothing.
 pub fn lengths(typesize: usize) -> Vec<usize> {
     let mut lengths =
         vec![1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 255, 256, 257, 1023, 4096, 4099, 70_001];

@@ -37,7 +37,7 @@ impl<'a> FilterCheck<'a> {
         self
     }
 
-    /// Runs on blocks of one array instead of on blocks of any length: for filters that need the shape.
+    /// Checks blocks of one array instead of blocks of any length, for filters that need the shape.
     #[must_use]
     pub fn geometry(mut self, geometry: Geometry, typesize: usize) -> Self {
         self.typesizes = vec![typesize];
@@ -45,7 +45,7 @@ impl<'a> FilterCheck<'a> {
         self
     }
 
-    /// Runs every promise and says which were kept.
+    /// Checks every promise and reports which were kept.
     ///
     /// # Errors
     /// When the registry has no filter with this id.
@@ -102,7 +102,7 @@ impl<'a> FilterCheck<'a> {
             report.check("backward undoes forward", || {
                 let restored = apply(&mut *worn, Direction::Backward, &ctx, &stored, 0x55)?;
                 if lossy {
-                    // What was lost must stay lost: storing the restored block again gives the same bytes.
+                    // A lossy filter must be idempotent: filtering the restored block again gives the same bytes.
                     let again = apply(&mut *worn, Direction::Forward, &ctx, &restored, 0x55)?;
                     let twice = apply(&mut *worn, Direction::Backward, &ctx, &again, 0x55)?;
                     same(&restored, &twice, &what)
@@ -145,7 +145,7 @@ enum Direction {
     Backward,
 }
 
-/// Runs the filter into a buffer that held `stale` before.
+/// Runs the filter into a buffer filled with `stale`.
 fn apply(
     filter: &mut dyn Filter,
     direction: Direction,

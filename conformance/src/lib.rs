@@ -29,13 +29,12 @@
 //! ```
 //!
 //! The promises come from [`Filter`](oxiblosc_core::filter::Filter) and [`Codec`](oxiblosc_core::codec::Codec): every
-//! block length is accepted, every output byte is written, no call influences another, clones work side by side, the
-//! way back restores the data, and damage leads to an error and never to a panic.
+//! block length is accepted, every output byte is written, no call influences another, clones work concurrently, the
+//! inverse restores the data, and damage leads to an error and never to a panic.
 //!
-//! Those who write a target of their own, a place that frames are written to, find the like in [`target`] (feature
-//! `streams`, on by default), and those who change frames in a store of their own a model to compare them with in
-//! [`edits`]. With the feature `budget` tests can run under a limit
-//! of memory and time.
+//! Authors of a target, a place that frames are written to, find the same in [`target`] (feature `streams`, on by
+//! default), and authors of a store, in which frames are edited, a model to compare with in [`edits`]. With the feature
+//! `budget` tests can run under a limit of memory and time.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "budget")]

@@ -1,9 +1,9 @@
-//! What a conformance run found.
+//! The result of a conformance run.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a conformance run found: how often each promise was tried, and where it was broken.
+/// The result of a conformance run: how often each promise was tried, and where it was broken.
 #[derive(Debug, Clone)]
 pub struct Report {
     subject: String,
@@ -25,7 +25,7 @@ impl Report {
         Self { subject, promises: Vec::new() }
     }
 
-    /// Runs one case of a promise. A panic in `case` breaks the promise like an error does.
+    /// Runs one case of a promise. A panic in `case` breaks the promise, as an error does.
     pub(crate) fn check(&mut self, name: &'static str, case: impl FnOnce() -> Result<(), String>) {
         let outcome = catch_unwind(AssertUnwindSafe(case)).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());

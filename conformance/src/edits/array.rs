@@ -1,4 +1,4 @@
-//! What an array holds, item by item.
+//! A model of an array, item by item.
 
 use oxiblosc_streaming::blocking::NdArray;
 use oxiblosc_streaming::edit::Store;
@@ -8,21 +8,21 @@ use oxiblosc_streaming::source::RangeSource;
 use super::frame::{is_lossy, noise};
 use crate::data::Random;
 
-/// Arrays do not grow beyond so many items.
+/// Arrays do not grow beyond this many items.
 const MAX_ITEMS: u64 = 20_000;
 
-/// What an array holds, item by item in C order.
+/// A model of an array: its items in C order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrayModel {
     shape: Vec<u64>,
     item_size: usize,
     items: Vec<u8>,
-    /// Whether what is encoded may come back as something else.
+    /// Whether encoding may lose information.
     lossy: bool,
 }
 
 impl ArrayModel {
-    /// What an array holds.
+    /// The model of `array`.
     ///
     /// # Errors
     /// A chunk that cannot be read.
@@ -32,10 +32,10 @@ impl ArrayModel {
         Ok(Self { shape: array.shape().to_vec(), item_size: array.item_size(), items, lossy })
     }
 
-    /// Compares every item with what `array` gives.
+    /// Compares every item with those of `array`.
     ///
     /// # Errors
-    /// What is different, or cannot be read.
+    /// The difference, or what cannot be read.
     pub fn compare<S: RangeSource + 'static>(&self, array: &NdArray<S>) -> Result<(), String> {
         if array.shape() != self.shape {
             return Err(format!("shape {:?}, expected {:?}", array.shape(), self.shape));
@@ -44,10 +44,10 @@ impl ArrayModel {
         if *found.bytes() != self.items { Err("other items".to_owned()) } else { Ok(()) }
     }
 
-    /// Makes one random change to the array and to the model: of items, of the shape, or of both. Returns what it was.
+    /// Makes one random change to the array and to the model: to items, the shape, or both. Returns its description.
     ///
     /// # Errors
-    /// Why the array was not changed; neither is the model then.
+    /// Why the array, and the model, were not changed.
     pub fn change<S: Store>(&mut self, editor: &mut NdEditor<S>, random: &mut Random) -> Result<String, ArrayError> {
         let shape = self.shape.clone();
         let told = match random.below(4) {

@@ -1,4 +1,4 @@
-//! What a frame holds, chunk by chunk.
+//! A model of a frame, chunk by chunk.
 
 use std::ops::Range;
 
@@ -15,39 +15,38 @@ use oxiblosc_streaming::{ReadError, WriteOptions};
 
 use crate::data::{Random, samples};
 
-/// Chunks longer than this are not made: odd frames may ask for gigabytes.
+/// Longer chunks are not made: odd frames may demand gigabytes.
 const MAX_CHUNK: usize = 1 << 20;
 /// Items longer than this are not repeated.
 const MAX_ITEM: usize = 256;
 
-/// What a frame holds, chunk by chunk, with all metalayers. Its editors must be opened without a chunk size of their
-/// own.
+/// A model of a frame: its chunks and all metalayers. Its editors must be opened without a chunk size in their options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameModel {
     chunks: Vec<Vec<u8>>,
     metalayers: Vec<(String, Bytes)>,
     vlmetalayers: Vec<(String, Bytes)>,
     typesize: usize,
-    /// Whether the header says how long all chunks are; it may be wrong when they differ in size.
+    /// Whether the total length in the header is right; it may be wrong if chunks differ in size.
     total: bool,
-    /// Whether what is encoded may come back as something else.
+    /// Whether encoding may lose information.
     lossy: bool,
 }
 
-/// A change that was made to a frame, or refused.
+/// A change made to a frame, or refused.
 #[derive(Debug)]
 pub struct Change {
-    /// What was to be done.
+    /// A description of the change.
     pub told: String,
-    /// Why it was not; the model has not been changed then.
+    /// Why it was refused; the model has then not been changed.
     pub refused: Option<EditError>,
-    /// Whether a part of it has been done nevertheless, which is possible when many bytes are appended: the editor must
-    /// be given up.
+    /// Whether part of it was done nevertheless, which is possible when many bytes are appended: the editor must then
+    /// be discarded.
     pub in_part: bool,
 }
 
 impl FrameModel {
-    /// What a frame holds.
+    /// The model of the frame of `reader`.
     ///
     /// # Errors
     /// A chunk or a metalayer that cannot be read.
@@ -71,10 +70,10 @@ impl FrameModel {
         &self.vlmetalayers
     }
 
-    /// Compares every byte with what `reader` finds.
+    /// Compares every byte with those of `reader`.
     ///
     /// # Errors
-    /// What is different, or cannot be read.
+    /// The difference, or what cannot be read.
     pub fn compare<S: RangeSource + 'static>(&self, reader: &FrameReader<S>) -> Result<(), String> {
         if reader.nchunks() != self.chunks.len() as u64 {
             return Err(format!("{} chunks, expected {}", reader.nchunks(), self.chunks.len()));
@@ -102,7 +101,7 @@ impl FrameModel {
         }
     }
 
-    /// Makes one random change to the frame and to the model. All of them are possible for a frame that is in order.
+    /// Makes one random change to the frame and to the model. All of them are possible for a valid frame.
     pub fn change<S: Store>(&mut self, editor: &mut FrameEditor<S>, random: &mut Random) -> Change {
         let mut told = String::new();
         let mut in_part = false;
@@ -120,7 +119,7 @@ impl FrameModel {
     ) -> Result<(), EditError> {
         let n = self.chunks.len();
         let size = editor.chunk_size();
-        // A new chunk of a frame that has not settled their size, or whose chunks differ.
+        // A new chunk of a frame without a chunk size yet, or whose chunks differ in size.
         let full = size.unwrap_or_else(|| (1 + random.below(300)) * self.typesize.min(MAX_ITEM));
         let short_last = size.is_some_and(|size| self.chunks.last().is_some_and(|last| last.len() < size));
         let len = if full > MAX_CHUNK { 0 } else { full };
@@ -188,7 +187,7 @@ impl FrameModel {
                 }
             }
             11 if !short_last && len > 0 => {
-                // Every chunk of it must consist of whole items, unless they are zeros.
+                // Each of its chunks must consist of whole items, unless they are zeros.
                 let whole = len.is_multiple_of(self.typesize);
                 let len = random.below(2 * len + 1) / self.typesize * self.typesize;
                 let (value, item) = if whole { self.special(len, random) } else { (SpecialValue::Zero, vec![0]) };
@@ -234,7 +233,7 @@ impl FrameModel {
         Ok(())
     }
 
-    /// Bytes that have been appended fill the last chunk, if it is short, and then new ones.
+    /// Appended bytes fill the last chunk, if it is short, and then new ones.
     fn append<S: Store>(&mut self, editor: &mut FrameEditor<S>, data: &[u8]) -> Result<(), EditError> {
         let before = self.chunks.len();
         let mut rest = data;
@@ -249,7 +248,7 @@ impl FrameModel {
             rest = behind;
         }
         self.chunks.extend(rest.chunks(new).map(<[u8]>::to_vec));
-        // What was there must be the same in any case.
+        // Existing bytes must be the same in any case.
         let old = before.checked_sub(1).map(|last| (last, self.chunks[last][..kept].to_vec()));
         self.take(editor, before.saturating_sub(1)..self.chunks.len())?;
         if let Some((last, old)) = old {
@@ -258,7 +257,7 @@ impl FrameModel {
         Ok(())
     }
 
-    /// Takes over what has been encoded from the editor, when it may have become something else.
+    /// Takes lossily encoded chunks from the editor.
     fn take<S: Store>(&mut self, editor: &mut FrameEditor<S>, chunks: Range<usize>) -> Result<(), EditError> {
         if self.lossy {
             for i in chunks {
@@ -295,13 +294,13 @@ fn metalayers_of<S: RangeSource + 'static>(reader: &FrameReader<S>) -> Vec<(Stri
     reader.metalayers().iter().map(|(name, content)| (name.into_owned(), content.clone())).collect()
 }
 
-/// All but the checksums, which change with the frame.
+/// All except the checksums, which change with the frame.
 fn vlmetalayers_of<S: RangeSource + 'static>(reader: &FrameReader<S>) -> Result<Vec<(String, Bytes)>, ReadError> {
     let names = reader.vlmetalayer_names().into_iter().filter(|name| name != Checksums::NAME);
     names.map(|name| Ok((name.clone(), reader.vlmetalayer(&name)?.unwrap_or_default()))).collect()
 }
 
-/// Whether chunks that are encoded as the header says may come back as something else.
+/// Whether encoding with the parameters of the header may lose information.
 pub(super) fn is_lossy(header: &FrameHeader) -> bool {
     let filters =
         |registry: &Registry| Pipeline::new(&header.filters, registry).is_ok_and(|filters| !filters.is_lossy());

@@ -1,8 +1,8 @@
 //! Models of frames and arrays that are edited: the same random changes made to both, and a comparison of every byte.
 //!
-//! An editor promises that a frame holds, after a commit, what was there before and what was changed, and after a change
-//! that was refused what it held. [`FrameModel`] and [`ArrayModel`] are told what a frame holds, change it at random, and
-//! compare it with what any reader finds, whatever the frame is in.
+//! An editor promises that after a commit the frame has its old content with the changes applied, and that a refused
+//! change changes nothing. [`FrameModel`] and [`ArrayModel`] are built from a frame, make random changes to both, and
+//! compare the model with what a reader finds, wherever the frame is stored.
 //!
 //! ```
 //! use oxiblosc_conformance::data::Random;

@@ -1,4 +1,4 @@
-//! Headers with room behind them.
+//! Headers followed by unused bytes.
 
 use oxiblosc_core::frame::{FrameError, FrameHeader};
 
@@ -6,11 +6,11 @@ use oxiblosc_core::frame::{FrameError, FrameHeader};
 const HEADER_LEN: usize = 11;
 const FRAME_LEN: usize = 16;
 
-/// A frame, or the index of a sparse one, with `padding` bytes between its header and what follows. C-Blosc2 reads it
-/// as before: only the length in the header says where the chunks begin.
+/// A frame, or the index of a sparse one, with `padding` bytes between its header and what follows. C-Blosc2 still
+/// reads it, since only the length in the header determines where the chunks begin.
 ///
 /// # Errors
-/// When it does not begin with the header of a frame.
+/// When `frame` does not begin with the header of a frame.
 pub fn with_padded_header(frame: &[u8], padding: u32) -> Result<Vec<u8>, FrameError> {
     let header = FrameHeader::parse(frame)?;
     let len = frame.len().min(header.header_len as usize);

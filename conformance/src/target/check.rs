@@ -25,15 +25,15 @@ use crate::report::Report;
 
 /// Decoded bytes of a chunk in all frames of the suite.
 const CHUNK: usize = 4096;
-/// At most so many different calls are made to fail, one after the other.
+/// The most calls that are made to fail, one after the other.
 const MOST_FAILURES: u64 = 200;
-/// What a target does in the background is done after this long.
+/// The time in which background work of a target must complete.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Checks a kind of target.
 ///
-/// The promises are those of [`Target`]: every byte arrives once and in order, whatever is not ready, fails, or is
-/// dropped, and at whichever call; nothing is a complete frame before the commit; what is given up leaves nothing.
+/// The promises are those of [`Target`]: every byte arrives once and in order, whichever calls are pending, fail, or
+/// are dropped; nothing is a complete frame before the commit; aborting leaves nothing.
 #[derive(Debug, Clone)]
 pub struct TargetCheck<K> {
     name: String,
@@ -41,12 +41,12 @@ pub struct TargetCheck<K> {
 }
 
 impl<K: TargetKind> TargetCheck<K> {
-    /// A check of this kind of target, under this name.
+    /// A check of a kind of target, under this name.
     pub fn new(name: impl Into<String>, kind: K) -> Self {
         Self { name: name.into(), kind }
     }
 
-    /// Checks every promise and says which were kept.
+    /// Checks every promise and reports which were kept.
     pub fn run(&self) -> Report {
         let mut report = Report::new(format!("target {:?}", self.name));
         for len in lengths() {
@@ -110,7 +110,7 @@ impl<K: TargetKind> TargetCheck<K> {
             expect("failures", 0, failures).map_err(|e| format!("seed {seed}: {e}"))?;
             decodes(&*place, &data).map_err(|e| format!("seed {seed}, dropped after {polls} polls: {e}"))?;
         }
-        // And once with an executor that sleeps until it is woken.
+        // Once more with an executor that sleeps until it is woken.
         let (target, place) = self.kind.create(Faults::slow(2, 1000, seed));
         let mut sink = options().sink(target).map_err(text)?;
         in_time(async {
@@ -121,7 +121,7 @@ impl<K: TargetKind> TargetCheck<K> {
         decodes(&*place, &data).map_err(|e| format!("seed {seed}: {e}"))
     }
 
-    /// Lets each call that is made below the target fail, once and three times in a row.
+    /// Makes each call below the target fail, once and three times in a row.
     fn failures(&self, report: &mut Report) {
         let data = data(5 * CHUNK + 100);
         let run = |fails: Range<u64>| -> Result<(u64, u64), String> {
@@ -142,7 +142,7 @@ impl<K: TargetKind> TargetCheck<K> {
             for times in [1, 3] {
                 report.check(name, || {
                     let (_, failures) = run(call..call + times).map_err(|e| format!("call {call} of {calls}: {e}"))?;
-                    // What is done in the background may fail together, and be one failure.
+                    // Failures in the background may be reported as one.
                     if failures == 0 {
                         Err(format!("nobody is told that call {call} of {calls} failed"))
                     } else {
@@ -153,7 +153,7 @@ impl<K: TargetKind> TargetCheck<K> {
         }
     }
 
-    /// A frame that has all its bytes, but for the commit.
+    /// Checks a frame that has all its bytes but no commit.
     fn unfinished(&self, faults: Faults) -> Result<(), String> {
         let (target, place) = self.kind.create(faults);
         let mut sink = options().sink(target).map_err(text)?;
@@ -278,8 +278,8 @@ fn lengths() -> impl Iterator<Item = usize> {
     [0, 1, 2, 31, 32, 33].into_iter().chain([1, 2, 3, 9].into_iter().flat_map(move |n| around(n * CHUNK)))
 }
 
-/// Writes `data`, in pieces of up to three times `piece` bytes, with whatever fails tried again, and every future dropped
-/// after `polls` polls. The number of failures.
+/// Writes `data` in pieces of up to three times `piece` bytes, retries whatever fails, and drops every future after
+/// `polls` polls. Returns the number of failures.
 pub(super) fn stubborn<T: Target>(
     mut sink: FrameSink<T>,
     data: &[u8],
@@ -332,7 +332,7 @@ pub(super) fn stubborn<T: Target>(
     }
 }
 
-/// Whether the error is one of the target, or of the sink and one that does not stay.
+/// Whether the error is one of the target, or a resumable one of the sink.
 fn may_be_repeated(error: &io::Error) -> bool {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<WriteError>());
     inner.is_none_or(WriteError::is_resumable)
@@ -376,7 +376,7 @@ pub(super) fn decodes(place: &dyn Place, expected: &[u8]) -> Result<(), String> 
     Err(format!("{} bytes arrived, expected {}; the first difference is at {at}", found.len(), expected.len()))
 }
 
-/// No reader takes what is there for a frame.
+/// Checks that no reader finds a frame there.
 fn nothing(place: &dyn Place) -> Result<(), String> {
     let Some(source) = place.frame() else { return Ok(()) };
     match block_on(ReadOptions::new().registry(&Registry::empty()).pool(&Pool::inline()).open(source)) {

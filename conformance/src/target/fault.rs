@@ -1,4 +1,4 @@
-//! What lies under a target, behaving as badly as it may.
+//! Fault injection below a target.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -12,32 +12,32 @@ use futures::io::{AsyncSeek, AsyncWrite};
 
 use crate::data::Random;
 
-/// What goes wrong below a target. Clones share what they count.
+/// Faults below a target. Clones share their counters.
 ///
-/// Whatever lies under the target calls [`poll`](Faults::poll) (or awaits [`turn`](Faults::turn)) before each thing it
-/// does, and does nothing unless it is ready and well.
+/// The implementation below the target calls [`poll`](Faults::poll) (or awaits [`turn`](Faults::turn)) before each
+/// operation, and does nothing unless that is `Ready(Ok)`.
 #[derive(Clone)]
 pub struct Faults {
     state: Arc<Mutex<State>>,
 }
 
 struct State {
-    /// One call in so many is not ready; 0 for none.
+    /// One call in this many is not ready; 0 for none.
     pending: u64,
-    /// Most bytes accepted by one write.
+    /// The most bytes accepted by one write.
     most: usize,
     /// The calls, counted from 0, that fail.
     fails: Range<u64>,
     /// No call is ready at all.
     blocked: bool,
-    /// Those who wait until it is no more.
+    /// The tasks that wait until it is unblocked.
     waiting: Vec<Waker>,
     calls: u64,
     random: Random,
 }
 
 impl Faults {
-    /// Nothing goes wrong.
+    /// No faults.
     pub fn none() -> Self {
         let state = State {
             pending: 0,
@@ -68,13 +68,13 @@ impl Faults {
         faults
     }
 
-    /// From now on nothing goes wrong any more.
+    /// Ends all faults.
     pub fn heal(&self) {
         let mut state = self.lock();
         (state.pending, state.most, state.fails) = (0, usize::MAX, 0..0);
     }
 
-    /// So many calls fail from number `call` on, and no others.
+    /// `calls` calls fail from number `call` on, and no others.
     pub fn fail_from(&self, call: u64, calls: u64) {
         self.lock().fails = call..call.saturating_add(calls);
     }
@@ -98,7 +98,7 @@ impl Faults {
         self.lock().calls
     }
 
-    /// Ready when the call may be made; an error when it fails instead.
+    /// Ready when the call may be made, or with the error with which it fails.
     pub fn poll(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut state = self.lock();
         if state.blocked {
@@ -147,7 +147,7 @@ impl fmt::Debug for Faults {
     }
 }
 
-/// A writer with faults.
+/// A writer with injected faults.
 #[derive(Debug)]
 pub struct Faulty<W> {
     inner: W,
@@ -155,7 +155,7 @@ pub struct Faulty<W> {
 }
 
 impl<W> Faulty<W> {
-    /// Writes to `inner` as far as `faults` let it.
+    /// Writes to `inner`, subject to `faults`.
     pub fn new(inner: W, faults: Faults) -> Self {
         Self { inner, faults }
     }

@@ -1,4 +1,4 @@
-//! The promises of a target, and what proves them.
+//! Checking the promises of a target.
 
 mod check;
 mod fault;

@@ -57,28 +57,28 @@ pub trait TargetKind {
     /// The target.
     type Target: Target;
 
-    /// A target at a new place, and the place. What lies under the target asks `faults` before each thing it does.
+    /// A target at a new place, and the place. The implementation below the target asks `faults` before each operation.
     fn create(&self, faults: Faults) -> (Self::Target, Box<dyn Place>);
 
-    /// How many bytes a target may hold when what lies under it accepts nothing; `None` when it may hold all, as one
-    /// does that keeps the frame until it is complete.
+    /// How many bytes a target may hold when nothing below it accepts bytes; `None` if it may hold all, like a target
+    /// that buffers the frame until it is complete.
     fn holds(&self) -> Option<usize> {
         None
     }
 
-    /// Bytes of the largest frame that is written: 64 MiB. Fewer for a kind of target that is made to do things in far
-    /// smaller steps than it would, and takes as much longer.
+    /// Bytes of the largest frame that is written: 64 MiB. Fewer for a kind of target that is configured to work in far
+    /// smaller steps than usual, and takes longer accordingly.
     fn largest(&self) -> usize {
         64 << 20
     }
 }
 
-/// A place that one target writes to, as others see it.
+/// The place of one target, as readers see it.
 pub trait Place {
-    /// The frame at this place; `None` when there is none.
+    /// The frame at this place; `None` if there is none.
     fn frame(&self) -> Option<Box<dyn RangeSource>>;
 
-    /// What is there that belongs to no frame: temporary files, parts of uploads.
+    /// Everything there that is not part of a frame: temporary files, parts of uploads.
     fn leftovers(&self) -> Vec<String> {
         Vec::new()
     }

@@ -1,7 +1,7 @@
 //! The promises of a target at the sizes of real frames.
 //!
-//! Small frames fit into what targets gather, and into one write: that bytes are counted once and in order while a write
-//! is under way, and while one fails, shows only beyond that.
+//! Small frames fit into the buffers of targets and into one write. Whether bytes are counted once and in order while a
+//! write is in progress or fails shows only beyond that.
 
 use std::pin::Pin;
 use std::sync::OnceLock;
@@ -19,14 +19,14 @@ use super::{Faults, TargetKind};
 use crate::data::Random;
 use crate::report::Report;
 
-/// Bytes of the largest frame of the suite; there is one of them.
+/// Bytes of the largest frame of the suite, of which there is one.
 const LARGEST: usize = 64 << 20;
 /// Bytes of the other large ones.
 const LARGE: usize = 6 << 20;
-/// Decoded bytes of a chunk: around 256 KiB when they are stored with their 32 bytes of header, which is what
-/// files are often written in, and far from it. No power of two, so that nothing fits by chance.
+/// Decoded bytes of a chunk: some around 256 KiB with their header of 32 bytes, a common size of file writes, and some
+/// far from it. Not powers of two, so that nothing fits by chance.
 const CHUNKS: [usize; 5] = [60_004, (256 << 10) - 32, (256 << 10) + 4, 1_000_000, 4_000_000];
-/// So many calls below the target are made to fail while a large frame is written.
+/// The number of calls below the target that are made to fail while a large frame is written.
 const FAILURES: u64 = 12;
 
 impl<K: TargetKind> TargetCheck<K> {
@@ -76,7 +76,7 @@ impl<K: TargetKind> TargetCheck<K> {
         expect("failures", 0, failures).and_then(|()| decodes(&*place, data)).map_err(name)
     }
 
-    /// A target that counts wrongly makes the sink believe that it still holds bytes, and take fewer.
+    /// If a target counts wrongly, the sink assumes that it still holds bytes, and takes fewer.
     fn depth_after_flush(&self, chunk: usize) -> Result<(), String> {
         const IN_FLIGHT: usize = 3;
         if self.kind.holds().is_none() {
@@ -102,7 +102,7 @@ impl<K: TargetKind> TargetCheck<K> {
         decodes(&*place, data)
     }
 
-    /// Lets some of the calls below the target fail, spread over a frame of large chunks.
+    /// Makes some of the calls below the target fail, spread over a frame of large chunks.
     fn failures_at_size(&self, report: &mut Report) {
         let chunk = 600_000;
         let data = &noise()[..4 * chunk + 5];
@@ -117,7 +117,7 @@ impl<K: TargetKind> TargetCheck<K> {
             Ok((faults.calls(), failures))
         };
         let name = "every call may fail and be made again, with large chunks";
-        // Writes accept a part, so that one chunk takes several of them.
+        // Writes accept only part, so that one chunk takes several.
         let faults = || Faults::slow(0, 100_000, 3);
         let calls = match run(faults()) {
             Ok((calls, _)) => calls,
@@ -136,7 +136,7 @@ impl<K: TargetKind> TargetCheck<K> {
     }
 }
 
-/// Offers `data` until no more of it is taken for a while; the number of bytes that were.
+/// Offers `data` until no more of it is taken for a while. Returns the number of bytes taken.
 pub(super) fn take_until_full<T: Target>(sink: &mut FrameSink<T>, data: &[u8]) -> Result<usize, String> {
     let (mut taken, mut idle) = (0, 0);
     let mut cx = Context::from_waker(Waker::noop());
@@ -158,7 +158,7 @@ pub(super) fn take_until_full<T: Target>(sink: &mut FrameSink<T>, data: &[u8]) -
     Ok(taken)
 }
 
-/// Bytes that differ everywhere, made once.
+/// Incompressible bytes, generated once.
 fn noise() -> &'static [u8] {
     static NOISE: OnceLock<Vec<u8>> = OnceLock::new();
     NOISE.get_or_init(|| {
