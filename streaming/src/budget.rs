@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use futures::task::AtomicWaker;
+
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 
 /// A limit on memory that sinks and readers share: the bytes that all of them together have in flight, encoded and
 /// decoded, stay within it. Clones are the same budget.

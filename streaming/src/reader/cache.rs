@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use oxiblosc_core::chunk::BlockMap;
+
+use crate::sync::Mutex;
 
 /// An LRU cache of decoded blocks, limited in bytes.
 ///

@@ -1,7 +1,7 @@
 //! Decoding on a pool, with decoders that are reused.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader, MapProgress};
@@ -12,6 +12,7 @@ use oxiblosc_core::{Limits, Registry};
 use super::blocks::{BlockReader, out_of_range, stored};
 use super::cache::{BlockCache, Keep};
 use crate::compute::{Buffer, Job, Pool};
+use crate::sync::Mutex;
 
 /// Decoders and the parameters they need.
 pub(crate) struct Decoding {

@@ -2,8 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use oxiblosc_core::frame::{
@@ -20,6 +19,8 @@ use super::{ByteStream, ChecksumPolicy, ChunkStream, ReadOptions};
 use crate::error::ReadError;
 use crate::integrity::{self, VerifyReport};
 use crate::source::{HEAD, RangeSource};
+use crate::sync::Mutex;
+use crate::sync::atomic::AtomicBool;
 
 /// Reads a frame from any [`RangeSource`]: single chunks, ranges of items or bytes, or everything in order.
 ///

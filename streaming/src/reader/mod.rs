@@ -13,7 +13,7 @@ mod open_end;
 mod options;
 mod partial;
 mod pieces;
-mod requests;
+pub(crate) mod requests;
 mod shared;
 mod spool;
 

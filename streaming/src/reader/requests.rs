@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::io;
 use std::ops::Range;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -15,6 +15,7 @@ use futures::future::{BoxFuture, Shared, WeakShared};
 
 use crate::context::again;
 use crate::source::RangeSource;
+use crate::sync::{Mutex, MutexGuard};
 
 /// The requests that the clones of a reader have in flight to a source.
 ///

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use oxiblosc_core::chunk::{ChunkError, ChunkHeader};
@@ -19,6 +18,8 @@ use crate::compute::JobPanicked;
 use crate::error::ReadError;
 use crate::source::RangeSource;
 use crate::sparse::address;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// How many chunk headers are requested in one round.
 const HEADERS_AT_ONCE: usize = 4096;

@@ -4,13 +4,15 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::Bytes;
 use futures::Sink;
 use futures::io::AsyncWrite;
 use futures::task::AtomicWaker;
+
+use crate::sync::{Mutex, MutexGuard};
 
 /// A sink that can be driven: a [`FrameSink`](crate::FrameSink) or an [`NdSink`](crate::nd::NdSink).
 ///

@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::mem;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -21,6 +21,7 @@ use super::shares::Shares;
 use super::{Driven, Driver, Summary, WriteOptions, driven, emit};
 use crate::compute::{Job, Pool, Turn};
 use crate::error::WriteError;
+use crate::sync::{Mutex, MutexGuard};
 use crate::target::{Part, Refusal, Target, poll_offer};
 
 /// Takes decoded bytes and writes a frame to a target.

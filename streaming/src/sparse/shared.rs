@@ -2,8 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use oxiblosc_core::chunk::ChunkHeader;
@@ -22,6 +21,8 @@ use crate::nd::ArrayOptions;
 use crate::reader::FrameReader;
 use crate::sink::{ChunkInput, Workshop, WriteOptions};
 use crate::sparse::MemoryDirectory;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// How often to retry a plan that another writer writes at the same time.
 const TRIES: usize = 8;
