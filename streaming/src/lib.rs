@@ -25,9 +25,9 @@
 #![deny(unsafe_code)]
 
 mod background;
-// The models are built without the plugins, which other unit tests (not run then) name.
-#[cfg(all(test, shuttle))]
-extern crate oxiblosc_core as oxiblosc_plugins;
+// For the unit tests. The models are built without the plugins and register their own codec.
+#[cfg(all(test, not(shuttle)))]
+use oxiblosc_plugins as _;
 
 pub mod blocking;
 mod budget;

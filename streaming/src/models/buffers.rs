@@ -6,11 +6,22 @@ use shuttle::thread;
 use super::explore;
 use crate::compute::Buffers;
 
-/// Three threads take buffers, write to them, share parts of them and return them, while the free list may be dropped.
+const MOST: usize = 2;
+const MOST_BYTES: usize = 100;
+
+fn check_kept(buffers: &Buffers) {
+    let kept = buffers.kept();
+    assert!(
+        kept.len() <= MOST && kept.iter().sum::<usize>() <= MOST_BYTES,
+        "the free list is over its limits: {kept:?}"
+    );
+}
+
+/// Three threads take buffers, write to them, share parts of them and return them.
 #[test]
 fn a_buffer_has_one_user() {
     explore("buffers", || {
-        let buffers = Buffers::with_limits(2, 100);
+        let buffers = Buffers::with_limits(MOST, MOST_BYTES);
         let users: Vec<_> = (1..=3u8)
             .map(|user| {
                 let buffers = buffers.clone();
@@ -25,14 +36,37 @@ fn a_buffer_has_one_user() {
                         drop(whole);
                         thread::yield_now();
                         assert_eq!(part, [user; 5][..]);
+                        drop(part);
+                        check_kept(&buffers);
                     }
                     buffers.put(vec![user; 30]);
+                    check_kept(&buffers);
                 })
             })
             .collect();
-        let last = buffers.take(10);
-        drop(buffers);
         users.into_iter().for_each(|user| user.join().unwrap());
-        drop(last);
+        assert_eq!(buffers.kept().len(), MOST, "nine buffers have been returned");
+    });
+}
+
+/// Buffers outlive the free list that they would return to.
+#[test]
+fn the_free_list_may_be_dropped_first() {
+    explore("buffers, the free list dropped", || {
+        let buffers = Buffers::with_limits(MOST, MOST_BYTES);
+        let users = [1u8, 2].map(|user| {
+            let mut buffer = buffers.take(20);
+            thread::spawn(move || {
+                buffer.fill(user);
+                let bytes = Bytes::from(buffer);
+                thread::yield_now();
+                assert_eq!(bytes, [user; 20][..]);
+            })
+        });
+        let mut last = buffers.take(20);
+        drop(buffers);
+        last.fill(3);
+        users.into_iter().for_each(|user| user.join().unwrap());
+        assert_eq!(last[..], [3; 20]);
     });
 }

@@ -23,6 +23,8 @@ struct Place {
     directory: MemoryDirectory,
     /// The number of commit responses to lose: the request is carried out, but an error is returned.
     lost: Arc<AtomicUsize>,
+    /// The number of indexes written. Not an atomic of shuttle's, so that it changes in the same step as the index.
+    committed: Arc<std::sync::atomic::AtomicUsize>,
 }
 
 impl Place {
@@ -63,8 +65,14 @@ impl SparsePlace for Place {
     }
 
     fn put_index(&self, index: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
-        let lost = Arc::clone(&self.lost);
-        let step = self.step(move |directory| directory.put_index(index, replaces));
+        let (lost, committed) = (Arc::clone(&self.lost), Arc::clone(&self.committed));
+        let step = self.step(move |directory| {
+            Box::pin(async move {
+                directory.put_index(index, replaces).await?;
+                committed.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            })
+        });
         Box::pin(async move {
             step.await?;
             match lost.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) {
@@ -123,8 +131,9 @@ fn commit(writer: &SharedWriter<Place>) -> Result<bool, ShareError> {
     }
 }
 
-/// The first byte of each chunk, after all have been read and compared.
+/// The first byte of each chunk, after all have been read and compared. Exactly one index must have been written.
 fn read(place: &Place) -> Vec<u8> {
+    assert_eq!(place.committed.load(Ordering::SeqCst), 1, "the number of indexes written");
     let options = ReadOptions::new().registry(&registry()).pool(&Pool::inline());
     let reader = block_on(options.open(place.directory.clone())).unwrap();
     let bytes = block_on(reader.bytes(0..CHUNKS * CHUNK as u64)).unwrap();

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 
 use bytes::Bytes;
-use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, EncodeParams};
+use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkHeader, EncodeParams};
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_core::registry::CodecInfo;
@@ -73,6 +73,7 @@ fn next(queue: &mut InFlight) -> Option<Result<(u64, Encoded), WriteError>> {
 }
 
 fn check(number: u64, encoded: &Encoded) {
+    assert_eq!(ChunkHeader::parse(&encoded.chunk).unwrap().cbytes, encoded.chunk.len());
     let mut decoded = vec![0; CHUNK];
     let mut decoder = ChunkDecoder::new(&registry());
     decoder.decode_into_on(&encoded.chunk, &ChunkContext::default(), &mut decoded, &Inline).unwrap();

@@ -199,8 +199,6 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use oxiblosc_plugins as _;
-
     use super::*;
     use crate::nd::ArrayOptions;
 
