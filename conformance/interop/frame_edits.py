@@ -1,5 +1,7 @@
 """Changing frames in files with C-Blosc2, and reading them chunk by chunk."""
 
+import os
+
 import blosc2
 import numpy as np
 
@@ -48,6 +50,18 @@ def edit(*blobs, path, steps, in_memory=False):
     if in_memory:
         with open(path, "wb") as file:
             file.write(schunk.to_cframe())
+
+
+def sample(path, chunks):
+    """Some chunks of a frame, decoded, lazily from the file and, if it is one, from a copy of it in memory."""
+    schunk = blosc2.open(path, mode="r")
+    lazily = [schunk.decompress_chunk(i) for i in chunks]
+    same = True
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            copy = blosc2.schunk_from_cframe(file.read(), copy=True)
+        same = lazily == [copy.decompress_chunk(i) for i in chunks]
+    return {"nchunks": schunk.nchunks, "nbytes": schunk.nbytes, "same_in_memory": same}, lazily
 
 
 def chunks(path):

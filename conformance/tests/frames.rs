@@ -153,9 +153,19 @@ fn check_recovery(path: &Path) -> Result<(), Failed> {
             return Err(format!("the metalayer {name:?} is another one after recovery").into());
         }
     }
-    // Old frames whose chunks have any length are cut anew: the bytes count.
     if old.bytes(0..old.nbytes())? != new.bytes(0..new.nbytes())? {
         return Err("decodes to other bytes after recovery".into());
+    }
+    // Old frames whose chunks have any length are cut anew; those of others are the same chunks.
+    if old.frame().header().layout == Layout::Current || old.chunk_size().is_some() {
+        if old.nchunks() != new.nchunks() || old.chunk_size() != new.chunk_size() {
+            return Err("is cut into other chunks after recovery".into());
+        }
+        for i in 0..old.nchunks() {
+            if old.chunk(i)? != new.chunk(i)? {
+                return Err(format!("chunk {i} is another one after recovery").into());
+            }
+        }
     }
     Ok(())
 }

@@ -23,6 +23,7 @@ fn processes_being_started_shut_no_editor_out() -> Result<(), Box<dyn std::error
         writer.write_all(&[7; 1000])?;
         writer.finish()?;
     }
+    let (begun, begun_sparse) = (directory.path().join("begun"), directory.path().join("begun.sparse"));
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..2 {
@@ -33,10 +34,15 @@ fn processes_being_started_shut_no_editor_out() -> Result<(), Box<dyn std::error
                 }
             });
         }
-        let open = || -> Result<(), EditError> {
+        let open = || -> Result<(), Box<dyn std::error::Error>> {
             for _ in 0..1000 {
                 EditOptions::new().durable(false).open(&file)?;
                 EditOptions::new().durable(false).open(&sparse)?;
+                // Targets that were dropped, and those that are complete.
+                drop(FileTarget::in_place(&begun)?);
+                FileTarget::in_place(&begun)?;
+                drop(SparseTarget::in_place(&begun_sparse)?);
+                SparseTarget::in_place(&begun_sparse)?;
             }
             Ok(())
         };
@@ -50,5 +56,8 @@ fn processes_being_started_shut_no_editor_out() -> Result<(), Box<dyn std::error
         let second = EditOptions::new().open(path).map(drop);
         assert!(matches!(second, Err(EditError::Store(e)) if e.kind() == std::io::ErrorKind::WouldBlock));
     }
+    let (_file, _sparse) = (FileTarget::in_place(&begun)?, SparseTarget::in_place(&begun_sparse)?);
+    let seconds = [FileTarget::in_place(&begun).map(drop), SparseTarget::in_place(&begun_sparse).map(drop)];
+    assert!(seconds.iter().all(|second| second.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::WouldBlock)));
     Ok(())
 }

@@ -102,6 +102,20 @@ struct Stage {
     instance: usize,
 }
 
+impl Stage {
+    fn apply(
+        &self,
+        apply: Apply,
+        filter: &mut (dyn Filter + 'static),
+        ctx: &BlockContext<'_>,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<(), PipelineError> {
+        let ctx = BlockContext { meta: self.meta, ..*ctx };
+        apply(filter, &ctx, src, dst).map_err(|source| PipelineError::Filter { slot: self.slot, id: self.id, source })
+    }
+}
+
 struct Instance {
     id: FilterId,
     traits: FilterTraits,
@@ -177,16 +191,42 @@ impl Pipeline {
 
     /// Undoes the filters in reverse slot order from `src` to `dst`, both of the length of the block.
     pub fn backward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), PipelineError> {
-        let Self { stages, instances, between, .. } = self;
-        // Undoing these filters would only copy.
-        let needed = |stage: &&Stage| !instances[stage.instance].traits.forward_only;
+        let (used, count) = self.backward_stages();
+        let Self { instances, between, .. } = self;
+        run(used[..count].iter(), instances, between, ctx, src, dst, Filter::backward)
+    }
+
+    /// How many filters have to be undone.
+    pub(crate) fn backward_steps(&self) -> usize {
+        self.backward_stages().1
+    }
+
+    /// Undoes the filters in the memory of two blocks, however many filters there are: from `block` to `spare`, from there
+    /// to `block`, and so on. Where the result is depends on [`backward_steps`](Self::backward_steps).
+    pub(crate) fn backward_between<'b>(
+        &mut self,
+        ctx: &BlockContext<'_>,
+        mut block: &'b mut [u8],
+        mut spare: &'b mut [u8],
+    ) -> Result<(), PipelineError> {
+        let (used, count) = self.backward_stages();
+        for stage in &used[..count] {
+            let filter = &mut *self.instances[stage.instance].filter;
+            stage.apply(Filter::backward, filter, ctx, block, spare)?;
+            std::mem::swap(&mut block, &mut spare);
+        }
+        Ok(())
+    }
+
+    /// The stages of the way back in their order. Undoing these filters would only copy.
+    fn backward_stages(&self) -> ([Stage; SLOTS], usize) {
         let mut used = [Stage { slot: 0, id: FilterId::NONE, meta: 0, instance: 0 }; SLOTS];
         let mut count = 0;
-        for stage in stages.iter().rev().filter(needed) {
+        for stage in self.stages.iter().rev().filter(|stage| !self.instances[stage.instance].traits.forward_only) {
             used[count] = *stage;
             count += 1;
         }
-        run(used[..count].iter(), instances, between, ctx, src, dst, Filter::backward)
+        (used, count)
     }
 }
 
@@ -216,15 +256,9 @@ fn run<'s>(
     // The stages read and write: caller -> A -> B -> A -> ... -> caller. `filled` is the one written last.
     let (mut filled, mut spare) = (spare, filled);
     for (i, stage) in stages.enumerate() {
-        let ctx = BlockContext { meta: stage.meta, ..*ctx };
         let input = if i == 0 { src } else { &filled[..src.len()] };
         let output = if i + 1 == count { &mut *dst } else { &mut spare[..src.len()] };
-        let filter = &mut *instances[stage.instance].filter;
-        apply(filter, &ctx, input, output).map_err(|source| PipelineError::Filter {
-            slot: stage.slot,
-            id: stage.id,
-            source,
-        })?;
+        stage.apply(apply, &mut *instances[stage.instance].filter, ctx, input, output)?;
         std::mem::swap(&mut filled, &mut spare);
     }
     Ok(())
@@ -309,6 +343,9 @@ mod tests {
             let mut back = [0xff; 8];
             pipeline.backward(&ctx, &dst, &mut back).unwrap();
             assert_eq!(back, src);
+            let (mut block, mut spare) = (dst, [0xff; 8]);
+            pipeline.backward_between(&ctx, &mut block, &mut spare).unwrap();
+            assert_eq!(if pipeline.backward_steps().is_multiple_of(2) { block } else { spare }, src);
         }
     }
 

@@ -196,6 +196,7 @@ impl ErrorKind {
         match error {
             FrameWriteError::Frame(error) | FrameWriteError::Unreadable(error) => Self::of_frame(error),
             FrameWriteError::Checksums => Self::Damaged,
+            FrameWriteError::InFlight { .. } => Self::Limit,
             FrameWriteError::Finished => Self::Closed,
             _ => Self::InvalidInput,
         }

@@ -67,3 +67,10 @@ pub use kind::ErrorKind;
 pub use reader::{ByteStream, ChecksumPolicy, ChunkStream, FrameReader, FrameStream, OpenEnd, ReadOptions};
 pub use sink::{Drive, Driven, Driver, FrameSink, Summary, WriteOptions};
 pub use sparse::SharedWriter;
+
+/// The codecs and filters that options name, or all that are linked into the program.
+fn given_or_linked(
+    registry: Option<&oxiblosc_core::Registry>,
+) -> Result<oxiblosc_core::Registry, oxiblosc_core::registry::RegistryError> {
+    registry.cloned().map_or_else(|| oxiblosc_core::Registry::linked().cloned(), Ok)
+}

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{CHUNK, Random, data, frame, options};
+use common::{CHUNK, Random, data, decoded, decoded_file, frame, options};
 use futures::io::{AsyncWriteExt, Cursor};
 use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::EncodeParams;
@@ -25,9 +25,9 @@ use oxiblosc_streaming::{FrameReader, WriteOptions, block_on, blocking};
 fn recovered(bytes: &[u8]) -> Result<(Recovered, Vec<u8>), RecoverError> {
     let mut target = MemoryTarget::new();
     let recovered = block_on(recover_into(bytes.to_vec(), &mut target))?;
-    let reader = blocking::FrameReader::from_bytes(target.into_bytes()).unwrap();
-    assert_eq!(reader.nbytes(), recovered.summary.nbytes);
-    Ok((recovered, reader.bytes(0..reader.nbytes()).unwrap().to_vec()))
+    let found = decoded(&target.into_bytes());
+    assert_eq!(found.len() as u64, recovered.summary.nbytes);
+    Ok((recovered, found))
 }
 
 /// Where the chunks of a frame lie, in order.
@@ -119,9 +119,7 @@ fn open_frames_are_sealed_where_they_lie() {
                 assert!(cut < spans(&plain).first().map_or(plain.len(), |span| span.start as usize));
                 continue;
             };
-            let reader = blocking::FrameReader::from_bytes(bytes).unwrap();
-            assert_eq!(reader.nbytes(), recovered.nbytes);
-            assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), &data[..recovered.nbytes as usize]);
+            assert_eq!(decoded(&bytes), &data[..recovered.nbytes as usize]);
         }
     }
 }
@@ -218,9 +216,11 @@ fn a_directory_without_its_index() {
     drop(sink);
     let found = recover(&path, &output).unwrap();
     assert_eq!((found.found, found.chunks, found.replaced.len()), (Found::Unfinished, 9, 0));
-    let reader = blocking::FrameReader::open(&output).unwrap();
-    assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), &data[..9 * CHUNK]);
-    assert_eq!(reader.metalayer("kind").map(|content| &content[..]), Some(&b"\xa1x"[..]));
+    assert_eq!(decoded_file(&output), &data[..9 * CHUNK]);
+    assert_eq!(
+        blocking::FrameReader::open(&output).unwrap().metalayer("kind").map(|content| &content[..]),
+        Some(&b"\xa1x"[..])
+    );
 
     // The last file is not whole, another one is missing.
     let last = path.join("00000008.chunk");
@@ -230,8 +230,7 @@ fn a_directory_without_its_index() {
     let found = recover(&path, &output).unwrap();
     assert_eq!(found.chunks, 7);
     assert_eq!(found.replaced, [4]);
-    let reader = blocking::FrameReader::open(&output).unwrap();
-    assert_eq!(reader.bytes(0..reader.nbytes()).unwrap()[5 * CHUNK..], data[5 * CHUNK..8 * CHUNK]);
+    assert_eq!(decoded_file(&output)[5 * CHUNK..], data[5 * CHUNK..8 * CHUNK]);
     assert!(matches!(recover(directory.path(), &output), Err(RecoverError::NoFiles)));
 }
 
@@ -312,8 +311,7 @@ fn chunks_of_an_unknown_codec_stay_and_are_named() {
     // Without codecs the index, which is compressed, cannot be read either; a cut frame has none.
     let recovered = block_on(options.recover_into(frame[..frame.len() - 60].to_vec(), &mut target)).unwrap();
     assert!(recovered.chunks >= 9 && !recovered.unchecked.is_empty() && recovered.replaced.is_empty(), "{recovered:?}");
-    let reader = blocking::FrameReader::from_bytes(target.into_bytes()).unwrap();
-    assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), &data[..recovered.nbytes as usize]);
+    assert_eq!(decoded(&target.into_bytes()), &data[..recovered.nbytes as usize]);
 }
 
 #[test]
@@ -400,8 +398,7 @@ fn killed_while_compacting() {
         std::thread::sleep(Duration::from_millis(20 + random.below(100)));
         child.kill().unwrap();
         child.wait().unwrap();
-        let reader = blocking::FrameReader::open(&path).unwrap();
-        assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), &data[..]);
+        assert_eq!(decoded_file(&path), &data[..]);
     }
 }
 
@@ -435,8 +432,7 @@ fn directories_are_compacted_in_one_step() {
         done.store(true, Ordering::Relaxed);
         assert!(looking.join().unwrap() > 0);
     });
-    let reader = blocking::FrameReader::open(&path).unwrap();
-    assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), &data[..]);
+    assert_eq!(decoded_file(&path), &data[..]);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "old frames are left");
 }
 
@@ -506,8 +502,7 @@ fn killed_writers() {
         let output = directory.path().join(format!("recovered-{round}"));
         match recover(&path, &output) {
             Ok(recovered) => {
-                let reader = blocking::FrameReader::open(&output).unwrap();
-                let bytes = reader.bytes(0..reader.nbytes()).unwrap();
+                let bytes = decoded_file(&output);
                 assert_eq!(bytes, pattern(bytes.len()), "round {round}, {kind}");
                 assert!(recovered.replaced.is_empty() && recovered.in_order, "round {round}, {kind}");
                 if kind == "append" {
@@ -520,8 +515,7 @@ fn killed_writers() {
             Err(error) => panic!("round {round}, {kind}: {error}"),
         }
         if kind == "file" && seal_file(&path).is_ok() {
-            let reader = block_on(FrameReader::open(fs::read(&path).unwrap())).unwrap();
-            let bytes = block_on(reader.bytes(0..reader.nbytes())).unwrap();
+            let bytes = decoded_file(&path);
             assert_eq!(bytes, pattern(bytes.len()), "round {round}, sealed");
         }
         let _ = fs::remove_dir_all(&output);
@@ -570,8 +564,7 @@ fn a_directory_with_a_damaged_index() {
     for len in [0, 50, index.len() - 10] {
         fs::write(path.join("chunks.b2frame"), &index[..len]).unwrap();
         assert_eq!(recover(&path, &saved).unwrap().chunks, 5, "{len} bytes");
-        let reader = blocking::FrameReader::open(&saved).unwrap();
-        assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), &data[..], "{len} bytes");
+        assert_eq!(decoded_file(&saved), &data[..], "{len} bytes");
     }
 }
 
@@ -611,7 +604,6 @@ fn one_writer_at_a_time() {
     write(&data(900));
     assert!(editor.append(&data(800)).and_then(|_| editor.commit()).is_err());
     drop(editor);
-    let reader = blocking::FrameReader::open(&path).unwrap();
-    assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), data(900));
+    assert_eq!(decoded_file(&path), data(900));
     EditOptions::new().open(&path).unwrap();
 }

@@ -10,7 +10,8 @@ use std::thread;
 use bytes::Bytes;
 use common::places::{Hooked, copy, places};
 use common::{CHUNK, Random, data, options};
-use futures::future::{BoxFuture, join_all};
+use futures::channel::oneshot::channel;
+use futures::future::{BoxFuture, Either, join_all, select};
 use oxiblosc_core::Chain;
 use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_core::frame::{FingerprintKind, INDEX_FILE};
@@ -260,7 +261,7 @@ fn no_acknowledged_chunk_is_left_out() {
                 let writer = SharedWriter::create(Arc::clone(&inner), content.len() as u64, options()).await.unwrap();
                 let committer = SharedWriter::open(place.clone()).await.unwrap();
                 writer.write(0, chunk_of(&content, 0)).await.unwrap();
-                let (sender, receiver) = futures::channel::oneshot::channel();
+                let (sender, receiver) = channel();
                 let chunk = chunk_of(&content, 1);
                 let write: BoxFuture<'static, io::Result<()>> = Box::pin(async move {
                     let _ = sender.send(writer.write(1, chunk).await);
@@ -280,6 +281,97 @@ fn no_acknowledged_chunk_is_left_out() {
     }
 }
 
+/// Why a write does not say whether its chunk will be in the frame.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Doubt {
+    /// It has put the file, and finds a commit under way.
+    Committing,
+    /// It has put the file, and the answer is lost.
+    AnswerLost,
+    /// It is dropped when it has put the file.
+    Dropped,
+}
+
+/// Asked again after the commit, a write says whether its chunk is in the frame.
+#[test]
+fn writes_in_doubt_are_settled_by_the_same_call() {
+    let content = data(3 * CHUNK);
+    let (mine, other) = (chunk_of(&content, 1), Bytes::from(vec![0xEE; CHUNK]));
+    for doubt in [Doubt::Committing, Doubt::AnswerLost, Doubt::Dropped] {
+        for (taken, (kind, place, _kept)) in
+            [true, false].into_iter().flat_map(|taken| places().into_iter().map(move |place| (taken, place)))
+        {
+            let case = format!("{kind}, {doubt:?}, taken: {taken}");
+            block_on(async {
+                let inner = Arc::clone(&place.inner);
+                let committing = Hooked::new(Arc::clone(&inner));
+                let one = SharedWriter::create(Arc::clone(&inner), content.len() as u64, options()).await.unwrap();
+                let writer = SharedWriter::open(place.clone()).await.unwrap();
+                let committer = SharedWriter::open(committing.clone()).await.unwrap();
+                one.write(0, chunk_of(&content, 0)).await.unwrap();
+                one.write(2, chunk_of(&content, 2)).await.unwrap();
+
+                // The write stands still when its file is there. Should nobody let it go on, the answer is lost.
+                let (put, is_put) = channel();
+                let (go_on, may_go_on) = channel();
+                let wait = async move {
+                    put.send(()).unwrap();
+                    may_go_on.await.map_err(|_| io::ErrorKind::ConnectionReset.into())
+                };
+                place.after("create_chunk", 0, Box::new(|| Box::pin(wait)));
+                let Either::Right((_, write)) = select(Box::pin(writer.write(1, mine.clone())), is_put).await else {
+                    panic!("{case}: it was to wait");
+                };
+                if !taken {
+                    one.write(1, other.clone()).await.unwrap();
+                }
+                match doubt {
+                    Doubt::Committing => {
+                        let (reach, is_reached) = channel();
+                        let (finish, may_finish) = channel();
+                        let wait = async move {
+                            reach.send(()).unwrap();
+                            may_finish.await.map_err(io::Error::other)
+                        };
+                        committing.before("put_index", 0, Box::new(|| Box::pin(wait)));
+                        let commit = Box::pin(committer.commit(Missing::Fail));
+                        let Either::Right((_, commit)) = select(commit, is_reached).await else {
+                            panic!("{case}: it was to wait");
+                        };
+                        go_on.send(()).unwrap();
+                        let error = write.await.unwrap_err();
+                        assert!(matches!(error, ShareError::Committing) && error.is_retryable(), "{case}: {error}");
+                        finish.send(()).unwrap();
+                        commit.await.unwrap();
+                    }
+                    Doubt::AnswerLost => {
+                        drop(go_on);
+                        let error = write.await.unwrap_err();
+                        assert!(matches!(error, ShareError::Place(_)) && error.is_retryable(), "{case}: {error}");
+                        committer.commit(Missing::Fail).await.unwrap();
+                    }
+                    Doubt::Dropped => {
+                        drop(write);
+                        committer.commit(Missing::Fail).await.unwrap();
+                    }
+                }
+                // It answers for these bytes and no others, and for no chunk of which there was never a doubt.
+                for (i, late) in [(1, Bytes::from(vec![7; CHUNK])), (0, chunk_of(&content, 0))] {
+                    let late = writer.write(i, late).await;
+                    assert!(matches!(late, Err(ShareError::Committed(_))), "{case}, chunk {i}: {late:?}");
+                }
+                let again = writer.write(1, mine.clone()).await;
+                match taken {
+                    true => assert!(again.is_ok(), "{case}: {again:?}"),
+                    false => assert!(matches!(again, Err(ShareError::Committed(_))), "{case}: {again:?}"),
+                }
+                assert!(read_all(&inner).await[CHUNK..2 * CHUNK] == if taken { &mine } else { &other }[..], "{case}");
+                assert_eq!(inner.chunks().await.unwrap().len(), 3, "{case}");
+            });
+        }
+    }
+}
+
 #[test]
 fn of_two_commits_one_wins_and_the_other_is_told() {
     let content = data(3 * CHUNK);
@@ -287,20 +379,27 @@ fn of_two_commits_one_wins_and_the_other_is_told() {
         block_on(async {
             let inner = Arc::clone(&place.inner);
             let one = SharedWriter::create(place.clone(), content.len() as u64, options()).await.unwrap();
-            let other = SharedWriter::open(Arc::clone(&inner)).await.unwrap();
+            let others = Hooked::new(Arc::clone(&inner));
+            let other = SharedWriter::open(others.clone()).await.unwrap();
             for i in 0..3 {
                 one.write(i, chunk_of(&content, i)).await.unwrap();
             }
-            // The other one commits between any two steps of the first.
+            // The other one commits when the first has made its index.
+            let (summary, summed) = channel();
             let commit: BoxFuture<'static, io::Result<()>> = Box::pin(async move {
-                other.commit(Missing::Fail).await.unwrap();
+                summary.send(other.commit(Missing::Fail).await.unwrap()).unwrap();
                 Ok(())
             });
             place.before("put_index", 0, Box::new(move || commit));
-            let result = one.commit(Missing::Fail).await;
-            // Both would have written the same.
-            assert!(matches!(result, Ok(_) | Err(ShareError::Committed(_))), "{kind}: {result:?}");
+            // It was about to write the same, byte for byte: that is there, and it may say so.
+            assert_eq!(one.commit(Missing::Fail).await.unwrap(), summed.await.unwrap(), "{kind}");
+            let put = |place: &Hooked| place.indexes.lock().unwrap().clone();
+            assert_eq!((put(&place).len(), put(&place)), (1, put(&others)), "{kind}");
+            assert_eq!(inner.index().await.unwrap().unwrap().content, put(&place)[0], "{kind}");
             assert!(read_all(&inner).await == content);
+            // And says the same however often it is asked, where one that has made no index is told that it is late.
+            assert!(one.commit(Missing::Fail).await.is_ok(), "{kind}");
+            assert_eq!(put(&place).len(), 1, "{kind}: nothing is put again");
 
             // With the consent of both the frame may be written again, but only by one plan.
             let again = || options().metalayer("x", &b"\xc0"[..]);
@@ -340,10 +439,18 @@ fn commits_at_the_same_time() {
         let commit = |writer: SharedWriter<_>| thread::spawn(move || block_on(writer.commit(Missing::Fail)));
         let commits: Vec<_> = writers.into_iter().map(commit).collect();
         let results: Vec<_> = commits.into_iter().map(|commit| commit.join().unwrap()).collect();
-        assert!(results.iter().any(Result::is_ok), "{kind}: {results:?}");
+        let first = results.iter().find_map(|result| result.as_ref().ok()).copied();
+        let first = first.unwrap_or_else(|| panic!("{kind}: {results:?}"));
         for result in results {
-            assert!(matches!(result, Ok(_) | Err(ShareError::Committed(_))), "{kind}: {result:?}");
+            match result {
+                Ok(summary) => assert_eq!(summary, first, "{kind}"),
+                Err(error) => assert!(matches!(error, ShareError::Committed(_)), "{kind}: {error}"),
+            }
         }
+        // Those that have succeeded have all made the index that is there.
+        let index = block_on(place.index()).unwrap().unwrap().content;
+        let made = place.indexes.lock().unwrap().clone();
+        assert!(!made.is_empty() && made.iter().all(|made| *made == index), "{kind}");
         assert!(block_on(read_all(&place)) == content, "{kind}");
     }
 }
@@ -430,7 +537,7 @@ fn plans_that_were_abandoned() {
             next.write(0, chunk_of(&content, 0)).await.unwrap();
             let inner = place.inner.clone();
             let length = content.len() as u64;
-            let (sender, receiver) = futures::channel::oneshot::channel();
+            let (sender, receiver) = channel();
             place.before(
                 "create_chunk",
                 0,
@@ -634,7 +741,10 @@ fn no_poll_takes_long() {
     let params = EncodeParams { level: 1, ..EncodeParams::default() };
     let frame = || WriteOptions::new(params.clone()).pool(&pool).checksums(true).chunk_size(64 << 20);
     let array = || ArrayOptions::new([4096, 4096], "<i4").chunks([4096, 4096]).blocks([64, 64]).frame(frame());
-    let content = Bytes::from((0..16u32 << 20).flat_map(|i| i.wrapping_mul(77).to_le_bytes()).collect::<Vec<u8>>());
+    let content = |factor: u32| -> Bytes {
+        (0..16u32 << 20).flat_map(|i| i.wrapping_mul(factor).to_le_bytes()).collect::<Vec<u8>>().into()
+    };
+    let contents = [77, 79, 81].map(content);
     for (kind, place, _kept) in places() {
         for plain in [true, false] {
             let writer = match plain {
@@ -642,8 +752,7 @@ fn no_poll_takes_long() {
                 false => block_on(SharedWriter::replace_array(place.clone(), array())),
             }
             .unwrap();
-            // A busy machine makes single polls long that are not: the best of a few tries counts.
-            let tries = (0..4).map(|_| {
+            let longest_of = |content: &Bytes| {
                 let mut write = Box::pin(writer.write(0, content.clone()));
                 let mut longest = 0;
                 block_on(std::future::poll_fn(|cx: &mut Context<'_>| -> Poll<()> {
@@ -653,12 +762,13 @@ fn no_poll_takes_long() {
                     result.map(|result| result.unwrap())
                 }));
                 longest
-            });
-            let longest = tries.min().unwrap_or_default();
-            // The aim is 2 ms everywhere. A place in memory has been seen to take up to 4 ms.
-            let limit = if kind == "memory" { 8_000_000 } else { 2_000_000 };
-            println!("{kind}, plain {plain}: {longest} ns in one poll");
-            assert!(longest < limit, "{kind}, plain {plain}: {longest} ns in one poll");
+            };
+            // A busy machine makes single polls long that are not: the best of a few tries counts. A chunk that is there
+            // already is compared with what is there.
+            let new = contents.iter().map(longest_of).min().unwrap_or_default();
+            let again = (0..3).map(|_| longest_of(&contents[2])).min().unwrap_or_default();
+            println!("{kind}, plain {plain}: {new} ns in one poll, {again} ns when it is there already");
+            assert!(new.max(again) < 2_000_000, "{kind}, plain {plain}: {new} ns, {again} ns in one poll");
             block_on(writer.commit(Missing::Fail)).unwrap();
         }
     }

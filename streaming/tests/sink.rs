@@ -9,18 +9,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use common::{CHUNK, Flaky, Mood, Random, data, frame, lengths, options, poll_and_drop};
+use common::{CHUNK, Flaky, Mood, Random, data, decoded, frame, lengths, options, poll_and_drop};
 use futures::io::{AsyncWrite, AsyncWriteExt};
 use futures::{Sink, SinkExt, StreamExt, TryStreamExt, stream};
 use oxiblosc_core::Chain;
 use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_streaming::target::{FileTarget, MemoryTarget, Part, SeekTarget, SpoolTarget, Target};
 use oxiblosc_streaming::{FrameSink, IoMode, Pool, ReadOptions, WriteError, WriteOptions, block_on, blocking};
-
-fn decoded(frame: &[u8]) -> Vec<u8> {
-    let reader = blocking::FrameReader::from_bytes(frame.to_vec()).unwrap();
-    reader.bytes(0..reader.nbytes()).unwrap().to_vec()
-}
 
 #[test]
 fn frames_decode_to_what_went_in() {

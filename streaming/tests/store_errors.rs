@@ -78,7 +78,7 @@ fn xml(code: &str) -> &'static str {
 fn answers_of_a_server() {
     let html = "<html>\n<body>Bad gateway</body>\n</html>";
     for (status, body, kind, says) in [
-        ("404 Not Found", xml("NoSuchBucket"), ErrorKind::NoSuchBucket, "there is no such bucket"),
+        ("404 Not Found", xml("NoSuchBucket"), ErrorKind::NoSuchBucket, "the bucket does not exist: NoSuchBucket"),
         ("404 Not Found", xml("NoSuchKey"), ErrorKind::NotFound, "there is no object a/b"),
         ("404 Not Found", "", ErrorKind::NotFound, "there is no object a/b"),
         ("403 Forbidden", xml("AccessDenied"), ErrorKind::PermissionDenied, "AccessDenied: As the store puts it."),

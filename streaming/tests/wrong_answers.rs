@@ -9,6 +9,7 @@ use bytes::Bytes;
 use common::{CHUNK, data, frame, options};
 use futures::StreamExt;
 use futures::future::BoxFuture;
+use oxiblosc_core::frame::FingerprintKind;
 use oxiblosc_streaming::source::RangeSource;
 use oxiblosc_streaming::{ChecksumPolicy, ErrorKind, FrameReader, ReadError, ReadOptions, block_on};
 
@@ -22,6 +23,8 @@ enum Wrong {
     Shifted,
     /// All are of this other version.
     Stale(Bytes),
+    /// Those that begin here are these bytes.
+    Forged(Vec<(u64, Bytes)>),
 }
 
 struct Liar {
@@ -41,6 +44,14 @@ impl Liar {
             Wrong::Shifted => ranges.iter().map(|range| of(&self.bytes, 1, range)).collect(),
             _ => ranges.iter().map(|range| of(&self.bytes, 0, range)).collect(),
         };
+        if let Wrong::Forged(forged) = &wrong {
+            for (range, found) in ranges.iter().zip(&mut found) {
+                if let Some((_, bytes)) = forged.iter().find(|(at, _)| *at == range.start) {
+                    let len = bytes.len().min(found.len());
+                    found[..len].copy_from_slice(&bytes[..len]);
+                }
+            }
+        }
         if matches!(wrong, Wrong::Swapped) {
             for pair in found.chunks_exact_mut(2) {
                 let lens = (pair[0].len(), pair[1].len());
@@ -61,6 +72,11 @@ impl RangeSource for &'static Liar {
     fn read_ranges(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, io::Result<Vec<Bytes>>> {
         let answer = self.answer(&ranges);
         Box::pin(async move { Ok(answer) })
+    }
+
+    /// Single blocks are asked for.
+    fn request_cost(&self) -> u64 {
+        1
     }
 }
 
@@ -124,6 +140,126 @@ fn lengths_and_headers_find_the_rest() {
         let reader = open(source, ChecksumPolicy::Ignore);
         *source.wrong.lock().unwrap() = wrong.clone();
         assert!(errors(&reader, &content) > 0, "{wrong:?}");
+    }
+}
+
+const BLOCK: usize = 1024;
+const BLOCKS: usize = 8;
+
+/// Two chunks of blocks with one stream each, all of one length, as stored as well as decoded; where the streams lie, and
+/// one of them.
+fn blocks(checksums: bool) -> (Vec<u8>, Vec<u8>, Vec<Range<u64>>) {
+    let content: Vec<u8> = (0..2 * BLOCKS * BLOCK).map(|i| (i / BLOCK * 3 + i % 4 + 1) as u8).collect();
+    let params = oxiblosc_core::chunk::EncodeParams {
+        filters: oxiblosc_core::pipeline::FilterSlots::NONE,
+        codec: oxiblosc_core::CodecId::LZ4,
+        block_size: Some(BLOCK),
+        split: oxiblosc_core::chunk::SplitMode::Never,
+        ..Default::default()
+    };
+    let options = oxiblosc_streaming::WriteOptions::new(params).chunk_size(BLOCKS * BLOCK).checksums(checksums);
+    let frame = frame(&content, options.fingerprint(FingerprintKind::default()));
+    let reader = block_on(FrameReader::open(frame.clone())).unwrap();
+    let mut streams = Vec::new();
+    for chunk in 0..2 {
+        let span = reader.frame().span(chunk).unwrap().unwrap();
+        let bytes = &frame[span.start as usize..span.end as usize];
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        for block in 0..BLOCKS {
+            let start = word(32 + 4 * block);
+            let len = word(start as usize);
+            assert!((5..BLOCK as u32 / 2).contains(&len), "a block that is compressed");
+            streams.push(span.start + u64::from(start)..span.start + u64::from(start + 4 + len));
+        }
+    }
+    let len = |range: &Range<u64>| range.end - range.start;
+    assert!(streams.iter().all(|stream| len(stream) == len(&streams[0])));
+    (content, frame, streams)
+}
+
+/// Every stream must lie within its block and decode to all of it. What does both is taken as it is.
+#[test]
+fn streams_are_checked_by_their_lengths_and_by_nothing_else() {
+    let (content, frame, streams) = blocks(false);
+    let source = liar(frame.clone());
+    let reader = open(source, ChecksumPolicy::Ignore);
+    let stream = |i: usize| frame[streams[i].start as usize..streams[i].end as usize].to_vec();
+    let read = |wrong: Wrong, block: usize| {
+        *source.wrong.lock().unwrap() = wrong;
+        let at = (block * BLOCK) as u64;
+        block_on(reader.bytes(at + 10..at + 20)).map(|bytes| bytes.to_vec())
+    };
+    let expected = |block: usize| content[block * BLOCK + 10..block * BLOCK + 20].to_vec();
+    let forged = |block: usize, bytes: Vec<u8>| Wrong::Forged(vec![(streams[block].start, bytes.into())]);
+    for block in [1, BLOCKS + 3] {
+        assert_eq!(read(Wrong::Nothing, block).unwrap(), expected(block));
+        let with_len = |change: i32| {
+            let mut bytes = stream(block);
+            let len = i32::from_le_bytes(bytes[..4].try_into().unwrap()) + change;
+            bytes[..4].copy_from_slice(&len.to_le_bytes());
+            bytes
+        };
+        // Past its block, and nothing at all.
+        for change in [1, 1000, i32::MAX / 2, i32::MIN] {
+            let error = read(forged(block, with_len(change)), block).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Damaged, "{change}: {error}");
+        }
+        // Cut, and so fewer bytes.
+        for change in [-1, -4] {
+            assert!(read(forged(block, with_len(change)), block).is_err(), "{change}");
+        }
+        // Bytes that are to be as many as the block has, and are more or fewer: literals without an end.
+        for len in [BLOCK - 1, BLOCK + 1, 10 * BLOCK] {
+            let mut literals = vec![0xF0];
+            let mut rest = len - 15;
+            while rest >= 255 {
+                literals.push(255);
+                rest -= 255;
+            }
+            literals.push(rest as u8);
+            let mut bytes = stream(block);
+            let room = bytes.len() - 4;
+            literals.resize(room.max(literals.len()), 1);
+            bytes[4..].copy_from_slice(&literals[..room]);
+            assert!(read(forged(block, bytes), block).is_err(), "{len} bytes in a block of {BLOCK}");
+        }
+        // A run of another byte, a block of another chunk: the right form.
+        let mut run = stream(block);
+        run[..5].copy_from_slice(&[0xF9, 0xFF, 0xFF, 0xFF, 1]);
+        assert_eq!(read(forged(block, run), block).unwrap(), [7; 10]);
+        assert_eq!(read(forged(block, stream(5)), block).unwrap(), expected(5));
+        // Behind the streams.
+        assert_eq!(read(forged(block, stream(block)), block).unwrap(), expected(block));
+    }
+}
+
+/// Two blocks swapped, two chunks swapped: checksums find it on every read, `verify` by the fingerprint alone too.
+#[test]
+fn other_bytes_of_the_right_form_are_found_by_digests_alone() {
+    for checksums in [false, true] {
+        let (content, frame, streams) = blocks(checksums);
+        let source = liar(frame.clone());
+        let swapped = |one: Range<u64>, other: Range<u64>| {
+            let bytes = |range: &Range<u64>| Bytes::copy_from_slice(&frame[range.start as usize..range.end as usize]);
+            Wrong::Forged(vec![(one.start, bytes(&other)), (other.start, bytes(&one))])
+        };
+        let reader = open(source, ChecksumPolicy::Ignore);
+        let chunk = |i: u64| reader.frame().span(i).unwrap().unwrap();
+        let chunks = swapped(chunk(0), chunk(1));
+        *source.wrong.lock().unwrap() = swapped(streams[2].clone(), streams[3].clone());
+        let blocks = block_on(reader.bytes(2 * BLOCK as u64 + 5..3 * BLOCK as u64 + 5)).unwrap();
+        assert!(blocks != content[2 * BLOCK + 5..3 * BLOCK + 5], "nobody could know");
+        *source.wrong.lock().unwrap() = chunks.clone();
+        assert!(block_on(reader.chunk(0)).unwrap() == content[BLOCKS * BLOCK..]);
+        // The whole is what it was made a digest of.
+        assert!(!block_on(reader.verify()).unwrap().is_good());
+        let checking = open(source, ChecksumPolicy::Check);
+        assert!(block_on(checking.verify()).unwrap().is_good());
+        *source.wrong.lock().unwrap() = chunks;
+        match block_on(checking.chunk(0)) {
+            Err(error) => assert!(checksums && error.kind() == ErrorKind::Damaged, "{error}"),
+            Ok(_) => assert!(!checksums),
+        }
     }
 }
 

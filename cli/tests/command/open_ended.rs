@@ -198,6 +198,60 @@ fn what_is_left_of_damaged_frames() {
     }
 }
 
+/// What recovering and sealing may take is what the options say, to the byte; the message names the one that allows more.
+#[test]
+fn bounds_of_recovery() {
+    const CHUNKS: usize = 5;
+    let dir = tempdir().expect("a directory");
+    let [whole, open, sparse] = ["whole", "open", "sparse"].map(|name| dir.path().join(name));
+    let copy = dir.path().join("copy");
+    let data = array_bytes("faces.npy", CHUNKS * CHUNK);
+    for (path, layout) in [(&whole, "contiguous"), (&open, "open"), (&sparse, "sparse")] {
+        // From a pipe, and so without an end.
+        let to = if layout == "open" { "-".into() } else { path.clone().into_os_string() };
+        let args = args!["compress", "-", to, "--layout", layout, "--level", "0", "--chunk-size", "40000"];
+        let written = run_with(args, &data).ok();
+        if layout == "open" {
+            fs::write(path, written).expect("a file");
+        }
+    }
+    let mut cut = fs::read(&whole).expect("a frame");
+    cut.truncate(cut.len() - 20);
+    let damaged = dir.path().join("damaged");
+    fs::write(&damaged, cut).expect("a file");
+
+    let (output, work) = (CHUNKS * (CHUNK + 32), CHUNKS * CHUNK);
+    for input in [&whole, &damaged, &open, &sparse] {
+        for (option, enough) in [("--max-output", output), ("--max-work", work)] {
+            let recover = |bytes: usize| run(args!["recover", input, &copy, option, bytes.to_string(), "--quiet"]);
+            for bytes in [1, enough / 2, enough - 1] {
+                let said = recover(bytes).bad_data();
+                assert!(said.contains(option) && said.contains(&format!(" {bytes} bytes")), "{input:?}: {said}");
+                assert!(said.contains(&*input.to_string_lossy()), "{said}");
+                assert!(!copy.exists(), "{input:?} {option} {bytes}");
+            }
+            recover(enough).ok();
+            assert!(run(args!["cat", &copy]).ok() == data, "{input:?} {option}");
+            if copy.is_dir() { fs::remove_dir_all(&copy) } else { fs::remove_file(&copy) }.expect("it was written");
+        }
+    }
+    // To a pipe nothing is written before all is well.
+    let piped = run(args!["recover", &damaged, "-", "--max-work", (work - 1).to_string()]);
+    assert!(piped.stdout.is_empty() && piped.bad_data().contains("--max-work"));
+
+    let before = fs::read(&open).expect("a frame");
+    for bytes in [1, work - 1] {
+        let said = run(args!["seal", &open, "--max-work", bytes.to_string()]).bad_data();
+        assert!(said.contains("--max-work") && said.contains(&format!(" {bytes} bytes")), "{said}");
+        assert!(fs::read(&open).expect("a frame") == before, "it is as it was");
+    }
+    // Sealing copies nothing.
+    run(args!["seal", &open, "--max-output", "100M"]).bad_usage();
+    run(args!["seal", &open, "--max-work", work.to_string()]).ok();
+    assert!(run(args!["cat", &open]).ok() == data);
+    run(args!["verify", "--quiet", &open]).ok();
+}
+
 #[test]
 fn sparse_frames() {
     let dir = tempdir().expect("a directory");

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures::Sink;
@@ -18,6 +18,7 @@ use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_streaming::target::{Part, Target};
 use oxiblosc_streaming::{FrameSink, Pool, ReadOptions, WriteError, WriteOptions, block_on};
 
+use super::place::{PATIENCE, no_leftovers};
 use super::size::take_until_full;
 use super::{Faults, Place, TargetKind};
 use crate::data::Random;
@@ -27,8 +28,6 @@ use crate::report::Report;
 const CHUNK: usize = 4096;
 /// The most calls that are made to fail, one after the other.
 const MOST_FAILURES: u64 = 200;
-/// The time in which background work of a target must complete.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Checks a kind of target.
 ///
@@ -180,7 +179,7 @@ impl<K: TargetKind> TargetCheck<K> {
                     return Err("an aborted sink was closed".into());
                 }
                 drop(sink);
-                no_leftovers(&*place)?;
+                no_leftovers(|| place.leftovers())?;
                 nothing(&*place)?;
             }
         }
@@ -203,7 +202,7 @@ impl<K: TargetKind> TargetCheck<K> {
                     return Err(format!("the abort failed for good: {error}"));
                 }
             }
-            no_leftovers(&*place)?;
+            no_leftovers(|| place.leftovers())?;
             nothing(&*place)?;
             if faults.calls() <= before + call {
                 break;
@@ -224,7 +223,7 @@ impl<K: TargetKind> TargetCheck<K> {
             decodes(&*place, &data)
         })?;
         drop(sink);
-        no_leftovers(&*place)?;
+        no_leftovers(|| place.leftovers())?;
         decodes(&*place, &data)
     }
 
@@ -288,9 +287,9 @@ pub(super) fn stubborn<T: Target>(
     random: &mut Random,
 ) -> Result<u64, String> {
     let mut failures = 0;
-    let mut failed = |error: &dyn std::error::Error, retryable: bool| {
+    let mut failed = |error: &dyn std::error::Error, resumable: bool| {
         failures += 1;
-        if retryable && failures < 1000 { Ok(()) } else { Err(format!("failed for good: {error}")) }
+        if resumable && failures < 1000 { Ok(()) } else { Err(format!("failed for good: {error}")) }
     };
     let end = Instant::now() + PATIENCE;
     let mut rest = data;
@@ -382,20 +381,6 @@ fn nothing(place: &dyn Place) -> Result<(), String> {
     match block_on(ReadOptions::new().registry(&Registry::empty()).pool(&Pool::inline()).open(source)) {
         Ok(reader) => Err(format!("a frame of {} bytes is there that was never committed", reader.nbytes())),
         Err(_) => Ok(()),
-    }
-}
-
-fn no_leftovers(place: &dyn Place) -> Result<(), String> {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        let left = place.leftovers();
-        if left.is_empty() {
-            return Ok(());
-        }
-        if Instant::now() > end {
-            return Err(format!("left behind: {}", left.join(", ")));
-        }
-        thread::sleep(Duration::from_millis(5));
     }
 }
 

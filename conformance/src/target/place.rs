@@ -1,5 +1,8 @@
 //! A kind of target under test, and the places it writes to.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use oxiblosc_streaming::source::RangeSource;
 use oxiblosc_streaming::target::Target;
@@ -87,5 +90,26 @@ pub trait Place {
 impl<F: Fn() -> Option<Bytes>> Place for F {
     fn frame(&self) -> Option<Box<dyn RangeSource>> {
         self().map(|bytes| Box::new(bytes) as Box<dyn RangeSource>)
+    }
+}
+
+/// What a target does in the background is done after this long.
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Waits until nothing is left behind of what a target had beside its frame: some of it goes in the background.
+///
+/// # Errors
+/// What is there still after two minutes.
+pub fn no_leftovers(leftovers: impl Fn() -> Vec<String>) -> Result<(), String> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let left = leftovers();
+        if left.is_empty() {
+            return Ok(());
+        }
+        if Instant::now() > end {
+            return Err(format!("left behind: {}", left.join(", ")));
+        }
+        thread::sleep(Duration::from_millis(5));
     }
 }

@@ -21,6 +21,7 @@ mod nd_codecs;
 mod odd_zeros;
 mod random;
 mod shared;
+mod uniform_index;
 mod vl_blocks;
 mod worker;
 mod zarr;

@@ -26,27 +26,31 @@ const HOPELESS: usize = 200;
 /// An error as a caller looks at it.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    retryable: bool,
+    /// Whether the sink goes on when the same call is made again.
+    resumable: bool,
     text: String,
 }
 
 impl From<std::io::Error> for Failure {
-    /// (Of an error of I/O nobody knows more than that trying again is the thing to do.)
+    /// One of the target, after which the sink goes on, unless there is another one inside.
     fn from(error: std::io::Error) -> Self {
-        Self { retryable: true, text: error.to_string() }
+        let stays = error.get_ref().is_some_and(|inner| {
+            inner.is::<ArrayError>() || inner.downcast_ref().is_some_and(|error: &WriteError| !error.is_resumable())
+        });
+        Self { resumable: !stays, text: error.to_string() }
     }
 }
 
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
-        Self { retryable: error.is_retryable(), text: error.to_string() }
+        Self { resumable: error.is_resumable(), text: error.to_string() }
     }
 }
 
 impl From<ArrayError> for Failure {
     fn from(error: ArrayError) -> Self {
-        let retryable = matches!(&error, ArrayError::Write(error) if error.is_retryable());
-        Self { retryable, text: error.to_string() }
+        let resumable = matches!(&error, ArrayError::Write(error) if error.is_resumable());
+        Self { resumable, text: error.to_string() }
     }
 }
 
@@ -139,7 +143,7 @@ pub(crate) fn fill(
     let mut go_on = |failure: &Failure| {
         *errors += 1;
         match case.fault {
-            _ if !failure.retryable => Err(format!("failed for good: {}", failure.text)),
+            _ if !failure.resumable => Err(format!("failed for good: {}", failure.text)),
             Fault::Always if *errors >= PATIENCE => Ok(false),
             _ if *errors >= HOPELESS => Err(format!("failed {errors} times, at last: {}", failure.text)),
             _ => Ok(true),

@@ -41,20 +41,7 @@ use case::{Case, Chunk, Data, Extras, Fault, Mode, Size, Threads, Way};
 use pairs::Pairs;
 use suite::Suite;
 
-/// Sizes of the cases of an ordinary run.
-const SIZES: &[Size] = &[
-    Size::Empty,
-    Size::One,
-    Size::ChunkLess,
-    Size::Chunk,
-    Size::ChunkMore,
-    Size::Several,
-    Size::GatherLess,
-    Size::Gather,
-    Size::GatherMore,
-    Size::Mib20,
-];
-/// ... and of a long one.
+/// Sizes of the cases of a long run.
 const MORE_SIZES: &[Size] = &[
     Size::Empty,
     Size::One,
@@ -69,6 +56,8 @@ const MORE_SIZES: &[Size] = &[
     Size::Mib64,
     Size::Mib256,
 ];
+/// ... and of an ordinary one: up to 20 MiB.
+const SIZES: &[Size] = MORE_SIZES.split_at(10).0;
 
 #[test]
 fn all_pairs() {

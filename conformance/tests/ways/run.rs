@@ -3,9 +3,7 @@
 use oxiblosc::Summary;
 use oxiblosc::blocking::{FrameWriter, NdWriter};
 use oxiblosc_conformance::data::Random;
-use oxiblosc_conformance::target::Faults;
-use std::thread;
-use std::time::{Duration, Instant};
+use oxiblosc_conformance::target::{Faults, no_leftovers};
 
 use crate::append;
 use crate::array::Shape;
@@ -14,9 +12,6 @@ use crate::check::{check, nothing_or_all};
 use crate::intake::{Outcome, fill};
 use crate::payload::Payload;
 use crate::place::{self, BoxTarget, Place};
-
-/// What a target does in the background is done after this long.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The bytes of a case.
 pub(crate) fn payload(case: &Case) -> Payload {
@@ -81,26 +76,12 @@ pub(crate) fn write(
     let there = place.settle()?;
     match outcome {
         Outcome::Closed(summary) if there => {
-            no_leftovers(&place)?;
+            no_leftovers(|| place.leftovers())?;
             Ok(Some((place, summary)))
         }
         Outcome::Closed(_) => Err("the frame is not complete".into()),
         Outcome::GivenUp { .. } if !there => Ok(None),
         Outcome::GivenUp { all_taken } => nothing_or_all(&place, case, payload, all_taken).map(|()| None),
-    }
-}
-
-fn no_leftovers(place: &Place) -> Result<(), String> {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        let left = place.leftovers();
-        if left.is_empty() {
-            return Ok(());
-        }
-        if Instant::now() > end {
-            return Err(format!("left behind: {}", left.join(", ")));
-        }
-        thread::sleep(Duration::from_millis(5));
     }
 }
 

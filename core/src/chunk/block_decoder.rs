@@ -1,5 +1,6 @@
 //! Decodes the streams of one block.
 
+use super::check::resized;
 use super::error::StreamError;
 use super::header::VERSION_BLOSC1;
 use super::map::{BlockMap, Body, WORD};
@@ -15,7 +16,7 @@ use crate::registry::{Registry, RegistryError};
 pub(crate) struct BlockDecoder {
     codecs: Codecs,
     pipeline: Pipeline,
-    /// A block as the codec returned it, with the filters still applied.
+    /// The block on its way through the filters that are undone.
     filtered: Vec<u8>,
 }
 
@@ -74,13 +75,18 @@ impl BlockDecoder {
         if pipeline.backward_is_identity() {
             return streams.decode(dst);
         }
-        if filtered.len() < dst.len() {
-            // The contents do not matter, and fresh zero pages cost less than clearing old ones.
-            *filtered = vec![0; dst.len()];
+        let spare = resized(filtered, dst.len())?;
+        // The result is to be in `dst` after the last filter, each of which goes to the other buffer.
+        let (block, spare) = if pipeline.backward_steps() % 2 == 0 { (dst, spare) } else { (spare, dst) };
+        streams.decode(block)?;
+        pipeline.backward_between(&context, block, spare).map_err(failed)
+    }
+
+    /// Lets go of buffers that are longer than this.
+    pub(crate) fn shrink(&mut self, longest: usize) {
+        if self.filtered.len() > longest {
+            self.filtered = Vec::new();
         }
-        let filtered = &mut filtered[..dst.len()];
-        streams.decode(filtered)?;
-        pipeline.backward(&context, filtered, dst).map_err(failed)
     }
 }
 

@@ -1,9 +1,12 @@
 //! Decodes whole chunks block by block, in the memory of one block.
 
 use super::block_decoder::Job;
+use super::decoder::Parts;
 use super::map::Body;
-use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError};
+use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
 use crate::executor::{Executor, Inline, PerWorker, locked, try_for_each, unlocked};
+use crate::id::FilterId;
+use crate::pipeline::FilterSlots;
 
 /// Workers share a chunk only as long as the blocks decoded at a time have at most this many bytes.
 const MOST_AT_ONCE: usize = 64 << 20;
@@ -22,8 +25,8 @@ impl ChunkDecoder {
         self.check_on(chunk, ctx, &Inline)
     }
 
-    /// As [`ChunkDecoder::check`], with the blocks spread over the workers of `executor`. It takes the memory of one
-    /// block for each worker, and uses a single worker if blocks are very long.
+    /// As [`ChunkDecoder::check`], the blocks spread over the workers of `executor`; it takes the memory of one block
+    /// for each of them, and uses one worker alone where blocks are very long: [`ChunkDecoder::check_bytes`] in all.
     pub fn check_on(
         &mut self,
         chunk: &[u8],
@@ -39,6 +42,22 @@ impl ChunkDecoder {
             self.check_blocks(&map, chunk, ctx, &lens, if alone { &Inline } else { executor })?;
         }
         Ok(nbytes)
+    }
+
+    /// The most bytes of memory that [`ChunkDecoder::check_on`] takes with so many workers, besides the chunk itself, its
+    /// dictionary and what codecs keep for themselves: blocks that are being decoded, once more where filters have to be
+    /// undone, and the block that others refer to.
+    pub fn check_bytes(header: &ChunkHeader, workers: usize) -> usize {
+        if header.special().is_some() || header.is_stored() {
+            return 0;
+        }
+        // One of variable length may be all of the chunk.
+        let longest = if header.has_vl_blocks() { header.nbytes } else { header.blocksize.min(header.nbytes) };
+        let together = workers.max(1).saturating_mul(longest).min(MOST_AT_ONCE.max(longest)).min(header.nbytes);
+        let filtered = if header.filters == FilterSlots::NONE { 0 } else { together };
+        let has_reference = header.filters.contains(FilterId::DELTA) && !header.has_vl_blocks();
+        let reference = if has_reference && longest < header.nbytes { longest } else { 0 };
+        together.saturating_add(filtered).saturating_add(reference)
     }
 
     fn check_blocks(
@@ -71,11 +90,19 @@ impl ChunkDecoder {
             }
         });
         *self.scratch() = scratch;
-        if parts.reference.len() > MOST_KEPT {
-            parts.reference = Vec::new();
+        self.let_go(parts);
+        result
+    }
+
+    /// Keeps the buffers for the next chunk, but for those that few chunks need.
+    fn let_go(&mut self, mut parts: Parts) {
+        for buffer in [&mut parts.block, &mut parts.reference] {
+            if buffer.len() > MOST_KEPT {
+                *buffer = Vec::new();
+            }
         }
         self.give_back_parts(parts);
-        result
+        self.each_worker(|worker| worker.shrink(MOST_KEPT));
     }
 
     /// Decodes a whole chunk and hands it to `each` in pieces, from front to back: its blocks, or pieces of any length
@@ -97,9 +124,7 @@ impl ChunkDecoder {
             Body::Blocks { .. } => {
                 let mut parts = self.take_parts();
                 let result = self.each_block(&map, chunk, ctx, &mut parts.block, &mut parts.reference, each);
-                parts.block.truncate(MOST_KEPT);
-                parts.block.shrink_to(MOST_KEPT);
-                self.give_back_parts(parts);
+                self.let_go(parts);
                 return result;
             }
         };
@@ -177,7 +202,7 @@ pub(super) fn zeroed(what: &'static str, len: usize) -> Result<Vec<u8>, ChunkErr
 }
 
 /// The first `len` bytes of a buffer, with unspecified contents.
-fn resized(buffer: &mut Vec<u8>, len: usize) -> Result<&mut [u8], ChunkError> {
+pub(super) fn resized(buffer: &mut Vec<u8>, len: usize) -> Result<&mut [u8], ChunkError> {
     if buffer.len() < len {
         // Free the old buffer first, so that the two never exist at the same time.
         *buffer = Vec::new();

@@ -179,6 +179,10 @@ impl ChunkDecoder {
         self.workers.first(count, || Ok(BlockDecoder::new(registry.clone())))
     }
 
+    pub(super) fn each_worker(&mut self, change: impl FnMut(&mut BlockDecoder)) {
+        self.workers.each(change);
+    }
+
     fn decode_wanted(
         &mut self,
         map: &BlockMap,

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::block_encoder::grown;
-use super::check::zeroed;
+use super::check::{resized, zeroed};
 use super::header::{MAX_BLOCKSIZE, flag, flag2};
 use super::map::Body;
 use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
@@ -144,7 +143,7 @@ impl ChunkDecoder {
             let last_needs_it = blocks.end > blocks.start && map.needs_reference(blocks.end - 1);
             let reference = match map.block_bytes(0) {
                 Some(first) if last_needs_it => {
-                    let reference = grown(&mut parts.reference, first.len());
+                    let reference = resized(&mut parts.reference, first.len())?;
                     self.decode_block_into(map, 0, span(0)?, None, ctx, reference)?;
                     Some(&*reference)
                 }
@@ -170,7 +169,7 @@ impl ChunkDecoder {
                 } else if inside.len() == block_bytes.len() {
                     self.decode_block_into(map, block, span(block)?, reference, ctx, part)?;
                 } else {
-                    let whole = grown(&mut parts.block, block_bytes.len());
+                    let whole = resized(&mut parts.block, block_bytes.len())?;
                     self.decode_block_into(map, block, span(block)?, reference, ctx, whole)?;
                     part.copy_from_slice(&whole[inside]);
                 }

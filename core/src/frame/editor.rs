@@ -308,12 +308,24 @@ impl FrameEditor {
     /// place.
     ///
     /// # Errors
-    /// [`FrameWriteError::Special`] when a special value cannot be stored as a repeated value. The frame stays as it
-    /// was.
+    /// [`FrameWriteError::Special`] when a special value cannot be stored as a repeated value, and
+    /// [`FrameWriteError::InFlight`] when the chunks take more than [`Limits::in_flight_bytes`](crate::Limits) of those that
+    /// the frame was opened with: a few bytes of an index may stand for millions. The frame stays as it was.
     pub fn make_variable(&mut self) -> Result<Vec<ChunkWrite>, FrameWriteError> {
+        let limit = self.table.limits.in_flight_bytes as u64;
+        let check = |needed| match needed > limit {
+            true => Err(FrameWriteError::InFlight { what: "storing the special values of the index", needed, limit }),
+            false => Ok(()),
+        };
+        let special = self.table.entries().runs().filter(|&(_, entry)| is_special(entry));
+        let special: u64 = special.map(|(chunks, _)| chunks.end - chunks.start).sum();
+        let (write, header) = (size_of::<ChunkWrite>() as u64, ChunkHeader::EXTENDED_LEN as u64);
+        // Before anything is done for them.
+        check(special.saturating_mul(write + header))?;
         let mut edited = self.clone();
         edited.table.set_variable();
         let mut writes = Vec::new();
+        let mut needed = 0;
         for i in 0..edited.nchunks() {
             let entry = edited.table.entry(i)?;
             if !is_special(entry) {
@@ -321,7 +333,10 @@ impl FrameEditor {
             }
             let kind = special_of(entry).ok_or(FrameError::SpecialEntry { chunk: i, found: entry })?;
             let nbytes = edited.chunk_len(i)? as usize;
-            writes.extend(edited.place(i, Offered::Special(kind, nbytes), Place::Replace)?);
+            let stored = edited.place(i, Offered::Special(kind, nbytes), Place::Replace)?;
+            needed += write + stored.as_ref().map_or(0, |write| write.bytes(&[]).len() as u64);
+            check(needed)?;
+            writes.extend(stored);
         }
         edited.index_changed = true;
         *self = edited;

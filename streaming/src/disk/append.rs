@@ -1,6 +1,5 @@
 //! A file written from front to back, with small pieces combined and one write in progress at a time.
 
-use std::fs::File;
 use std::future::Future;
 use std::io;
 use std::mem;
@@ -10,7 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 
-use super::{IoMode, IoTask, PositionedFile};
+use super::{Handle, IoMode, IoTask, PositionedFile};
 
 /// Smaller pieces are combined up to this size; larger ones are written as they are, without a copy.
 const GATHER: usize = 256 << 10;
@@ -37,7 +36,7 @@ struct Write {
 }
 
 impl AppendFile {
-    pub(crate) fn new(file: File, mode: IoMode) -> Self {
+    pub(crate) fn new(file: impl Into<Handle>, mode: IoMode) -> Self {
         Self { file: Arc::new(PositionedFile::new(file)), mode, gathered: BytesMut::new(), at: 0, writing: None }
     }
 

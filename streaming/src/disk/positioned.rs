@@ -3,18 +3,20 @@
 use std::fs::File;
 use std::io;
 
+use super::Handle;
+
 /// A file that is read and written at given positions only.
 #[derive(Debug)]
 pub(crate) struct PositionedFile {
-    file: File,
+    file: Handle,
     #[cfg(not(any(unix, windows)))]
     cursor: std::sync::Mutex<()>,
 }
 
 impl PositionedFile {
-    pub(crate) fn new(file: File) -> Self {
+    pub(crate) fn new(file: impl Into<Handle>) -> Self {
         Self {
-            file,
+            file: file.into(),
             #[cfg(not(any(unix, windows)))]
             cursor: std::sync::Mutex::new(()),
         }
@@ -30,18 +32,18 @@ impl PositionedFile {
 
     #[cfg(unix)]
     pub(crate) fn read_exact_at(&self, buf: &mut [u8], at: u64) -> io::Result<()> {
-        std::os::unix::fs::FileExt::read_exact_at(&self.file, buf, at)
+        std::os::unix::fs::FileExt::read_exact_at(self.file(), buf, at)
     }
 
     #[cfg(unix)]
     pub(crate) fn write_all_at(&self, buf: &[u8], at: u64) -> io::Result<()> {
-        std::os::unix::fs::FileExt::write_all_at(&self.file, buf, at)
+        std::os::unix::fs::FileExt::write_all_at(self.file(), buf, at)
     }
 
     #[cfg(windows)]
     pub(crate) fn read_exact_at(&self, mut buf: &mut [u8], mut at: u64) -> io::Result<()> {
         while !buf.is_empty() {
-            match std::os::windows::fs::FileExt::seek_read(&self.file, buf, at) {
+            match std::os::windows::fs::FileExt::seek_read(self.file(), buf, at) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(n) => {
                     buf = &mut buf[n..];
@@ -57,7 +59,7 @@ impl PositionedFile {
     #[cfg(windows)]
     pub(crate) fn write_all_at(&self, mut buf: &[u8], mut at: u64) -> io::Result<()> {
         while !buf.is_empty() {
-            match std::os::windows::fs::FileExt::seek_write(&self.file, buf, at) {
+            match std::os::windows::fs::FileExt::seek_write(self.file(), buf, at) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(n) => {
                     buf = &buf[n..];
@@ -74,15 +76,15 @@ impl PositionedFile {
     pub(crate) fn read_exact_at(&self, buf: &mut [u8], at: u64) -> io::Result<()> {
         use std::io::{Read, Seek};
         let _cursor = self.cursor.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        (&self.file).seek(io::SeekFrom::Start(at))?;
-        (&self.file).read_exact(buf)
+        self.file().seek(io::SeekFrom::Start(at))?;
+        self.file().read_exact(buf)
     }
 
     #[cfg(not(any(unix, windows)))]
     pub(crate) fn write_all_at(&self, buf: &[u8], at: u64) -> io::Result<()> {
         use std::io::{Seek, Write};
         let _cursor = self.cursor.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        (&self.file).seek(io::SeekFrom::Start(at))?;
-        (&self.file).write_all(buf)
+        self.file().seek(io::SeekFrom::Start(at))?;
+        self.file().write_all(buf)
     }
 }

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use futures::{SinkExt, StreamExt};
-use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader};
 use oxiblosc_core::frame::{BitshuffleAge, Checksums, ChunkEntry, FrameParams, Layout, Sequential};
 
@@ -123,19 +122,16 @@ where
     S: RangeSource + 'static,
     T: Target,
 {
-    let registry = match &options.registry {
-        Some(registry) => registry,
-        None => Registry::linked()?,
-    };
+    let registry = crate::given_or_linked(options.registry.as_ref())?;
     let pool = options.pool.clone().unwrap_or_default();
     let params = options.frame_params(0)?;
-    let mut output = Output::new(&params, registry, target)?;
+    let mut output = Output::new(&params, &registry, target)?;
     for (name, content) in &options.vlmetalayers {
         output.set_vlmetalayer(name, content)?;
     }
     let mut recoder = Recoder {
         decoder: ChunkDecoder::new(reader.registry()).with_limits(reader.limits()),
-        encoder: ChunkEncoder::new(&options.params, registry).map_err(EditError::Params)?,
+        encoder: ChunkEncoder::new(&options.params, &registry).map_err(EditError::Params)?,
         pool: pool.clone(),
     };
     for chunk in 0..reader.nchunks() {

@@ -95,10 +95,7 @@ impl FrameEditor<Vec<u8>> {
 
 impl<S: Store> FrameEditor<S> {
     pub(super) fn with_options(store: S, options: EditOptions) -> Result<Self, EditError> {
-        let registry = match options.registry {
-            Some(registry) => registry,
-            None => Registry::linked()?.clone(),
-        };
+        let registry = crate::given_or_linked(options.registry.as_ref())?;
         let frame = open_frame(&store, &registry, &options.limits)?;
         let mut params: EncodeParams = options.params.unwrap_or_else(|| FrameParams::like(&frame).encode);
         let array = array_in(frame.metalayers(), &FrameSizes::of(&frame));
@@ -229,7 +226,8 @@ impl<S: Store> FrameEditor<S> {
     /// [`FrameEditor::make_variable`](frame::FrameEditor::make_variable).
     ///
     /// # Errors
-    /// When a chunk of a special value cannot be stored as a repeated value.
+    /// When a chunk of a special value cannot be stored as a repeated value, or there are so many that to store them takes
+    /// more than [`Limits::in_flight_bytes`] of memory.
     pub fn make_variable(&mut self) -> Result<(), EditError> {
         self.check_committed()?;
         for write in self.editor.make_variable()? {

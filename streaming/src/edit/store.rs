@@ -10,7 +10,7 @@ use oxiblosc_core::Registry;
 use oxiblosc_core::frame::{Frame, FrameOpener, OpenStep, chunk_file_name};
 
 use super::EditError;
-use crate::disk::{PositionedFile, is_at, lock, parent_of, sync_directory, temporary_beside, unlock};
+use crate::disk::{Handle, PositionedFile, is_at, lock, parent_of, sync_directory, temporary_beside};
 use crate::sparse::directory::{index_path, read_chunk_file, write_chunk_file, write_index};
 
 /// A place where a frame can be changed: random access to the bytes of a contiguous frame, or to the files of a sparse
@@ -137,7 +137,7 @@ pub struct FileStore {
 struct Held {
     path: PathBuf,
     /// `None` where directories cannot be opened.
-    handle: Option<File>,
+    handle: Option<Handle>,
 }
 
 /// How many times opening is retried if the frame is replaced meanwhile.
@@ -162,12 +162,11 @@ impl FileStore {
         let (index, is_sparse) = index_path(path);
         let directory = match is_sparse {
             true => {
-                let handle = File::open(path).ok();
-                if let Some(handle) = &handle {
-                    lock(handle, path)?;
-                    if !is_at(handle, path)? {
-                        return Ok(None);
-                    }
+                let handle = File::open(path).ok().map(|handle| lock(handle, path)).transpose()?;
+                if let Some(handle) = &handle
+                    && !is_at(handle, path)?
+                {
+                    return Ok(None);
                 }
                 Some(Held { path: path.to_owned(), handle })
             }
@@ -176,11 +175,9 @@ impl FileStore {
         let index = index.canonicalize()?;
         // The index of a sparse frame is replaced, never written to.
         let file = OpenOptions::new().read(true).write(!is_sparse).open(&index)?;
-        if !is_sparse {
-            lock(&file, path)?;
-            if !is_at(&file, path)? {
-                return Ok(None);
-            }
+        let file = if is_sparse { file.into() } else { lock(file, path)? };
+        if !is_sparse && !is_at(&file, path)? {
+            return Ok(None);
         }
         Ok(Some(Self { file: PositionedFile::new(file), path: index, directory, durable }))
     }
@@ -198,15 +195,6 @@ impl FileStore {
         match self.directory.as_ref().and_then(|held| held.handle.as_ref()) {
             Some(handle) if !is_at(handle, path)? => Err(replaced(path)),
             _ => Ok(path),
-        }
-    }
-}
-
-impl Drop for FileStore {
-    fn drop(&mut self) {
-        match &self.directory {
-            Some(held) => held.handle.iter().for_each(unlock),
-            None => unlock(self.file.file()),
         }
     }
 }
@@ -243,17 +231,18 @@ impl Store for FileStore {
         if !is_at(self.file.file(), &self.path)? {
             return Err(replaced(&self.path));
         }
-        let (mut file, temporary) = temporary_beside(&self.path)?.into_parts();
+        let (file, temporary) = temporary_beside(&self.path)?.into_parts();
         // It must be locked from the moment on at which it has the name.
-        lock(&file, &self.path)?;
-        file.write_all(head)?;
+        let file = lock(file, &self.path)?;
+        let mut writer = &*file;
+        writer.write_all(head)?;
         let mut old = self.file.file();
         old.seek(SeekFrom::Start(head.len() as u64))?;
         let kept = tail_at.saturating_sub(head.len() as u64);
-        if io::copy(&mut old.take(kept), &mut file)? != kept {
+        if io::copy(&mut old.take(kept), &mut writer)? != kept {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        file.write_all(tail)?;
+        writer.write_all(tail)?;
         if self.durable {
             file.sync_all()?;
         }

@@ -5,14 +5,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::lock::Mutex;
+use futures::future::join_all;
 use futures::stream::{self, StreamExt};
-use oxiblosc_core::chunk::ChunkHeader;
+use oxiblosc_core::chunk::{ChunkDecoder, ChunkError, ChunkHeader};
 use oxiblosc_core::frame::{
     ChecksumState, ChunkEntry, Fingerprint, FingerprintKind, Fingerprinter, FrameAudit, Layout,
 };
 
 use super::{Finding, FingerprintCheck, VerifyReport};
+use crate::budget::Budget;
 use crate::error::ReadError;
 use crate::reader::Shared;
 use crate::source::RangeSource;
@@ -39,9 +40,9 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<Shared<S>>) ->
     let mut audit = FrameAudit::new(frame);
     // Results for chunks whose bytes are shared by others: the header of good ones.
     let mut outcomes: HashMap<u64, Option<ChunkHeader>> = HashMap::new();
-    // Large blocks are decoded one at a time.
-    let alone = Mutex::new(());
-    let groups = groups(shared).map(|group| check_group(shared, &alone, group));
+    // Of its own, so that it takes no part of what it is to share with others.
+    let memory = Budget::new(shared.decoding.limits.in_flight_bytes);
+    let groups = groups(shared).map(|group| check_group(shared, &memory, group));
     let mut groups = stream::iter(groups).buffered(GROUPS_AT_ONCE);
     while let Some(group) = groups.next().await {
         for look in group? {
@@ -166,53 +167,51 @@ struct Looked {
 
 async fn check_group<S: RangeSource + 'static>(
     shared: &Arc<Shared<S>>,
-    alone: &Mutex<()>,
+    memory: &Budget,
     group: Vec<Look>,
 ) -> Result<Vec<Looked>, ReadError> {
-    let decoding = &shared.decoding;
-    // Every worker may have a block, its filtered form and the block it refers to.
-    let large = decoding.limits.in_flight_bytes / (6 * (decoding.pool.threads() + 1));
     let wanted: Vec<u64> = group.iter().filter(|look| look.of == look.chunks.start).map(|look| look.of).collect();
     let mut fetched = shared.fetch_chunks(wanted.into_iter()).await?.into_iter();
-    let mut looks = Vec::with_capacity(group.len());
-    for Look { chunks, of } in group {
-        let first = chunks.start;
-        if of != first {
-            looks.push((Looked { chunks, of, encoded: Ok(Bytes::new()), decoded: Ok(0) }, None));
-            continue;
+    let looks = group.into_iter().map(|Look { chunks, of }| {
+        let encoded = match of == chunks.start {
+            true => fetched.next().map_or_else(|| Err(shared.changed(of)), |(_, encoded)| encoded).map(Some),
+            false => Ok(None),
+        };
+        async move {
+            let decoded = match &encoded {
+                Ok(Some(bytes)) => check(shared, memory, of, bytes).await,
+                _ => Ok(0),
+            };
+            Looked { chunks, of, encoded: encoded.map(Option::unwrap_or_default), decoded }
         }
-        let encoded = fetched.next().map_or_else(|| Err(shared.changed(first)), |(_, encoded)| encoded);
-        let mut decoded = Ok(0);
-        let mut job = None;
-        if let Ok(bytes) = &encoded {
-            let check = || decoding.check(bytes.clone(), shared.frame.chunk_context(first));
-            if ChunkHeader::parse(bytes).is_ok_and(|header| block_bytes(&header) > large) {
-                let _turn = alone.lock().await;
-                decoded = shared.decoded(first, check().await);
-            } else {
-                job = Some(check());
-            }
-        }
-        looks.push((Looked { chunks, of, encoded, decoded }, job));
-    }
-    let mut looked = Vec::with_capacity(looks.len());
-    for (mut look, job) in looks {
-        if let Some(job) = job {
-            look.decoded = shared.decoded(look.of, job.await);
-        }
-        looked.push(look);
-    }
-    Ok(looked)
+    });
+    // All of them are driven, so that none holds memory which another one waits for.
+    Ok(join_all(looks).await)
 }
 
-/// Bytes of a block that must be decoded to check a chunk.
-fn block_bytes(header: &ChunkHeader) -> usize {
-    match header.special() {
-        Some(_) => 0,
-        None if header.is_stored() => 0,
-        None if header.has_vl_blocks() => header.nbytes,
-        None => header.blocksize,
+/// Whether a chunk decodes, once there is memory for its blocks.
+async fn check<S: RangeSource + 'static>(
+    shared: &Arc<Shared<S>>,
+    memory: &Budget,
+    chunk: u64,
+    bytes: &Bytes,
+) -> Result<usize, ReadError> {
+    let decoding = &shared.decoding;
+    let header = ChunkHeader::parse(bytes).map_err(|e| shared.decode_error(chunk, e))?;
+    let limit = decoding.limits.in_flight_bytes;
+    let mut needed = ChunkDecoder::check_bytes(&header, decoding.pool.threads());
+    let alone = needed > limit;
+    if alone {
+        needed = ChunkDecoder::check_bytes(&header, 1);
     }
+    if needed > limit {
+        let what = "memory for its blocks (`Limits::in_flight_bytes`)";
+        let source = ChunkError::Limit { what, limit, found: needed };
+        return Err(shared.decode_error(chunk, source));
+    }
+    let _held = memory.acquire(needed).await;
+    let job = decoding.check(bytes.clone(), shared.frame.chunk_context(chunk), alone);
+    shared.decoded(chunk, job.await)
 }
 
 /// The fingerprint of a frame, computed while its chunks are read.

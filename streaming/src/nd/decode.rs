@@ -27,11 +27,33 @@ pub(super) trait Destination {
     /// The place of a block, where it lands in one piece.
     fn block(&mut self, block: &BlockPlan<'_>) -> Option<&mut [u8]>;
 
-    /// Takes a block that is nothing but this item over and over.
-    fn fill(&mut self, block: &BlockPlan<'_>, item: &[u8]) -> Result<(), NdError>;
+    /// Takes a chunk that need not be decoded.
+    fn simple(&mut self, part: &ChunkPlan<'_>, chunk: Simple) -> Result<(), NdError>;
 
     /// Takes a block that has no such place.
     fn copy(&mut self, block: &BlockPlan<'_>, decoded: &[u8]) -> Result<(), NdError>;
+}
+
+/// A chunk of which nothing has to be decoded: its blocks, which may be much longer than what is wanted of them, need not be
+/// there to copy from.
+pub(super) enum Simple {
+    /// Nothing but zeros.
+    Zeros,
+    /// Nothing but this item of the array, over and over.
+    Item(Vec<u8>),
+    /// The bytes that were to be decoded.
+    Stored(Bytes),
+}
+
+impl Simple {
+    /// Copies what `part` selects of it to the buffer of the plan, which holds zeros there.
+    pub(super) fn copy_out(&self, part: &ChunkPlan<'_>, buffer: &mut [u8]) -> Result<(), NdError> {
+        match self {
+            Self::Zeros => Ok(()),
+            Self::Item(item) => part.blocks().try_for_each(|block| block.fill_out(item, buffer)),
+            Self::Stored(chunk) => part.copy_out(chunk, buffer),
+        }
+    }
 }
 
 /// Decodes parts of chunks.
@@ -75,13 +97,18 @@ impl<'d> PartDecoder<'d> {
         destination: &mut impl Destination,
     ) -> Result<(), DecodeError> {
         let header = ChunkHeader::parse(chunk)?;
-        if let Some(SpecialKind::Zero | SpecialKind::Uninit) = header.special() {
-            return Ok(());
-        }
-        if header.special().is_some()
-            && let Some(item) = self.item_of(part, chunk, decoder, ctx)?
-        {
-            return Ok(part.blocks().try_for_each(|block| destination.fill(&block, &item))?);
+        let simple = match header.special() {
+            Some(SpecialKind::Zero | SpecialKind::Uninit) => Some(Simple::Zeros),
+            Some(_) => self.item_of(part, chunk, decoder, ctx)?.map(Simple::Item),
+            None if header.is_stored() && keep == Keep::Nothing => {
+                self.decoding.check_limit(&header)?;
+                let data = header.header_len()..header.cbytes;
+                (data.end <= chunk.len()).then(|| Simple::Stored(chunk.slice(data)))
+            }
+            None => None,
+        };
+        if let Some(simple) = simple {
+            return Ok(destination.simple(part, simple)?);
         }
         if keep == Keep::Nothing
             && let Some(place) = destination.chunk(part)
@@ -116,8 +143,7 @@ impl<'d> PartDecoder<'d> {
         self.decode_blocks(part, blocks, decoder, ctx, destination)
     }
 
-    /// The item of a chunk that repeats one, if it is an item of the array: its blocks, which may be much longer than
-    /// what is wanted of them, need not be there to copy from.
+    /// The item of a chunk that repeats one, if it is an item of the array.
     fn item_of(
         &self,
         part: &ChunkPlan<'_>,

@@ -8,7 +8,7 @@ use futures::future::try_join_all;
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use oxiblosc_core::nd::{BlockPlan, ChunkPlan, NdError, Plan, Selection};
 
-use super::decode::{DecodeError, Destination};
+use super::decode::{DecodeError, Destination, Simple};
 use super::fetch::{Fetched, Wants};
 use super::groups::{BandGroup, BandGroups, chunk_groups};
 use super::job::{ChunkJob, Parts};
@@ -32,6 +32,12 @@ impl<S: RangeSource + 'static> NdArray<S> {
     }
 
     /// The bytes of one item; negative indices count from the end.
+    ///
+    /// Whether it is asked for like this, as a list of one point, or by its place among the bytes of the frame, it costs the
+    /// block that holds it: its stored bytes are fetched, and all of it is decoded, because filters need the whole of it.
+    /// That takes the memory of the decoded block, once more where there are filters, and that of the first block of the
+    /// chunk where they refer to it (delta). A chunk of one value costs the item alone, and one that is stored as it is no
+    /// more than what is fetched.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -159,13 +165,10 @@ impl<S: RangeSource + 'static> NdArray<S> {
         while let Some((fetched, decoded)) = groups.try_next().await? {
             let plan = Arc::clone(&plan);
             let job = self.spawn(&fetched, move |parts| {
-                let block_bytes = plan.tiling().block_bytes();
                 for (number, blocks) in decoded {
                     let Some(part) = plan.chunk(number) else { continue };
                     parts.at(number);
-                    for (block, decoded) in part.blocks().zip(blocks.chunks_exact(block_bytes)) {
-                        block.copy_out(decoded, &mut out)?;
-                    }
+                    blocks.copy_out(&part, &mut out)?;
                 }
                 Ok(out)
             });
@@ -176,19 +179,17 @@ impl<S: RangeSource + 'static> NdArray<S> {
 
     /// Fetches what a plan needs of some chunks with one call, and decodes each chunk in a separate job. The result is
     /// the blocks of each chunk, one after the other.
-    async fn decode_chunks(
-        &self,
-        plan: &Arc<Plan>,
-        wants: Wants,
-    ) -> Result<(Fetched, Vec<(u64, Vec<u8>)>), ArrayError> {
+    async fn decode_chunks(&self, plan: &Arc<Plan>, wants: Wants) -> Result<(Fetched, Vec<(u64, Apart)>), ArrayError> {
         let fetched = wants.fetch(self.shared(), self.tiling().chunk_bytes()).await?;
         let jobs = fetched.keys().map(|&number| {
             let plan = Arc::clone(plan);
             let job = self.spawn(&fetched, move |parts| {
-                let Some(part) = plan.chunk(number) else { return Ok((number, Vec::new())) };
-                let block_bytes = plan.tiling().block_bytes();
-                let mut blocks = vec![0; part.blocks().count() * block_bytes];
-                parts.decode(&part, &mut InSequence { rest: &mut blocks, block_bytes })?;
+                let part = plan.chunk(number);
+                let count = part.as_ref().map_or(0, |part| part.blocks().count());
+                let mut blocks = Apart::new(plan.tiling().block_bytes(), count);
+                if let Some(part) = part {
+                    parts.decode(&part, &mut blocks)?;
+                }
                 Ok((number, blocks))
             });
             job.join()
@@ -218,8 +219,8 @@ impl Destination for InBuffer<'_> {
         block.in_place().and_then(|place| self.0.get_mut(place))
     }
 
-    fn fill(&mut self, block: &BlockPlan<'_>, item: &[u8]) -> Result<(), NdError> {
-        block.fill_out(item, self.0)
+    fn simple(&mut self, part: &ChunkPlan<'_>, chunk: Simple) -> Result<(), NdError> {
+        chunk.copy_out(part, self.0)
     }
 
     fn copy(&mut self, block: &BlockPlan<'_>, decoded: &[u8]) -> Result<(), NdError> {
@@ -227,40 +228,57 @@ impl Destination for InBuffer<'_> {
     }
 }
 
-/// The blocks of a chunk that a plan touches, one after the other, without those between them.
-struct InSequence<'b> {
-    /// The rest of the buffer, for the blocks that follow.
-    rest: &'b mut [u8],
+/// What a plan touches of a chunk, until it can be copied to the buffer.
+struct Apart {
     block_bytes: usize,
+    count: usize,
+    content: Content,
 }
 
-impl<'b> InSequence<'b> {
-    fn next(&mut self) -> Option<&'b mut [u8]> {
-        let (next, rest) = std::mem::take(&mut self.rest).split_at_mut_checked(self.block_bytes)?;
-        self.rest = rest;
-        Some(next)
+enum Content {
+    /// The blocks one after the other, without those between them, and how many there are so far.
+    Blocks(Vec<u8>, usize),
+    Simple(Simple),
+}
+
+impl Apart {
+    fn new(block_bytes: usize, count: usize) -> Self {
+        Self { block_bytes, count, content: Content::Blocks(Vec::new(), 0) }
+    }
+
+    fn copy_out(&self, part: &ChunkPlan<'_>, buffer: &mut [u8]) -> Result<(), NdError> {
+        match &self.content {
+            Content::Blocks(blocks, _) => {
+                let mut blocks = part.blocks().zip(blocks.chunks_exact(self.block_bytes.max(1)));
+                blocks.try_for_each(|(block, decoded)| block.copy_out(decoded, buffer))
+            }
+            Content::Simple(chunk) => chunk.copy_out(part, buffer),
+        }
     }
 }
 
-impl Destination for InSequence<'_> {
+impl Destination for Apart {
     fn chunk(&mut self, _: &ChunkPlan<'_>) -> Option<&mut [u8]> {
         None
     }
 
     fn block(&mut self, _: &BlockPlan<'_>) -> Option<&mut [u8]> {
-        self.next()
+        let Content::Blocks(blocks, here) = &mut self.content else { return None };
+        if blocks.is_empty() {
+            *blocks = vec![0; self.count * self.block_bytes];
+        }
+        *here += 1;
+        blocks.chunks_exact_mut(self.block_bytes.max(1)).nth(*here - 1)
     }
 
-    fn fill(&mut self, _: &BlockPlan<'_>, item: &[u8]) -> Result<(), NdError> {
-        let (expected, found) = (self.block_bytes, self.rest.len());
-        let place = self.next().ok_or(NdError::Buffer { what: "the block", expected, found })?;
-        place.chunks_mut(item.len().max(1)).for_each(|place| place.copy_from_slice(&item[..place.len()]));
+    fn simple(&mut self, _: &ChunkPlan<'_>, chunk: Simple) -> Result<(), NdError> {
+        self.content = Content::Simple(chunk);
         Ok(())
     }
 
-    fn copy(&mut self, _: &BlockPlan<'_>, decoded: &[u8]) -> Result<(), NdError> {
+    fn copy(&mut self, block: &BlockPlan<'_>, decoded: &[u8]) -> Result<(), NdError> {
         let (expected, found) = (self.block_bytes, decoded.len());
-        let place = self.next().filter(|_| found == expected);
+        let place = self.block(block).filter(|_| found == expected);
         place.ok_or(NdError::Buffer { what: "the block", expected, found })?.copy_from_slice(decoded);
         Ok(())
     }

@@ -25,14 +25,22 @@ pub struct StoreError {
     kind: ErrorKind,
     status: Option<u16>,
     text: String,
+    /// What the store says, where the text does not quote it.
+    said: Option<Said>,
     error: Error,
 }
+
+/// The words of a store.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Said(String);
 
 impl StoreError {
     fn new(error: Error) -> Self {
         let answer = Answer::of(&error);
         let kind = answer.kind(&error);
-        Self { kind, status: answer.status, text: answer.text(&error, kind), error }
+        let said = Some(answer.said()).filter(|said| kind == ErrorKind::NoSuchBucket && !said.is_empty()).map(Said);
+        Self { kind, status: answer.status, text: answer.text(&error, kind), said, error }
     }
 
     /// What kind of error it is.
@@ -91,7 +99,8 @@ impl Answer {
 
     fn kind(&self, error: &Error) -> ErrorKind {
         match error {
-            Error::NotFound { .. } if self.no_bucket() => ErrorKind::NoSuchBucket,
+            // Whatever the request was.
+            _ if self.no_bucket() => ErrorKind::NoSuchBucket,
             Error::NotFound { .. } => ErrorKind::NotFound,
             Error::AlreadyExists { .. } => ErrorKind::AlreadyExists,
             Error::Precondition { .. } => ErrorKind::Precondition,
@@ -129,16 +138,24 @@ impl Answer {
         }
     }
 
-    fn text(&self, error: &Error, kind: ErrorKind) -> String {
+    /// Code and message of the answer, or its status.
+    fn said(&self) -> String {
         let code = self.code();
-        let answer = match tagged(&self.whole, "Message") {
+        match tagged(&self.whole, "Message") {
             Some(message) => format!("{code}: {message}"),
             None if !code.is_empty() => code.to_owned(),
             None => self.status.map(|status| format!("HTTP status {status}")).unwrap_or_default(),
-        };
+        }
+    }
+
+    fn text(&self, error: &Error, kind: ErrorKind) -> String {
+        let answer = self.said();
         let system = self.system.as_ref().map(|(_, text)| format!(": {text}")).unwrap_or_default();
         match error {
-            Error::NotFound { .. } if kind == ErrorKind::NoSuchBucket => "there is no such bucket".to_owned(),
+            _ if kind == ErrorKind::NoSuchBucket => match tagged(&self.whole, "BucketName") {
+                Some(name) => format!("the bucket {name} does not exist"),
+                None => "the bucket does not exist".to_owned(),
+            },
             Error::NotFound { path, .. } => format!("there is no object {path}"),
             Error::AlreadyExists { path, .. } => format!("there is an object {path} already"),
             Error::Precondition { path, .. } => format!("somebody else has changed the object {path}"),
@@ -175,8 +192,12 @@ impl fmt::Display for StoreError {
     }
 }
 
-/// (Without a source, whose text would repeat everything.)
-impl std::error::Error for StoreError {}
+/// (Without the error of the store as a source: its text would say everything again.)
+impl std::error::Error for StoreError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.said.as_ref().map(|said| said as _)
+    }
+}
 
 /// The error of a store as an I/O error, with a [`StoreError`] inside.
 pub(crate) fn io_error(error: Error) -> io::Error {
@@ -187,6 +208,28 @@ pub(crate) fn io_error(error: Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// In answer to any request, also one that has no error of its own for what is not found.
+    #[test]
+    fn a_bucket_that_does_not_exist() {
+        let xml = |name: &str| {
+            let words = "<Code>NoSuchBucket</Code><Message>No such bucket here.</Message>";
+            Box::new(io::Error::other(format!("404: <?xml version=\"1.0\"?><Error>{words}{name}</Error>")))
+        };
+        for (name, text) in
+            [("<BucketName>b</BucketName>", "the bucket b does not exist"), ("", "the bucket does not exist")]
+        {
+            for error in [
+                Error::NotFound { path: "a/b".to_owned(), source: xml(name) },
+                Error::Generic { store: "S3", source: xml(name) },
+            ] {
+                let error = io_error(error);
+                assert_eq!((ErrorKind::of_io(&error), error.to_string().as_str()), (ErrorKind::NoSuchBucket, text));
+                let chain = oxiblosc_core::Chain(&error).to_string();
+                assert_eq!(chain, format!("{text}: NoSuchBucket: No such bucket here."));
+            }
+        }
+    }
 
     #[test]
     fn answers_in_plain_words() {
@@ -205,7 +248,7 @@ mod tests {
             (
                 Error::NotFound { path: path(), source: xml("NoSuchBucket") },
                 io::ErrorKind::NotFound,
-                "there is no such bucket",
+                "the bucket does not exist",
             ),
             (
                 Error::PermissionDenied { path: path(), source: xml("SignatureDoesNotMatch") },

@@ -87,6 +87,12 @@ impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
                 self.decode(block, decoder, ctx, place)?;
                 continue;
             }
+            if self.keep.is_none() && self.map.header().is_stored() {
+                // Nothing to decode, so nothing to decode as a whole.
+                let stored = (self.span)(block);
+                place.copy_from_slice(stored.get(within).ok_or_else(|| out_of_range(&wanted, stored.len()))?);
+                continue;
+            }
             if self.cut.as_ref().is_none_or(|(cut, _)| *cut != block) {
                 self.cut = Some((block, self.decode_all(block, covers.len(), decoder, ctx)?));
             }

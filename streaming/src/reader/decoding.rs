@@ -72,11 +72,16 @@ impl Decoding {
         })
     }
 
-    /// Checks that a whole chunk decodes, and returns the number of decoded bytes, which are discarded.
-    pub(crate) fn check(self: &Arc<Self>, chunk: Bytes, ctx: ChunkContext<'static>) -> DecodeJob<usize> {
+    /// Whether a whole chunk decodes, and to how many bytes; they are not kept. Decoding on a single worker takes less
+    /// memory.
+    pub(crate) fn check(self: &Arc<Self>, chunk: Bytes, ctx: ChunkContext<'static>, alone: bool) -> DecodeJob<usize> {
         let this = Arc::clone(self);
-        self.pool
-            .spawn(move || this.with_context(ctx, |decoder, ctx| decoder.check_on(&chunk, ctx, &this.pool.share())))
+        self.pool.spawn(move || {
+            this.with_context(ctx, |decoder, ctx| match alone {
+                true => decoder.check(&chunk, ctx),
+                false => decoder.check_on(&chunk, ctx, &this.pool.share()),
+            })
+        })
     }
 
     /// Decodes the bytes `within` a chunk into `dst`, which has their length, and returns it.

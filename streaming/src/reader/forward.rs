@@ -102,7 +102,7 @@ impl FrameStream {
     where
         R: AsyncRead + Unpin + Send + 'static,
     {
-        let registry = options.resolved_registry()?;
+        let registry = crate::given_or_linked(options.registry.as_ref())?;
         let head = read_head(&mut reader, options.limits.header_bytes).await?;
         let header = FrameHeader::parse_unfinished(&head)?;
         let layout = header.layout;
@@ -349,7 +349,8 @@ impl<R: AsyncRead + Unpin> Forward<R> {
         }
         let mut tail = Vec::new();
         read_more(&mut self.reader, &mut tail, found).await?;
-        let mut opener = FrameOpener::new(frame_len, &self.options.resolved_registry()?, limits);
+        let registry = crate::given_or_linked(self.options.registry.as_ref())?;
+        let mut opener = FrameOpener::new(frame_len, &registry, limits);
         opener.feed(0, self.head.clone());
         opener.feed(self.at, tail.into());
         let frame = match opener.step()? {

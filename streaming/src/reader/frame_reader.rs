@@ -64,7 +64,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
     }
 
     pub(super) async fn with_options(source: S, options: ReadOptions) -> Result<Self, ReadError> {
-        let registry = options.resolved_registry()?;
+        let registry = crate::given_or_linked(options.registry.as_ref())?;
         let Opened { frame, head, growing } = open_frame(&source, &options, &registry).await?;
         let cache = options.cache(source.request_cost());
         let decoding = options.decoding(registry, frame.metalayers(), cache);
@@ -242,6 +242,10 @@ impl<S: RangeSource + 'static> FrameReader<S> {
     /// fingerprint.
     ///
     /// A frame that cannot be opened at all is reported when it is opened.
+    ///
+    /// The blocks that are being decoded, with what their filters need, take no more than
+    /// [`Limits::in_flight_bytes`](oxiblosc_core::Limits) at a time, however long they are; a chunk with a block that
+    /// needs more than that alone is a finding.
     ///
     /// # Errors
     /// When the source fails. Defects of the frame are in the report.

@@ -226,14 +226,6 @@ impl ReadOptions {
         FrameStream::with_options(reader, self).await
     }
 
-    /// The registry to use.
-    pub(super) fn resolved_registry(&self) -> Result<Registry, ReadError> {
-        Ok(match &self.registry {
-            Some(registry) => registry.clone(),
-            None => Registry::linked()?.clone(),
-        })
-    }
-
     /// The decoding of the chunks of a frame with these metalayers.
     pub(super) fn decoding(
         &self,

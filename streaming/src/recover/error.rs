@@ -3,6 +3,7 @@
 use std::io;
 
 use oxiblosc_core::frame::{FrameError, FrameWriteError, Layout};
+use oxiblosc_core::registry::RegistryError;
 use thiserror::Error;
 
 use crate::edit::EditError;
@@ -86,6 +87,12 @@ impl RecoverError {
 
 impl From<FrameWriteError> for RecoverError {
     fn from(error: FrameWriteError) -> Self {
+        Self::Edit(error.into())
+    }
+}
+
+impl From<RegistryError> for RecoverError {
+    fn from(error: RegistryError) -> Self {
         Self::Edit(error.into())
     }
 }

@@ -31,7 +31,7 @@ pub(super) async fn recover<T: Target>(
     target: &mut T,
     options: &RecoverOptions,
 ) -> Result<Recovered, RecoverError> {
-    let registry = options.resolved_registry()?;
+    let registry = crate::given_or_linked(options.registry.as_ref())?;
     let (limits, mut budget) = (&options.limits, options.budget(0));
     let ids = ids(directory)?;
     let head = match fs::read(directory.join(HEADER_FILE)) {

@@ -106,7 +106,7 @@ where
     S: RangeSource + 'static,
     T: Target,
 {
-    let registry = options.resolved_registry()?;
+    let registry = crate::given_or_linked(options.registry.as_ref())?;
     let source = Arc::new(source);
     let read = ReadOptions::new().registry(&registry).limits(options.limits);
     let opened = read.open(Arc::clone(&source)).await;

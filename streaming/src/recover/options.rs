@@ -7,7 +7,7 @@ use oxiblosc_core::{Limits, Registry};
 
 use super::budget::Budget;
 use super::{RecoverError, Recovered};
-use crate::edit::{EditError, FileStore, Store};
+use crate::edit::{FileStore, Store};
 use crate::source::RangeSource;
 use crate::target::Target;
 
@@ -124,13 +124,6 @@ impl RecoverOptions {
     /// As [`seal`](Self::seal).
     pub fn seal_file(&self, path: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
         self.seal(&mut FileStore::open(path.as_ref(), true)?)
-    }
-
-    pub(super) fn resolved_registry(&self) -> Result<Registry, RecoverError> {
-        Ok(match &self.registry {
-            Some(registry) => registry.clone(),
-            None => Registry::linked().map_err(EditError::from)?.clone(),
-        })
     }
 
     /// The bounds for an input of `input` bytes.

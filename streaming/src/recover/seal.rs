@@ -51,7 +51,7 @@ pub(super) fn seal_store<S: Store + Send + Sync>(
     if store.is_sparse() {
         return Err(RecoverError::Seal { reason: "it is a sparse frame, whose index says all or is not there" });
     }
-    let registry = options.resolved_registry()?;
+    let registry = crate::given_or_linked(options.registry.as_ref())?;
     if let Ok(frame) = open_frame(&*store, &registry, &options.limits) {
         return Ok(already(&frame, store.size()?));
     }

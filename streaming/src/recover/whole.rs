@@ -254,7 +254,7 @@ impl<S: RangeSource + 'static> Whole<'_, S> {
                 .check(encoded, &context)
                 .map_err(|error| shared.decode_error(i, error))
         } else {
-            shared.decoded(i, shared.decoding.check(encoded.clone(), context).await)
+            shared.decoded(i, shared.decoding.check(encoded.clone(), context, false).await)
         };
         Ok(checked.map(|nbytes| (nbytes as u64, true)))
     }

@@ -9,7 +9,6 @@ use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use oxiblosc_core::Registry;
 use oxiblosc_core::frame::{FrameWriteError, FrameWriter};
 use oxiblosc_core::nd::ArrayMeta;
 
@@ -153,10 +152,7 @@ impl<T> FrameSink<T> {
     {
         let chunk_size = options.resolved_chunk_size()?;
         let params = options.frame_params(chunk_size)?;
-        let registry = match options.registry {
-            Some(registry) => registry,
-            None => Registry::linked()?.clone(),
-        };
+        let registry = crate::given_or_linked(options.registry.as_ref())?;
         let pool = options.pool.unwrap_or_default();
         let chunks = options.chunks_in_flight.unwrap_or_else(|| pool.in_work(chunk_size)).max(1);
         let limits = FlightLimits { chunks, bytes: options.bytes_in_flight, chunk_size };

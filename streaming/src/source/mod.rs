@@ -49,10 +49,19 @@ pub(crate) const HEAD: u64 = 8 << 10;
 /// - All responses are of one state of the place: if it is replaced meanwhile, that is an error
 ///   ([`Replaced`](crate::Replaced)), until [`reopen`](RangeSource::reopen).
 ///
-/// Readers check what can be checked: that a response is as long as its range, that overlapping ranges agree, that the
-/// header of a chunk has the lengths required by frame and index, that streams fill their blocks. A source that returns
-/// other bytes of the right length (two chunks of the same lengths swapped, bytes of an older version) is detected only
-/// by the [checksums](crate::ChecksumPolicy) of a frame.
+/// # What readers check
+/// - There is an answer for each range, as long as the range, and where a range overlaps the next one of the round both
+///   answers agree.
+/// - The header of a chunk names the decoded length that the frame calls for, and a stored length that fits the room up to
+///   what follows; where the frame promises to have no holes, exactly that room.
+/// - Blocks lie within their chunk, and each stream within its block. Each stream decodes to its share of the block,
+///   neither more nor less. (Bytes between the last stream of a block and the next block are not looked at, nor are those
+///   that a codec leaves over.)
+///
+/// Bytes that pass all of this are taken as they are, so that other bytes of the right form go unnoticed: two chunks or
+/// blocks of the same lengths swapped, bytes of an older version, anything in place of bytes that are stored as they are. They are
+/// found out by the [checksums](crate::ChecksumPolicy) of a frame, on every read where the policy is to check them, by
+/// [`verify`](crate::FrameReader::verify), which compares the fingerprint too, and by nothing else.
 pub trait RangeSource: Send + Sync {
     /// Length in bytes.
     fn size(&self) -> BoxFuture<'_, io::Result<u64>>;

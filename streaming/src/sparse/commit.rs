@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -119,7 +118,6 @@ impl<P: SparsePlace> SharedWriter<P> {
             }
             Err(error) => return Err(error.into()),
         }
-        self.over.store(true, Ordering::Relaxed);
         self.clean(plan, survey.files.difference(&named).copied()).await;
         Ok(summary)
     }

@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 use super::claim::CLAIM_FILE;
 use super::directory::sync_directory;
 use super::place::{FileVersion, SparsePlace, written_by_another};
-use crate::disk::IoMode;
+use crate::disk::{IoMode, lock_later};
 
 /// The directory of a sparse frame that several writers fill, in one process or in many.
 #[derive(Debug, Clone)]
@@ -76,8 +76,7 @@ impl Directory {
     /// Compare-and-replace takes several steps; a lock on the directory makes them atomic for all that use it. Not
     /// every system allows directories to be locked.
     fn locked<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        let lock = File::open(&self.path).ok();
-        let _locked = lock.as_ref().map(File::lock);
+        let _locked = File::open(&self.path).ok().map(lock_later);
         work()
     }
 

@@ -13,6 +13,7 @@ use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 
 use super::claim::CLAIM_FILE;
 use super::place::{FileVersion, SparsePlace, written_by_another};
+use crate::compute::let_go;
 use crate::edit::Store;
 use crate::source::{RangeSource, check};
 use crate::sync::{Mutex, MutexGuard};
@@ -195,7 +196,8 @@ impl SparsePlace for MemoryDirectory {
     fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         let this = self.clone();
         Box::pin(async move {
-            this.lock().chunks.insert(id, bytes);
+            let before = this.lock().chunks.insert(id, bytes);
+            forget(before);
             Ok(())
         })
     }
@@ -241,7 +243,8 @@ impl SparsePlace for MemoryDirectory {
     fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>> {
         let this = self.clone();
         Box::pin(async move {
-            this.lock().chunks.remove(&id);
+            let removed = this.lock().chunks.remove(&id);
+            forget(removed);
             Ok(())
         })
     }
@@ -263,6 +266,12 @@ impl SparsePlace for MemoryDirectory {
             Ok(())
         })
     }
+}
+
+/// Has the system take back what nobody needs.
+fn forget(chunk: Option<Bytes>) {
+    let len = chunk.as_ref().map_or(0, Bytes::len);
+    let_go(chunk, len);
 }
 
 /// Writes a file if the one it replaces is unchanged.

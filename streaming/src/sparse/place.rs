@@ -9,6 +9,8 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use thiserror::Error;
 
+use crate::disk::IoMode;
+
 /// Where the files of a sparse frame are: a [`Directory`](super::Directory), a
 /// [`MemoryDirectory`](super::MemoryDirectory), or objects under a common prefix (`object::ObjectPrefix`).
 ///
@@ -144,6 +146,14 @@ impl<P: SparsePlace + ?Sized> SparsePlace for Arc<P> {
 /// The error if another writer has written a file.
 pub(crate) fn written_by_another(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, format!("{what} has been written by somebody else"))
+}
+
+/// Whether `whole` begins with `start`. To compare megabytes, and to return them to the system, takes milliseconds: that
+/// is not done on an executor's thread.
+pub(super) async fn begins_with(whole: Bytes, start: Bytes) -> bool {
+    const SMALL: usize = 256 << 10;
+    let mode = if start.len() > SMALL { IoMode::default() } else { IoMode::Inline };
+    mode.run(move || whole.starts_with(&start)).await
 }
 
 /// The store of a place ignores the conditions of requests. Two writers that rely on them could overwrite each other's

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
 
 use super::claim::{Claim, Holder, State, put_claim, remove_chunks};
-use super::place::{ConditionalPutsIgnored, FileVersion, SparsePlace};
+use super::place::{ConditionalPutsIgnored, FileVersion, SparsePlace, begins_with};
 use crate::background;
 use crate::target::{Part, Target};
 
@@ -285,7 +285,8 @@ async fn put_new<P: SparsePlace>(place: Arc<P>, id: u32, bytes: Bytes) -> io::Re
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             // It may be our own, if the response was lost.
             let (len, found) = place.chunk_head(id, bytes.len()).await?;
-            if len == bytes.len() as u64 && found == bytes { Ok(()) } else { Err(error) }
+            let is_ours = len == bytes.len() as u64 && len == found.len() as u64 && begins_with(found, bytes).await;
+            if is_ours { Ok(()) } else { Err(error) }
         }
         result => result,
     }

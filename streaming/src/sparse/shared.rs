@@ -1,8 +1,9 @@
 //! Several writers that fill one sparse frame.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use oxiblosc_core::chunk::ChunkHeader;
@@ -13,7 +14,7 @@ use oxiblosc_core::registry::Registry;
 use super::claim::{Claim, Holder, State, put_claim};
 use super::commit::Attempt;
 use super::error::ShareError;
-use super::place::{ConditionalPutsIgnored, FileVersion, SparsePlace};
+use super::place::{ConditionalPutsIgnored, FileVersion, SparsePlace, begins_with};
 use super::plan::{Plan, difference};
 use crate::compute::{JobPanicked, Pool};
 use crate::error::WriteError;
@@ -21,8 +22,7 @@ use crate::nd::ArrayOptions;
 use crate::reader::FrameReader;
 use crate::sink::{ChunkInput, Workshop, WriteOptions};
 use crate::sparse::MemoryDirectory;
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 
 /// How often to retry a plan that another writer writes at the same time.
 const TRIES: usize = 8;
@@ -79,8 +79,8 @@ pub struct SharedWriter<P> {
     tiling: Option<Arc<Tiling>>,
     /// A commit of this writer that has failed but may have taken effect.
     pub(super) attempt: Mutex<Option<Attempt>>,
-    /// Whether the frame is committed.
-    pub(super) over: AtomicBool,
+    /// Chunks of which a write has ended without saying whether they will be in the frame.
+    unsettled: Mutex<BTreeSet<u64>>,
 }
 
 /// The status of the plan of a writer.
@@ -166,10 +166,7 @@ impl<P: SparsePlace> SharedWriter<P> {
     }
 
     async fn begin(place: P, plan: Plan, options: WriteOptions, replace: bool) -> Result<Self, ShareError> {
-        let registry = match options.registry {
-            Some(registry) => registry,
-            None => Registry::linked().map_err(WriteError::from)?.clone(),
-        };
+        let registry = crate::given_or_linked(options.registry.as_ref()).map_err(WriteError::from)?;
         // Report now what would fail later.
         let claim = Claim::of_many(plan.nchunks(), 0, None, Vec::new());
         let claim = claim.ok_or(ShareError::TooManyChunks { nchunks: plan.nchunks() })?;
@@ -189,8 +186,9 @@ impl<P: SparsePlace> SharedWriter<P> {
         let geometry = tiling.as_ref().map(|tiling| Arc::new(tiling.geometry().clone()));
         let workshop = Workshop::new(plan.params.encode.clone(), registry.clone(), geometry, pool.clone())
             .map_err(|source| WriteError::Params(source.into()))?;
-        let (plan, tiling, attempt) = (Arc::new(plan), tiling.map(Arc::new), Mutex::new(None));
-        Ok(Self { place, claim, plan, registry, workshop, pool, tiling, attempt, over: AtomicBool::new(false) })
+        let (plan, tiling) = (Arc::new(plan), tiling.map(Arc::new));
+        let (attempt, unsettled) = (Mutex::new(None), Mutex::default());
+        Ok(Self { place, claim, plan, registry, workshop, pool, tiling, attempt, unsettled })
     }
 
     /// The place.
@@ -241,43 +239,68 @@ impl<P: SparsePlace> SharedWriter<P> {
     /// padding of chunks at the edge. Chunks may be written in any order and concurrently. All work is done on the
     /// pool.
     ///
-    /// When it returns `Ok`, the chunk is part of every later commit; of two concurrent writes of a chunk either may
-    /// count. If the future is dropped, the chunk may or may not have been written.
+    /// When it returns `Ok`, the chunk is part of the frame that is committed by this plan, unless it is written again
+    /// before; of two writes of a chunk at the same time either may be the last. Dropped before that, it may have been
+    /// written or not: the same call tells.
     ///
     /// # Errors
-    /// [`ShareError::Committed`] and [`ShareError::PlanGone`] when it is too late, [`ShareError::Committing`] while a
-    /// commit is in progress. After other errors the call may be repeated.
+    /// [`ShareError::Committed`] and [`ShareError::PlanGone`] when it comes too late, [`ShareError::Committing`] when a
+    /// commit is under way. After `Committing` and errors of the place the same call may be made again, and it answers for
+    /// the earlier one as well: `Ok` when a commit has taken the chunk, `Committed` when it has not.
     pub async fn write(&self, i: u64, data: Bytes) -> Result<(), ShareError> {
         let (expected, found) = (self.chunk_bytes(i)?, data.len() as u64);
         if expected != found {
             return Err(ShareError::Length { chunk: i, expected, found });
         }
+        let mut doubt = Doubt { chunk: i, writer: &self.unsettled, is_settled: false };
+        let written = self.write_in_time(i, data).await;
+        doubt.is_settled = matches!(written, Ok(()) | Err(ShareError::Committed(_) | ShareError::PlanGone));
+        written
+    }
+
+    async fn write_in_time(&self, i: u64, data: Bytes) -> Result<(), ShareError> {
         // Saves late writers the work. The check afterwards is what guarantees that they change nothing.
-        match self.standing().await? {
-            Standing::Open(_) => {}
-            standing => return Err(self.too_late(&standing)),
-        }
+        let standing = self.standing().await?;
+        let index = match &standing {
+            Standing::Open(_) => None,
+            // An earlier call may have got the chunk in.
+            Standing::Over(index) if self.unsettled().contains(&i) => Some(index),
+            _ => return Err(self.too_late(&standing)),
+        };
         let chunk = self.encode(i, data).await?;
-        let written = self.put_in_time(i, &chunk).await;
+        let written = match index {
+            None => self.put_in_time(i, &chunk).await,
+            Some(index) => self.taken_by(index, i, &chunk).await,
+        };
         // Large buffers are not freed on the caller's thread.
         drop(self.pool.spawn(move || drop(chunk)));
         written
     }
 
+    fn unsettled(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.unsettled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Writes an encoded chunk, unless a commit comes first.
     async fn put_in_time(&self, i: u64, chunk: &Bytes) -> Result<(), ShareError> {
-        let file = self.put(i, chunk).await?;
-        let standing = self.standing().await?;
-        let index = match &standing {
+        self.put(i, chunk).await?;
+        match self.standing().await? {
             // Any later commit sees the chunk.
-            Standing::Open(_) => return Ok(()),
-            Standing::Over(index) => index,
-            _ => return Err(self.too_late(&standing)),
-        };
-        // A commit was waiting for this very chunk.
-        match self.named_by(index, i).await {
-            Some(named) if named == file && self.is_there(file, chunk).await? => Ok(()),
-            _ => Err(self.too_late(&standing)),
+            Standing::Open(_) => Ok(()),
+            // A commit was waiting for this very chunk.
+            Standing::Over(index) => self.taken_by(&index, i, chunk).await,
+            standing => Err(self.too_late(&standing)),
+        }
+    }
+
+    /// Whether the commit that wrote `index` has taken just this chunk, from whoever has written it.
+    async fn taken_by(&self, index: &FileVersion, i: u64, chunk: &Bytes) -> Result<(), ShareError> {
+        let named = self.named_by(index, i).await;
+        // Of a later frame at the same place it is not.
+        let named = named.filter(|&file| self.claim.chunk_of(file).is_some_and(|(chunk, _)| chunk == i));
+        match named {
+            Some(file) if self.is_there(file, chunk).await? => Ok(()),
+            _ => Err(ShareError::Committed(there_is_a_frame())),
         }
     }
 
@@ -307,15 +330,15 @@ impl<P: SparsePlace> SharedWriter<P> {
         checked.await.map_err(panicked)?
     }
 
-    /// Writes the chunk to the first unused file, and returns its number.
-    async fn put(&self, i: u64, chunk: &Bytes) -> Result<u32, ShareError> {
+    /// Writes the chunk into the first file that nobody has written, unless it is in the last one that somebody has.
+    async fn put(&self, i: u64, chunk: &Bytes) -> Result<(), ShareError> {
         let mut attempt = 0;
         loop {
             let Some(file) = self.claim.file_of(i, attempt) else {
                 return Err(ShareError::WrittenTooOften { chunk: i, times: attempt });
             };
             match self.place.create_chunk(file, chunk.clone()).await {
-                Ok(()) => return Ok(file),
+                Ok(()) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error.into()),
             }
@@ -332,7 +355,7 @@ impl<P: SparsePlace> SharedWriter<P> {
                 attempt += 1;
             }
             if self.is_there(last, chunk).await? {
-                return Ok(last);
+                return Ok(());
             }
         }
     }
@@ -342,8 +365,11 @@ impl<P: SparsePlace> SharedWriter<P> {
         let head = chunk.len().min(ChunkHeader::EXTENDED_LEN);
         for wanted in [head, chunk.len()] {
             match self.place.chunk_head(file, wanted).await {
-                Ok((len, bytes)) if len == chunk.len() as u64 && chunk.starts_with(&bytes) => {}
-                Ok(_) => return Ok(false),
+                Ok((len, bytes)) => {
+                    if len != chunk.len() as u64 || !begins_with(chunk.clone(), bytes).await {
+                        return Ok(false);
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
                 Err(error) => return Err(error.into()),
             }
@@ -380,12 +406,24 @@ impl<P: SparsePlace> SharedWriter<P> {
 
     pub(super) fn too_late(&self, standing: &Standing) -> ShareError {
         match standing {
-            Standing::Over(_) => {
-                self.over.store(true, Ordering::Relaxed);
-                ShareError::Committed(there_is_a_frame())
-            }
+            Standing::Over(_) => ShareError::Committed(there_is_a_frame()),
             Standing::Open(_) | Standing::Closing(_) => ShareError::Committing,
             Standing::Gone => ShareError::PlanGone,
+        }
+    }
+}
+
+/// A write under way. Should it end without a certain answer, or be dropped, its chunk may be in the frame or not.
+struct Doubt<'a> {
+    chunk: u64,
+    writer: &'a Mutex<BTreeSet<u64>>,
+    is_settled: bool,
+}
+
+impl Drop for Doubt<'_> {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            self.writer.lock().unwrap_or_else(PoisonError::into_inner).insert(self.chunk);
         }
     }
 }

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::claim::CLAIM_FILE;
 use super::directory::{FileName, parent_of, remove_header, sync_directory, write_file, write_index};
 use super::replace::{Behind, check_replaceable, replace_directory};
-use crate::disk::{IoMode, IoTask, follow_links, lock};
+use crate::disk::{Handle, IoMode, IoTask, follow_links, lock};
 use crate::target::{Part, Target};
 
 /// Writes a sparse frame: a directory with a file for each chunk, written as the chunks arrive, and the index file
@@ -54,7 +54,7 @@ pub struct SparseTarget {
 #[derive(Debug)]
 enum Place {
     /// Already under its name, and locked until the frame is complete, where the system supports it.
-    Final { path: PathBuf, lock: Option<File> },
+    Final { path: PathBuf, lock: Option<Handle> },
     /// To be renamed. The directory is `None` once that is done; it is shared with the task that does it.
     Temporary { path: PathBuf, temporary: Arc<Mutex<Option<TempDir>>>, destination: PathBuf },
 }
@@ -122,10 +122,7 @@ impl SparseTarget {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
         // Not every system allows directories to be opened.
-        let handle = File::open(path).ok();
-        if let Some(handle) = &handle {
-            lock(handle, path)?;
-        }
+        let handle = File::open(path).ok().map(|handle| lock(handle, path)).transpose()?;
         Ok(Self::new(Place::Final { path: path.to_owned(), lock: handle }))
     }
 

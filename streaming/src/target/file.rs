@@ -1,6 +1,6 @@
 //! Writing a frame to a file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,9 @@ use bytes::Bytes;
 use tempfile::TempPath;
 
 use super::{Part, Target};
-use crate::disk::{AppendFile, IoMode, IoTask, follow_links, lock, parent_of, sync_directory, temporary_beside};
+use crate::disk::{
+    AppendFile, Handle, IoMode, IoTask, follow_links, lock, parent_of, sync_directory, temporary_beside,
+};
 
 /// Writes the frame to a file that appears under its name when it is complete.
 ///
@@ -56,13 +58,15 @@ impl FileTarget {
 
     /// A target whose file has its final name from the start, and is an open-ended frame until it is complete: it can
     /// be followed while it grows, and recovered if its writer is killed. An existing file is truncated. Where the
-    /// system has locks, nobody can edit or seal it while the target exists.
+    /// system has locks, nobody can edit or seal it while the target exists. Dropping the target gives the lock back,
+    /// also when processes have been started meanwhile; only if this process is killed, one that was forked from it and
+    /// has not begun to run another program keeps the file locked as long as it lives.
     ///
     /// # Errors
     /// When it cannot be written, and [`io::ErrorKind::WouldBlock`] when an editor has locked it.
     pub fn in_place(path: impl AsRef<Path>) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path)?;
-        lock(&file, path.as_ref())?;
+        let file = lock(file, path.as_ref())?;
         file.set_len(0)?;
         Ok(Self::new(file, Place::Final))
     }
@@ -88,7 +92,7 @@ impl FileTarget {
         self
     }
 
-    fn new(file: File, place: Place) -> Self {
+    fn new(file: impl Into<Handle>, place: Place) -> Self {
         Self { file: AppendFile::new(file, IoMode::default()), place, durable: false, publish: None, committed: false }
     }
 

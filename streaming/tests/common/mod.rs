@@ -8,6 +8,7 @@ pub(crate) mod places;
 use std::future::Future;
 use std::io::{self, SeekFrom};
 use std::ops::Range;
+use std::path::Path;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -52,6 +53,20 @@ pub(crate) fn data(len: usize) -> Vec<u8> {
             _ => (i / 70) as u8,
         })
         .collect()
+}
+
+/// All that a frame holds.
+#[track_caller]
+pub(crate) fn decoded(frame: &[u8]) -> Vec<u8> {
+    let reader = blocking::FrameReader::from_bytes(frame.to_vec()).unwrap();
+    reader.bytes(0..reader.nbytes()).unwrap().to_vec()
+}
+
+/// All that the frame in a file or directory holds.
+#[track_caller]
+pub(crate) fn decoded_file(path: &Path) -> Vec<u8> {
+    let reader = blocking::FrameReader::open(path).unwrap();
+    reader.bytes(0..reader.nbytes()).unwrap().to_vec()
 }
 
 /// Lengths at which something changes.

@@ -16,6 +16,8 @@ pub(crate) struct Hooked {
     hook: Arc<Mutex<Option<Hook>>>,
     /// Calls so far, by name.
     pub(crate) calls: Arc<Mutex<BTreeMap<&'static str, u64>>>,
+    /// The indexes that were to be put.
+    pub(crate) indexes: Arc<Mutex<Vec<Bytes>>>,
 }
 
 type Work = Box<dyn FnOnce() -> BoxFuture<'static, io::Result<()>> + Send>;
@@ -36,7 +38,7 @@ impl fmt::Debug for Hooked {
 
 impl Hooked {
     pub(crate) fn new(inner: Arc<dyn SparsePlace>) -> Self {
-        Self { inner, hook: Arc::default(), calls: Arc::default() }
+        Self { inner, hook: Arc::default(), calls: Arc::default(), indexes: Arc::default() }
     }
 
     /// Does `work` once, before the call of `step` that comes after `skip` others; should it fail, the call does.
@@ -110,6 +112,7 @@ impl SparsePlace for Hooked {
     }
 
     fn put_index(&self, index: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        self.indexes.lock().unwrap().push(index.clone());
         self.run("put_index", self.inner.put_index(index, replaces))
     }
 

@@ -96,6 +96,11 @@ impl Server {
         store(&self.endpoint())
     }
 
+    /// Which server it is.
+    pub(crate) fn name(&self) -> &'static str {
+        if self.lists_uploads { "moto" } else { "s3s-fs" }
+    }
+
     /// Whether the server tells which uploads are pending: moto's does.
     pub(crate) fn lists_uploads(&self) -> bool {
         self.lists_uploads

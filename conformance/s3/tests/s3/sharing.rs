@@ -107,15 +107,16 @@ fn processes_fill_an_array(server: &Server, ignores: bool) {
     }
     let writer = writer(&endpoint, "shared/array.b2nd", ignores);
     let source = || ObjectSource::sparse(server.store(), Path::from("shared/array.b2nd"));
-    block_on(async {
+    let summary = block_on(async {
         assert!(FrameReader::open(source()).await.is_err(), "nobody has committed");
         // What is missing is named; it can be filled, or written late.
         let error = writer.commit(Missing::Fail).await.expect_err("a chunk is missing").to_string();
         assert!(error.contains("1 of 16 chunks") && error.ends_with(&LEFT_OUT.to_string()), "{error}");
-        writer.commit(Missing::Zero).await.expect("the first commit");
+        let summary = writer.commit(Missing::Zero).await.expect("the first commit");
         let array = NdArray::open(source()).await.expect("the array opens");
         let all = array.read(&"...".parse().expect("a selection")).await.expect("all of it");
         assert!(*all.bytes() == expected(&[LEFT_OUT], &writer));
+        summary
     });
     let sum = |bytes: &[u8]| {
         let (words, _) = bytes.as_chunks::<4>();
@@ -125,9 +126,12 @@ fn processes_fill_an_array(server: &Server, ignores: bool) {
     if let Some(found) = server.python(DOWNLOAD_AND_SUM, &endpoint, &[BUCKET, "shared/array.b2nd"]) {
         assert_eq!(found.trim(), sum(&expected(&[LEFT_OUT], &writer)));
     }
-    // Whoever has committed and asks again hears that it has succeeded.
-    let again = block_on(writer.commit(Missing::Zero));
-    assert!(matches!(again, Ok(_) | Err(ShareError::Committed(_))), "{again:?}");
+    // Whoever has committed and asks again hears that it has succeeded, and changes nothing.
+    let index = || server.get("shared/array.b2nd/chunks.b2frame").expect("the index");
+    let before = index();
+    let again = block_on(writer.commit(Missing::Zero)).expect("it has succeeded");
+    assert_eq!(again, summary);
+    assert!(index() == before);
     // So is whoever writes late, and nothing changes.
     let error = block_on(writer.write(1, items(&writer, 2))).expect_err("it is too late");
     assert!(matches!(error, ShareError::Committed(_)), "{error}");
@@ -173,10 +177,16 @@ fn of_two_racing_commits_one_wins() {
         };
         let results = [commit(), commit()].map(|thread| thread.join().expect("no panic"));
         match &results {
-            // Both commit the same plan: one does it, and the other may find that it has been done.
-            [Ok(_), Ok(_) | Err(ShareError::Committed(_))] | [Err(ShareError::Committed(_)), Ok(_)] => {}
+            [Ok(_), Err(ShareError::Committed(_))] | [Err(ShareError::Committed(_)), Ok(_)] => {}
+            // Both were about to put the same index, and have found it there: the same frame, which is read below.
+            [Ok(one), Ok(other)] => assert_eq!(one, other, "round {round}"),
             both => panic!("round {round}: {both:?}"),
         }
+        let ((Ok(summary), _) | (_, Ok(summary))) = (&results[0], &results[1]) else { unreachable!("one has won") };
+        let index = server.get(&format!("{key}/chunks.b2frame")).expect("the index");
+        let chunks = server.list(&key).into_iter().filter(|name| name.ends_with(".chunk"));
+        let chunk_bytes: u64 = chunks.map(|name| server.len(&name).expect("a chunk")).sum();
+        assert_eq!(summary.frame_len, chunk_bytes + index.len() as u64, "round {round}");
         let source = ObjectSource::sparse(server.store(), Path::from(key.as_str()));
         let reader = block_on(FrameReader::open(source)).expect("the frame opens");
         assert!(reader.metalayer("first").is_some(), "round {round}: the plan that was there first");

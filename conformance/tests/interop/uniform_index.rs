@@ -1,0 +1,123 @@
+//! Frames whose index is one entry over and over, or runs of a few: C-Blosc2 reads what is written for them, which is 40
+//! bytes where there are very many chunks, lazily from a file and from memory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use oxiblosc::chunk::SpecialKind;
+use oxiblosc::edit::EditOptions;
+use oxiblosc::frame::{FrameParams, FrameWriter};
+use oxiblosc::recover::recover;
+use oxiblosc::sparse::{Directory, Missing, SharedWriter};
+use oxiblosc::{EncodeParams, Pool, Registry, WriteOptions, block_on};
+use serde_json::json;
+
+use crate::worker::Worker;
+
+const CHUNK: usize = 1000;
+const TYPESIZE: usize = 4;
+/// None, few, both sides of the number from which an index is written run by run, and far beyond it.
+const COUNTS: [u64; 7] = [0, 1, 2, 100, 1 << 17, (1 << 17) + 1, 1 << 20];
+
+fn encode() -> EncodeParams {
+    EncodeParams { typesize: TYPESIZE, ..EncodeParams::default() }
+}
+
+/// So many chunks of one value, and one shorter one.
+fn write(path: &Path, kind: SpecialKind, count: u64, short: bool) {
+    let registry = Registry::linked().expect("the plugins are linked");
+    let mut writer = FrameWriter::new(&FrameParams::new(encode(), CHUNK), registry).expect("good parameters");
+    assert!(writer.push_specials(kind, CHUNK, count).expect("special chunks"));
+    if short {
+        writer.push_special(kind, CHUNK / 2).expect("a special chunk");
+    }
+    let tail = writer.finish().expect("a good index");
+    fs::write(path, [writer.header(), tail].concat()).expect("room");
+}
+
+/// What a chunk of this kind decodes to; `None` when that may be anything.
+fn content(kind: SpecialKind, len: usize) -> Option<Vec<u8>> {
+    match kind {
+        SpecialKind::Zero => Some(vec![0; len]),
+        SpecialKind::Nan => Some(f32::NAN.to_le_bytes().repeat(len / TYPESIZE)),
+        _ => None,
+    }
+}
+
+/// Whether the other side sees the same frame, and the first, the last and some other chunks as they should be.
+fn check(worker: &mut Worker, path: &Path, kind: SpecialKind, lens: &dyn Fn(u64) -> usize, count: u64, told: &str) {
+    let mut numbers: Vec<u64> = [0, 1, count / 2, count.wrapping_sub(2), count.wrapping_sub(1)].into();
+    numbers.retain(|&i| i < count);
+    let answer = worker.call("frame_edits.sample", json!({ "path": path, "chunks": numbers }), &[]);
+    let nbytes: u64 = count.saturating_sub(1) * CHUNK as u64 + count.checked_sub(1).map_or(0, |last| lens(last) as u64);
+    assert_eq!(answer.value, json!({ "nchunks": count, "nbytes": nbytes, "same_in_memory": true }), "{told}");
+    for (i, found) in numbers.into_iter().zip(answer.blobs) {
+        let expected = content(kind, lens(i)).unwrap_or_else(|| found.clone());
+        assert!(found.len() == lens(i) && found == expected, "{told}, chunk {i}");
+    }
+}
+
+#[test]
+fn uniform_indexes_are_read() {
+    let Some(mut worker) = Worker::start() else { return };
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let [path, saved] = ["written", "recovered"].map(|name| directory.path().join(name));
+    for kind in [SpecialKind::Zero, SpecialKind::Nan, SpecialKind::Uninit] {
+        for count in COUNTS {
+            for short in [false, true] {
+                let chunks = count + u64::from(short);
+                let len = |i: u64| if i == count { CHUNK / 2 } else { CHUNK };
+                let told = format!("{count} chunks of {kind:?}, and a short one: {short}");
+                write(&path, kind, count, short);
+                assert!(
+                    fs::metadata(&path).expect("a file").len() < 300 + 4 * chunks.min(100) + chunks / 200,
+                    "{told}"
+                );
+                check(&mut worker, &path, kind, &len, chunks, &told);
+                recover(&path, &saved).unwrap_or_else(|e| panic!("{told}: {e}"));
+                check(&mut worker, &saved, kind, &len, chunks, &format!("{told}, recovered"));
+            }
+        }
+    }
+}
+
+/// A chunk of its own in the middle, and what an editor appends: runs of entries.
+#[test]
+fn indexes_of_runs_are_read() {
+    let Some(mut worker) = Worker::start() else { return };
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("frame");
+    for count in COUNTS.into_iter().filter(|&count| count > 2) {
+        write(&path, SpecialKind::Zero, count, false);
+        let mut editor =
+            EditOptions::new().pool(&Pool::inline()).durable(false).open(&path).expect("a frame that was written");
+        editor.update(count / 2, &[7; CHUNK]).expect("a chunk");
+        editor.append(&[8; CHUNK + CHUNK / 2]).expect("a chunk and a half");
+        editor.commit().expect("room");
+        let numbers = [0, count / 2 - 1, count / 2, count / 2 + 1, count - 1, count, count + 1];
+        let answer = worker.call("frame_edits.sample", json!({ "path": path, "chunks": numbers }), &[]);
+        assert_eq!((&answer.value["nchunks"], &answer.value["same_in_memory"]), (&json!(count + 2), &json!(true)));
+        let [zeros, sevens, eights] = [0, 7, 8].map(|byte| vec![byte; CHUNK]);
+        let expected = [&zeros[..], &zeros, &sevens, &zeros, &zeros, &eights, &eights[..CHUNK / 2]];
+        assert!(answer.blobs == expected, "{count} chunks");
+    }
+}
+
+/// What writers that share a frame leave of chunks that nobody has written.
+#[test]
+fn sparse_indexes_of_chunks_that_nobody_wrote_are_read() {
+    let Some(mut worker) = Worker::start() else { return };
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (kind, missing) in [(SpecialKind::Zero, Missing::Zero), (SpecialKind::Nan, Missing::Nan)] {
+        for count in COUNTS {
+            let path: PathBuf = directory.path().join(format!("{kind:?}-{count}"));
+            block_on(async {
+                let place = Directory::new(&path).expect("room");
+                let options = WriteOptions::new(encode()).chunk_size(CHUNK);
+                let writer = SharedWriter::create(place, count * CHUNK as u64, options).await.expect("a plan");
+                writer.commit(missing).await.expect("a frame");
+            });
+            check(&mut worker, &path, kind, &|_| CHUNK, count, &format!("{count} chunks of {kind:?}, sparse"));
+        }
+    }
+}
