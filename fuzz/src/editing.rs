@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use oxiblosc::blocking::{FrameEditor, FrameReader};
 use oxiblosc::chunk::{ChunkHeader, SpecialValue};
 use oxiblosc::edit::{EditError, Store};
+use oxiblosc::frame::Sequential;
 
 use crate::bound::Setup;
 use crate::place::Place;
@@ -44,14 +45,16 @@ impl Model {
         let decoded = |name: String| Some((name.clone(), reader.vlmetalayer(&name).ok()??.to_vec()));
         let chunks = content.map(|content| content.chunks.iter().map(|c| c.as_ref().map(|c| c.to_vec())).collect());
         let mut metalayers = BTreeMap::new();
-        for (name, layer) in reader.metalayers().iter() {
+        for (name, layer) in reader.metalayers().iter().filter(|(name, _)| *name != Sequential::NAME) {
             metalayers.entry(name.into_owned()).or_insert_with(|| layer.to_vec());
         }
         Self {
             chunks: chunks.unwrap_or_default(),
+            // The editor makes its own anew.
             vlmetalayers: reader
                 .vlmetalayer_names()
                 .into_iter()
+                .filter(|name| !name.starts_with("oxiblosc") && !name.contains(char::REPLACEMENT_CHARACTER))
                 .filter(|name| short(name))
                 .filter_map(decoded)
                 .collect(),

@@ -8,10 +8,10 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `target` | the list of targets |
-//! | `reading`, `slicing`, `streaming`, `verifying`, `recovering`, `editing`, `array_editing` | what must hold of frames |
+//! | `reading`, `slicing`, `streaming`, `verifying`, `recovering`, `editing`, `array_editing`, `copying` | what must hold of frames |
 //! | `chunk`, `codec`, `metalayers`, `transport` | what must hold of the rest |
 //! | `mutate` | changes after which lengths and totals are right again |
-//! | `seed` | the vectors as first inputs |
+//! | `seed`, `own` | the first inputs: vectors, and frames that are written for it |
 //! | `bound` | limits, and what follows from them |
 #![forbid(unsafe_code)]
 
@@ -20,9 +20,11 @@ mod array_editing;
 mod bound;
 mod chunk;
 mod codec;
+mod copying;
 mod editing;
 mod metalayers;
 pub mod mutate;
+mod own;
 mod place;
 mod reading;
 mod recovering;
@@ -45,6 +47,7 @@ pub use watch::Watch;
 pub mod check {
     pub use crate::array_editing::check as edit_array;
     pub use crate::chunk::check as chunk;
+    pub use crate::copying::check as copy;
     pub use crate::editing::check as edit;
     pub use crate::reading::{Content, check_bytes, check_head, check_items, check_whole, numbers, open};
     pub use crate::recovering::check_seal as seal;

@@ -1,5 +1,9 @@
 //! Frames in memory, contiguous or sparse, from one input.
 
+use std::fs;
+use std::io;
+use std::path::Path;
+
 use bytes::Bytes;
 use oxiblosc::edit::Store;
 use oxiblosc::source::RangeSource;
@@ -15,6 +19,12 @@ pub trait Place: RangeSource + Clone + 'static {
 
     /// The frame in a copy that was changed.
     fn of(store: Self::Store) -> Self;
+
+    /// Writes it to a file or a directory.
+    fn save(&self, path: &Path) -> io::Result<()>;
+
+    /// Reads it back.
+    fn load(path: &Path) -> io::Result<Self>;
 }
 
 impl Place for Bytes {
@@ -27,6 +37,14 @@ impl Place for Bytes {
     fn of(store: Vec<u8>) -> Self {
         store.into()
     }
+
+    fn save(&self, path: &Path) -> io::Result<()> {
+        fs::write(path, self)
+    }
+
+    fn load(path: &Path) -> io::Result<Self> {
+        Ok(fs::read(path)?.into())
+    }
 }
 
 impl Place for MemoryDirectory {
@@ -38,6 +56,20 @@ impl Place for MemoryDirectory {
 
     fn of(store: Self) -> Self {
         store
+    }
+
+    fn save(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir(path)?;
+        self.files().into_iter().try_for_each(|(name, content)| fs::write(path.join(name), content))
+    }
+
+    fn load(path: &Path) -> io::Result<Self> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            files.push((entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path())?.into()));
+        }
+        Ok(Self::from_files(files))
     }
 }
 

@@ -20,7 +20,11 @@ use crate::reading::{Content, open};
 pub(crate) fn check<P: Place>(place: &P, reader: Option<&FrameReader<P>>, content: Option<&Content>, setup: &Setup) {
     let mut target = MemoryTarget::new();
     let recovered = block_on(setup.recover().recover_into(place.clone(), &mut target));
-    let intact = content.is_some_and(|content| content.whole.is_some());
+    // A chunk that decodes, and is not what its checksum says, is none to be saved.
+    let vouched = |reader: &FrameReader<P>| {
+        reader.frame().checksums().valid().is_none() || reader.verify().is_ok_and(|r| r.bad_chunks().next().is_none())
+    };
+    let intact = content.is_some_and(|content| content.whole.is_some()) && reader.is_some_and(vouched);
     let recovered = match recovered {
         Ok(recovered) => recovered,
         Err(e) => {
@@ -53,7 +57,11 @@ pub(crate) fn check<P: Place>(place: &P, reader: Option<&FrameReader<P>>, conten
                 assert!(copy.vlmetalayer(&name).ok() == Some(expected), "metalayer {name:?} does not come back");
             }
         }
-    } else if recovered.found == Found::Whole && recovered.in_order && found.chunks.len() == content.chunks.len() {
+    } else if reader.frame().checksums().valid().is_none()
+        && recovered.found == Found::Whole
+        && recovered.in_order
+        && found.chunks.len() == content.chunks.len()
+    {
         for (i, (old, new)) in content.chunks.iter().zip(&found.chunks).enumerate() {
             if old.is_some() {
                 assert!(old == new, "chunk {i} decodes, and comes back with other bytes");

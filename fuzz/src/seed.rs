@@ -1,18 +1,21 @@
-//! The first inputs: the vectors and the findings of the repository.
+//! The first inputs: the vectors and the findings of the repository, and frames that this library writes.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use oxiblosc::chunk::ChunkHeader;
 use oxiblosc::frame::MAGIC;
 
-use crate::codec;
 use crate::place::bundle;
 use crate::script::{SCRIPTS, Script};
 use crate::target::{Seeds, Target};
+use crate::{codec, own};
 
 /// Longer files take too long for too little.
 const MOST: usize = 64 << 10;
+/// So do chunks that are longer than this once they are decoded.
+const MOST_DECODED: usize = 256 << 10;
 
 /// Files and directories with data, of all folders.
 fn data() -> PathBuf {
@@ -65,17 +68,18 @@ pub(crate) fn vectors() -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// The contiguous frames among the inputs.
+/// The contiguous frames among the inputs, and those of this library.
 fn contiguous() -> Vec<(String, Vec<u8>)> {
-    inputs().into_iter().filter(|(_, bytes)| is_frame(bytes)).collect()
+    inputs().into_iter().filter(|(_, bytes)| is_frame(bytes)).chain(own::contiguous()).collect()
 }
 
 fn chunks() -> Vec<(String, Vec<u8>)> {
-    inputs().into_iter().filter(|(_, bytes)| !is_frame(bytes) && !is_directory(bytes)).collect()
+    let short = |bytes: &[u8]| ChunkHeader::parse(bytes).is_ok_and(|header| header.nbytes <= MOST_DECODED);
+    inputs().into_iter().filter(|(_, bytes)| !is_frame(bytes) && !is_directory(bytes) && short(bytes)).collect()
 }
 
 fn directories() -> Vec<(String, Vec<u8>)> {
-    inputs().into_iter().filter(|(_, bytes)| is_directory(bytes)).collect()
+    inputs().into_iter().filter(|(_, bytes)| is_directory(bytes)).chain(own::sparse()).collect()
 }
 
 /// What a target begins with.
@@ -88,7 +92,9 @@ pub fn of(target: &Target) -> Vec<(String, Vec<u8>)> {
         Seeds::Chunks => chunks(),
         Seeds::Frames => contiguous(),
         Seeds::Early => contiguous().into_iter().filter(|(_, bytes)| bytes[0] != 0x9E).collect(),
-        Seeds::Open => contiguous().into_iter().map(|(name, frame)| (name, opened(frame))).collect(),
+        Seeds::Open => {
+            own::open_ended().into_iter().chain(contiguous().into_iter().map(|(n, frame)| (n, opened(frame)))).collect()
+        }
         Seeds::Arrays => contiguous().into_iter().filter(|(_, frame)| has_array(frame)).collect(),
         Seeds::ScriptedArrays => scripted(contiguous().into_iter().filter(|(_, frame)| has_array(frame)).collect()),
         Seeds::ScriptedFrames => scripted(contiguous()),
@@ -103,7 +109,7 @@ fn has_array(frame: &[u8]) -> bool {
     [&b"\xa4b2nd"[..], b"\xa7caterva"].iter().any(|name| head.windows(name.len()).any(|window| window == *name))
 }
 
-/// The frame without totals, and with the metalayer that says so: as it is before its writer closes it.
+/// The frame without totals: as its header is before its writer closes it.
 fn opened(mut frame: Vec<u8>) -> Vec<u8> {
     if frame.len() > 47 {
         frame[16..24].fill(0);
@@ -126,7 +132,7 @@ fn streams(id: u8) -> Vec<(String, Vec<u8>)> {
 
 /// The first stream of a chunk that this codec made, with what the codec is told before it.
 fn stream(chunk: &[u8], id: u8) -> Option<Vec<u8>> {
-    let header = oxiblosc::chunk::ChunkHeader::parse(chunk).ok()?;
+    let header = ChunkHeader::parse(chunk).ok()?;
     let found = header.codec().ok()?.0;
     if (found != id && !(found == 1 && id == 2)) || header.is_stored() || header.special().is_some() {
         return None;

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use bytes::Bytes;
 use oxiblosc::blocking::FrameStream;
 
-use crate::bound::Setup;
+use crate::bound::{MOST_CHUNKS, Setup};
 use crate::reading::Content;
 
 /// Reads `frame` as it would come from a pipe. `content` is what it holds if it opens and is not too long.
@@ -24,7 +24,7 @@ pub(crate) fn check(frame: &Bytes, content: Option<&Content>, setup: &Setup) {
                 Ok(chunk) => {
                     len += chunk.len() as u64;
                     // Not more than memory holds of a frame that has gigabytes of zeros.
-                    if content.is_some() || len <= setup.whole {
+                    if content.is_some() || (len <= setup.whole && (chunks.len() as u64) < MOST_CHUNKS) {
                         chunks.push(chunk);
                     } else {
                         failure = Some("too long".to_owned());

@@ -9,7 +9,9 @@ use crate::mutate::{Form, mutate};
 use crate::place::{Place, directory};
 use crate::reading::{self, Content, numbers, open};
 use crate::script::Script;
-use crate::{array_editing, chunk, codec, editing, metalayers, recovering, slicing, streaming, transport, verifying};
+use crate::{
+    array_editing, chunk, codec, copying, editing, metalayers, recovering, slicing, streaming, transport, verifying,
+};
 
 /// Something that takes any bytes, and panics when it finds what should not be.
 #[derive(Debug)]
@@ -100,6 +102,14 @@ impl Target {
         target("edit_array", Form::ScriptedFrame, Seeds::ScriptedArrays, |input, setup| {
             let (frame, mut script) = Script::split(input);
             array_editing::check(&input.slice_ref(frame), &mut script, setup);
+        }),
+        target("copy", Form::ScriptedFrame, Seeds::ScriptedFrames, |input, setup| {
+            let (frame, mut script) = Script::split(input);
+            copying::check(&input.slice_ref(frame), &mut script, setup);
+        }),
+        target("copy_sparse", Form::ScriptedDirectory, Seeds::ScriptedDirectories, |input, setup| {
+            let (files, mut script) = Script::split(input);
+            copying::check(&directory(files), &mut script, setup);
         }),
         target("transport", Form::Frame, Seeds::Frames, |input, _| transport::check(input)),
     ];

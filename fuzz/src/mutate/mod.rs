@@ -5,6 +5,9 @@ mod bytes;
 mod chunk;
 mod fields;
 mod frame;
+mod layers;
+mod parts;
+mod vouch;
 
 use oxiblosc_conformance::data::Random;
 
@@ -74,6 +77,9 @@ fn directory(input: &[u8], random: &mut Random) -> Vec<u8> {
             };
             list[at].1 = content.into();
         }
+    }
+    if random.below(8) > 0 {
+        vouch::repair_directory(&mut list);
     }
     bundle(list)
 }
