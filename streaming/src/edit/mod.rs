@@ -33,5 +33,5 @@ pub use editor::FrameEditor;
 pub use error::EditError;
 pub use options::EditOptions;
 pub(crate) use output::Output;
-pub(crate) use store::open_frame;
 pub use store::{FileStore, Store};
+pub(crate) use store::{open_frame, open_with};

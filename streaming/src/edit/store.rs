@@ -288,16 +288,24 @@ pub(crate) fn open_frame(
     limits: &oxiblosc_core::Limits,
 ) -> Result<Frame, EditError> {
     let len = store.size()?;
-    let mut opener = match store.is_sparse() {
+    let opener = match store.is_sparse() {
         true => FrameOpener::sparse(len, registry, *limits),
         false => FrameOpener::new(len, registry, *limits),
     };
+    open_with(opener, |range| store.read_at(range))
+}
+
+/// Opens the frame whose bytes `read` gives.
+pub(crate) fn open_with(
+    mut opener: FrameOpener,
+    read: impl Fn(Range<u64>) -> io::Result<Bytes>,
+) -> Result<Frame, EditError> {
     loop {
         match opener.step()? {
             OpenStep::Done(frame) => return Ok(*frame),
             OpenStep::Read(ranges) => {
                 for range in ranges {
-                    opener.feed(range.start, store.read_at(range)?);
+                    opener.feed(range.start, read(range)?);
                 }
             }
         }

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, ready};
-use oxiblosc_core::Registry;
 use oxiblosc_core::frame::{
-    ChunkAddress, ChunkWrite, Fingerprint, Frame, FrameParams, FrameType, FrameWriter, Sequential,
+    ChunkAddress, ChunkWrite, Fingerprint, Frame, FrameOpener, FrameParams, FrameType, FrameWriter, Sequential,
 };
+use oxiblosc_core::{Limits, Registry};
 
 use super::assemble::{settle, state};
 use super::error::RecoverError;
@@ -19,7 +19,7 @@ use super::numbers::ChunkNumbers;
 use super::options::RecoverOptions;
 use super::scan::{Scan, scan};
 use crate::compute::block_on;
-use crate::edit::{Store, open_frame};
+use crate::edit::{EditError, Store, open_frame, open_with};
 use crate::sink::Summary;
 use crate::source::RangeSource;
 
@@ -68,10 +68,18 @@ pub(super) fn seal_store<S: Store + Send + Sync>(
         _ => {}
     }
     let unused_bytes = scan.unused;
-    let (header, summary) = match scan.tail {
+    let sealed = match scan.tail {
         Some(tail) => complete(&scan, tail.index_at, tail.end),
         None => finish(&scan, store, &registry)?,
     };
+    if !sealed.opens(store, &registry, &options.limits)? {
+        return refuse("what its header says contradicts its chunks");
+    }
+    let Sealed { header, tail, summary } = sealed;
+    if let Some((end, tail)) = tail {
+        store.truncate(end)?;
+        store.write_at(end, &tail)?;
+    }
     store.sync()?;
     store.write_at(0, &header)?;
     store.sync()?;
@@ -109,18 +117,63 @@ fn already(frame: &Frame, size: u64) -> Recovered {
     }
 }
 
+/// What turns the frame into a plain one.
+struct Sealed {
+    header: Vec<u8>,
+    /// Index and trailer and their offset, if they are missing.
+    tail: Option<(u64, Vec<u8>)>,
+    summary: Summary,
+}
+
+impl Sealed {
+    /// Whether the frame in `store` will open. The header may describe an array that the chunks do not fit.
+    fn opens<S: Store>(&self, store: &S, registry: &Registry, limits: &Limits) -> io::Result<bool> {
+        let opener = FrameOpener::new(self.len(store)?, registry, *limits);
+        match open_with(opener, |range| self.read(store, &range)) {
+            Err(EditError::Store(error)) => Err(error),
+            result => Ok(result.is_ok()),
+        }
+    }
+
+    fn len<S: Store>(&self, store: &S) -> io::Result<u64> {
+        match &self.tail {
+            Some((end, tail)) => Ok(end + tail.len() as u64),
+            None => store.size(),
+        }
+    }
+
+    /// Bytes of the sealed frame.
+    fn read<S: Store>(&self, store: &S, range: &Range<u64>) -> io::Result<Bytes> {
+        let end = self.len(store)?;
+        let (tail_at, tail) = self.tail.as_ref().map_or((end, &[][..]), |(at, tail)| (*at, tail));
+        let head = self.header.len() as u64;
+        let within = |from: u64, to: u64| range.start.clamp(from, to)..range.end.clamp(from, to);
+        let slice = |bytes: &[u8], at: u64, part: Range<u64>| {
+            bytes.get((part.start - at) as usize..(part.end - at) as usize).unwrap_or_default().to_vec()
+        };
+        let mut bytes = slice(&self.header, 0, within(0, head));
+        let kept = within(head, tail_at.max(head));
+        if !kept.is_empty() {
+            bytes.extend_from_slice(&store.read_at(kept)?);
+        }
+        bytes.extend(slice(tail, tail_at, within(tail_at, end)));
+        Ok(bytes.into())
+    }
+}
+
 /// Only the totals are missing.
-fn complete(scan: &Scan, index_at: u64, frame_len: u64) -> (Vec<u8>, Summary) {
+fn complete(scan: &Scan, index_at: u64, frame_len: u64) -> Sealed {
     let nbytes = scan.items.each().map(|item| item.nbytes).sum();
     let cbytes = index_at - u64::from(scan.head.header.header_len);
     let totals = Sequential { frame_len, nbytes, cbytes };
     let header = scan.head.sealed(totals, scan.vl_blocks, !scan.vlmetalayers.is_empty());
     let chunks = scan.items.len();
-    (header, Summary { chunks, nbytes, cbytes, frame_len, fingerprint: scan.fingerprint })
+    let summary = Summary { chunks, nbytes, cbytes, frame_len, fingerprint: scan.fingerprint };
+    Sealed { header, tail: None, summary }
 }
 
-/// Writes index and trailer after the last chunk.
-fn finish<S: Store>(scan: &Scan, store: &mut S, registry: &Registry) -> Result<(Vec<u8>, Summary), RecoverError> {
+/// Index and trailer, to be written after the last chunk.
+fn finish<S: Store>(scan: &Scan, store: &S, registry: &Registry) -> Result<Sealed, RecoverError> {
     let mut params = FrameParams::like_head(&scan.head);
     params.frame_type = FrameType::Contiguous;
     params.special = oxiblosc_core::frame::SpecialPlacement::Stored;
@@ -137,10 +190,9 @@ fn finish<S: Store>(scan: &Scan, store: &mut S, registry: &Registry) -> Result<(
     }
     let end = writer.header_len() + writer.cbytes();
     let tail = writer.finish()?;
-    store.truncate(end)?;
-    store.write_at(end, &tail)?;
     let (chunks, nbytes, cbytes, frame_len) = (writer.nchunks(), writer.nbytes(), writer.cbytes(), writer.frame_len());
-    Ok((writer.header(), Summary { chunks, nbytes, cbytes, frame_len, fingerprint: Fingerprint::NONE }))
+    let summary = Summary { chunks, nbytes, cbytes, frame_len, fingerprint: Fingerprint::NONE };
+    Ok(Sealed { header: writer.header(), tail: Some((end, tail)), summary })
 }
 
 /// A store as a source.
