@@ -55,6 +55,7 @@ impl Entry {
         entry!("recover", MUCH, check::recover),
         entry!("edit", MUCH, edit),
         entry!("edit as an array", MUCH, edit_array),
+        entry!("copy", MUCH, copy),
         Self { name: "stream", bytes: MUCH, chunks: true, run: |kind, setup| contiguous(kind, setup, check::stream) },
         Self { name: "seal", bytes: MUCH, chunks: false, run: |kind, setup| contiguous(kind, setup, check::seal) },
     ];
@@ -111,6 +112,12 @@ fn whole<P: Place>(place: &P, setup: &Setup) {
 fn edit<P: Place>(place: &P, setup: &Setup) {
     for script in SCRIPTS {
         check::edit(place, &mut Script::new(script), setup);
+    }
+}
+
+fn copy<P: Place>(place: &P, setup: &Setup) {
+    for script in [&[0][..], &[2], &[3, 0, 5, 7], &[3, 0x83, 1, 0x18]] {
+        check::copy(place, &mut Script::new(script), setup);
     }
 }
 
