@@ -9,6 +9,12 @@ const FILLER: u8 = 0xA5;
 /// How many bytes around a slice are checked afterwards.
 const WATCHED: usize = 128;
 
+/// The alignments to try: no vector and no cache line is longer.
+pub(crate) const ALIGNMENTS: usize = 64;
+
+/// Every length up to this one is combined with every alignment.
+pub(crate) const LONGEST: usize = 300;
+
 /// The guard page that a slice is next to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -91,7 +97,7 @@ impl Guarded {
         let all = self.all();
         all[before..behind].fill(FILLER);
         let result = work(&mut all[start..end]);
-        let untouched = |bytes: &[u8]| bytes.iter().all(|byte| *byte == FILLER);
+        let untouched = |bytes: &[u8]| *bytes == [FILLER; WATCHED][..bytes.len()];
         assert!(untouched(&all[before..start]) && untouched(&all[end..behind]), "written outside, at {place:?}, {len}");
         (result, &all[start..end])
     }
@@ -105,10 +111,13 @@ impl Drop for Guarded {
     }
 }
 
-/// The alignments to try for a slice of `len` bytes: all of them if the variable `OXIBLOSC_EXHAUSTIVE` is set, and
-/// otherwise a few that depend on the length.
+/// The alignments to try for a slice of `len` bytes: all of them up to [`LONGEST`] bytes, or if the variable
+/// `OXIBLOSC_EXHAUSTIVE` is set, and otherwise a few that depend on the length.
 pub(crate) fn gaps(len: usize) -> Vec<usize> {
-    if exhaustive() { (0..64).collect() } else { vec![0, (len * 29 + 1) % 64, (len * 29 + 33) % 64] }
+    if len <= LONGEST || exhaustive() {
+        return (0..ALIGNMENTS).collect();
+    }
+    vec![0, (len * 29 + 1) % ALIGNMENTS, (len * 29 + 33) % ALIGNMENTS]
 }
 
 /// Whether to run the exhaustive form of the tests.

@@ -1,5 +1,8 @@
 //! Runs every codec with a guard page right before and right after what it reads and writes, and compares the results
 //! with those in plain memory. That the fast paths of our own codecs equal their checked twins is tested next to them.
+//!
+//! Codecs with unsafe code of ours are run at every alignment and every length up to [`LONGEST`], of input and output
+//! ([`Effort::Every`]). The others are run at all alignments, but not at all combinations with a length.
 
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError};
 use oxiblosc_core::filter::BlockContext;
@@ -7,10 +10,24 @@ use oxiblosc_core::nd::Geometry;
 
 use super::testing::{self, Random};
 use super::{Blosclz, Brotli, Lz4, Lz4Hc, Ndlz, Snappy, Zfp, ZfpMode, Zlib, Zstd};
-use crate::guarded::{Guarded, Place, exhaustive, gaps};
+use crate::guarded::{ALIGNMENTS, Guarded, LONGEST, Place, Side, exhaustive};
 
-/// The longest input.
-const LONGEST: usize = 300;
+const DICT: &[u8] = b"the cat sat on the mat, and the dog ran";
+
+/// The length of the longest stream or output.
+const ROOM: usize = 1 << 17;
+
+/// How many alignments and lengths to try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    /// All alignments at all lengths.
+    Every,
+    /// A random alignment each time, at every n-th length.
+    Some(usize),
+}
+
+/// Decodes a stream into the whole output.
+type Decoder<'d> = dyn FnMut(&[u8], &mut [u8]) -> Result<usize, CodecError> + 'd;
 
 /// Guarded memory for the streams, and a count of the calls.
 struct Bench {
@@ -22,26 +39,38 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        Self { input: Guarded::new(8192), output: Guarded::new(8192), random: Random(77), runs: 0 }
+        Self { input: Guarded::new(ROOM), output: Guarded::new(ROOM), random: Random(77), runs: 0 }
     }
 
-    /// Runs `work` on a copy of `src` and on `room` bytes in plain memory, and then at the places for `gap`; all must do
-    /// the same. Returns what was written, if it succeeded.
+    /// The alignments for one call.
+    fn gaps(&mut self, effort: Effort) -> std::ops::Range<usize> {
+        if effort == Effort::Every || exhaustive() {
+            return 0..ALIGNMENTS;
+        }
+        let gap = self.random.below(ALIGNMENTS);
+        gap..gap + 1
+    }
+
+    /// Runs `work` on a copy of `src` and on `room` bytes, in plain memory and then at the places for each of `gaps`, and
+    /// checks that the results are the same. Returns what was written, if it succeeded.
     fn same(
         &mut self,
         src: &[u8],
         room: usize,
-        gap: usize,
+        gaps: std::ops::Range<usize>,
         mut work: impl FnMut(&[u8], &mut [u8]) -> Result<Option<usize>, CodecError>,
         what: impl Fn() -> String,
     ) -> Option<Vec<u8>> {
         let mut plain = vec![0xDD; room];
         let expected = work(src, &mut plain).map_err(|e| e.to_string());
         let len = expected.as_ref().ok().copied().flatten();
-        for (from, to) in Place::pairs(gap) {
+        for (from, to) in gaps.flat_map(Place::pairs) {
             let src = self.input.with(from, src);
             let (result, found) = self.output.write(to, room, |dst| work(src, dst));
-            assert_eq!(result.map_err(|e| e.to_string()), expected, "{}, {from:?} to {to:?}", what());
+            match (&result, &expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{}, {from:?} to {to:?}", what()),
+                _ => assert_eq!(result.map_err(|e| e.to_string()), expected, "{}, {from:?} to {to:?}", what()),
+            }
             let len = len.unwrap_or(0);
             assert!(found[..len] == plain[..len], "{}, {from:?} to {to:?}: other bytes", what());
             self.runs += 1;
@@ -51,50 +80,83 @@ impl Bench {
     }
 
     /// Compresses `src` into buffers of several lengths, some of them too small. Returns the stream if it is shorter.
-    fn compress(&mut self, codec: &mut dyn Codec, ctx: &CodecContext<'_>, src: &[u8], what: &str) -> Option<Vec<u8>> {
-        let mut stream = None;
-        for gap in gaps(src.len()) {
-            let mut room = |bench: &mut Self, room: usize| {
-                bench.same(
-                    src,
-                    room,
-                    gap,
-                    |src, dst| codec.compress(ctx, src, dst),
-                    || format!("{what}: {} bytes into {room}", src.len()),
-                )
-            };
-            stream = room(self, src.len());
-            let exact = stream.as_ref().map_or(src.len(), Vec::len);
-            for other in [src.len() + 64, exact, exact - 1, exact / 2] {
-                room(self, other);
-            }
+    fn compress(
+        &mut self,
+        codec: &mut dyn Codec,
+        ctx: &CodecContext<'_>,
+        src: &[u8],
+        effort: Effort,
+        what: &str,
+    ) -> Option<Vec<u8>> {
+        let mut room = |bench: &mut Self, room: usize, effort| {
+            let gaps = bench.gaps(effort);
+            bench.same(
+                src,
+                room,
+                gaps,
+                |src, dst| codec.compress(ctx, src, dst),
+                || format!("{what}: {} bytes into {room}", src.len()),
+            )
+        };
+        let stream = room(self, src.len(), effort);
+        let exact = stream.as_ref().map_or(src.len(), Vec::len);
+        for other in [src.len() + 64, exact, exact.saturating_sub(1), exact / 2] {
+            room(self, other, Effort::Some(1));
         }
         stream
     }
 
-    /// Decompresses `stream`, whole, cut and damaged, into `len` bytes and into fewer and more.
-    fn decompress(&mut self, codec: &mut dyn Codec, ctx: &CodecContext<'_>, stream: &[u8], len: usize, what: &str) {
-        let mut streams = vec![stream.to_vec()];
-        streams.extend((0..10).map(|_| testing::damaged(&mut self.random, stream)));
-        let gap = self.random.below(64);
-        for gap in if exhaustive() { (0..64).collect() } else { vec![0, gap] } {
-            for stream in &streams {
-                for room in [len, len - 1, len / 2, len + 1, len + 40] {
-                    self.same(
-                        stream,
-                        room,
-                        gap,
-                        |src, dst| codec.decompress(ctx, src, dst).map(Some),
-                        || format!("{what}: {} bytes into {room} of {len}", stream.len()),
-                    );
-                }
+    /// Decodes `stream`, whole, truncated and damaged, into `len` bytes and into fewer and more.
+    fn decode(&mut self, decode: &mut Decoder<'_>, stream: &[u8], len: usize, effort: Effort, what: &str) {
+        let mut attempt = |bench: &mut Self, stream: &[u8], room: usize, effort| {
+            let gaps = bench.gaps(effort);
+            let what = || format!("{what}: {} bytes into {room} of {len}", stream.len());
+            bench.same(stream, room, gaps, |src, dst| decode(src, dst).map(Some), what);
+        };
+        attempt(self, stream, len, effort);
+        let damaged: Vec<_> = (0..10).map(|_| testing::damaged(&mut self.random, stream)).collect();
+        for stream in damaged.iter().map(Vec::as_slice).chain([stream]) {
+            for room in [len, len - 1, len / 2, len + 1, len + 40] {
+                attempt(self, stream, room, Effort::Some(1));
             }
         }
     }
 
-    /// Round trips for data of every `step`th length.
-    fn round_trips(&mut self, codec: &mut dyn Codec, levels: &[u8], dict: Option<&[u8]>, step: usize, name: &str) {
-        for len in (1..=LONGEST).step_by(if exhaustive() { 1 } else { step }) {
+    /// Decodes input of every length, truncated streams and noise, and decodes into outputs of every length.
+    fn decode_parts(&mut self, decode: &mut Decoder<'_>, streams: &[Vec<u8>], what: &str) {
+        for stream in streams {
+            for cut in 0..=stream.len().min(LONGEST) {
+                let what = || format!("{what}: the first {cut} bytes");
+                let work = |src: &[u8], dst: &mut [u8]| decode(src, dst).map(Some);
+                self.same(&stream[..cut], LONGEST, 0..ALIGNMENTS, work, what);
+            }
+            for room in 0..=LONGEST {
+                let what = || format!("{what}: into {room} bytes");
+                self.same(stream, room, 0..ALIGNMENTS, |src, dst| decode(src, dst).map(Some), what);
+            }
+        }
+        for len in 0..=LONGEST {
+            let noise: Vec<u8> = (0..len).map(|_| self.random.next() as u8).collect();
+            let what = || format!("{what}: {len} bytes of noise");
+            self.same(&noise, LONGEST, 0..ALIGNMENTS, |src, dst| decode(src, dst).map(Some), what);
+        }
+    }
+
+    /// Round trips for data of every length. Each of `decoders` decodes the streams, or the codec if there are none.
+    fn round_trips(
+        &mut self,
+        codec: &mut dyn Codec,
+        decoders: &mut [(String, Box<Decoder<'_>>)],
+        levels: &[u8],
+        dict: Option<&[u8]>,
+        effort: Effort,
+        name: &str,
+    ) {
+        let step = match effort {
+            Effort::Some(step) if !exhaustive() => step,
+            _ => 1,
+        };
+        for len in (0..=LONGEST).step_by(step) {
             for (number, (kind, src)) in testing::data(len).into_iter().enumerate() {
                 // Three kinds of data for each length, and others for the next one.
                 if !exhaustive() && (number + len) % 7 > 2 {
@@ -104,8 +166,15 @@ impl Bench {
                     let mut ctx = testing::context(level);
                     ctx.dict = dict;
                     let what = format!("{name} {level}, {kind}");
-                    if let Some(stream) = self.compress(codec, &ctx, &src, &what) {
-                        self.decompress(codec, &ctx, &stream, len, &what);
+                    let Some(stream) = self.compress(codec, &ctx, &src, effort, &what) else { continue };
+                    if len == 0 || stream.is_empty() {
+                        continue;
+                    }
+                    if decoders.is_empty() {
+                        self.decode(&mut |src, dst| codec.decompress(&ctx, src, dst), &stream, len, effort, &what);
+                    }
+                    for (machine, decode) in &mut *decoders {
+                        self.decode(decode, &stream, len, effort, &format!("{what}, {machine}"));
                     }
                 }
             }
@@ -119,39 +188,117 @@ impl Drop for Bench {
     }
 }
 
+/// Streams of all kinds of data, some of them longer than [`LONGEST`].
+fn streams(codec: &mut dyn Codec, level: u8) -> Vec<Vec<u8>> {
+    let data = testing::data(2 * LONGEST).into_iter().chain(testing::data(LONGEST));
+    data.filter_map(|(_, src)| testing::compress(codec, &testing::context(level), &src)).collect()
+}
+
+fn blosclz_decoders() -> Vec<(String, Box<Decoder<'static>>)> {
+    let machines = super::blosclz::decoders().into_iter();
+    machines.map(|(machine, decode)| (machine.to_owned(), Box::new(decode) as Box<Decoder<'_>>)).collect()
+}
+
+fn lz4_decoders(dict: &[u8]) -> Vec<(String, Box<Decoder<'_>>)> {
+    let decoder = |(machine, decode): (&str, super::lz4::Decoder)| {
+        let decode = move |src: &[u8], dst: &mut [u8]| decode(src, dst, dict);
+        (machine.to_owned(), Box::new(decode) as Box<Decoder<'_>>)
+    };
+    super::lz4::decoders().into_iter().map(decoder).collect()
+}
+
 #[test]
 fn blosclz() {
-    Bench::new().round_trips(&mut Blosclz::default(), &[1, 5, 9], None, 1, "blosclz");
+    let mut decoders = blosclz_decoders();
+    let mut bench = Bench::new();
+    bench.round_trips(&mut Blosclz::default(), &mut decoders, &[1, 5, 9], None, Effort::Every, "blosclz");
+    let streams = streams(&mut Blosclz::default(), 9);
+    for (machine, decode) in &mut decoders {
+        bench.decode_parts(decode, &streams, &format!("blosclz, {machine}"));
+    }
 }
 
 #[test]
 fn lz4() {
-    Bench::new().round_trips(&mut Lz4::default(), &[1, 9], None, 1, "lz4");
-    let dict = b"the cat sat on the mat, and the dog ran";
-    Bench::new().round_trips(&mut Lz4::default(), &[5], Some(dict), 3, "lz4 with a dictionary");
+    let mut decoders = lz4_decoders(&[]);
+    let mut bench = Bench::new();
+    bench.round_trips(&mut Lz4::default(), &mut decoders, &[1, 9], None, Effort::Every, "lz4");
+    let streams = streams(&mut Lz4::default(), 9);
+    for (machine, decode) in &mut decoders {
+        bench.decode_parts(decode, &streams, &format!("lz4, {machine}"));
+    }
 }
 
 #[test]
 fn lz4hc() {
-    Bench::new().round_trips(&mut Lz4Hc::default(), &[1, 4, 9], None, 1, "lz4hc");
-    let dict = b"the cat sat on the mat, and the dog ran";
-    Bench::new().round_trips(&mut Lz4Hc::default(), &[1, 5, 9], Some(dict), 7, "lz4hc with a dictionary");
+    // One level for each way to search for matches.
+    let (mut bench, mut codec) = (Bench::new(), Lz4Hc::default());
+    bench.round_trips(&mut codec, &mut lz4_decoders(&[]), &[1, 4, 9], None, Effort::Every, "lz4hc");
+}
+
+/// The dictionary is next to a guard page, too.
+#[test]
+fn lz4_with_a_dictionary() {
+    let mut memory = Guarded::new(DICT.len());
+    for place in [Side::Low, Side::High].map(|side| Place(side, 0)) {
+        let dict = memory.with(place, DICT);
+        let mut decoders = lz4_decoders(dict);
+        let mut bench = Bench::new();
+        let (mut lz4, mut lz4hc) = (Lz4::default(), Lz4Hc::default());
+        bench.round_trips(&mut lz4, &mut decoders, &[5], Some(dict), Effort::Some(3), "lz4 with a dictionary");
+        bench.round_trips(
+            &mut lz4hc,
+            &mut decoders,
+            &[1, 5, 9],
+            Some(dict),
+            Effort::Some(7),
+            "lz4hc with a dictionary",
+        );
+    }
+}
+
+/// Encoders use other tables for inputs of more than 64 KiB.
+#[test]
+fn long_inputs() {
+    let codecs: [(&str, Box<dyn Codec>, &[u8]); 4] = [
+        ("blosclz", Box::new(Blosclz::default()), &[5, 9]),
+        ("lz4", Box::new(Lz4::default()), &[1, 9]),
+        ("lz4hc", Box::new(Lz4Hc::default()), &[1, 4, 9]),
+        ("zlib", Box::new(Zlib::default()), &[1, 9]),
+    ];
+    let mut bench = Bench::new();
+    for (name, mut codec, levels) in codecs {
+        for len in [65_535, 65_536, 65_537, 70_001] {
+            for (kind, src) in testing::data(len) {
+                for &level in levels {
+                    let (ctx, what) = (testing::context(level), format!("{name} {level}, {kind}"));
+                    let gap = bench.random.below(ALIGNMENTS);
+                    let work = |src: &[u8], dst: &mut [u8]| codec.compress(&ctx, src, dst);
+                    let Some(stream) = bench.same(&src, len, gap..gap + 1, work, || what.clone()) else { continue };
+                    let work = |src: &[u8], dst: &mut [u8]| codec.decompress(&ctx, src, dst).map(Some);
+                    bench.same(&stream, len, gap..gap + 1, work, || what.clone());
+                }
+            }
+        }
+    }
 }
 
 #[test]
 fn zlib() {
-    Bench::new().round_trips(&mut Zlib::default(), &[1, 9], None, 1, "zlib");
-    Bench::new().round_trips(&mut Zlib::default(), &[5], None, 11, "zlib");
+    // The levels of our own two encoders, then some others.
+    let mut bench = Bench::new();
+    bench.round_trips(&mut Zlib::default(), &mut [], &[1, 9], None, Effort::Every, "zlib");
+    bench.round_trips(&mut Zlib::default(), &mut [], &[2, 5, 7], None, Effort::Some(11), "zlib");
 }
 
 #[test]
 fn zstd() {
-    Bench::new().round_trips(&mut Zstd::default(), &[1, 5], None, 13, "zstd");
+    Bench::new().round_trips(&mut Zstd::default(), &mut [], &[1, 5], None, Effort::Some(7), "zstd");
 }
 
 #[test]
 fn brotli() {
-    Bench::new().round_trips(&mut Brotli, &[1], None, 37, "brotli");
+    Bench::new().round_trips(&mut Brotli, &mut [], &[1], None, Effort::Some(37), "brotli");
 }
 
 #[test]
@@ -161,7 +308,8 @@ fn snappy() {
     for len in 1..=LONGEST {
         for (kind, src) in testing::data(len) {
             let stream = snap::raw::Encoder::new().compress_vec(&src).expect("snappy compresses anything");
-            bench.decompress(&mut Snappy, &ctx, &stream, len, kind);
+            let decode = &mut |src: &[u8], dst: &mut [u8]| Snappy.decompress(&ctx, src, dst);
+            bench.decode(decode, &stream, len, Effort::Some(1), kind);
         }
     }
 }
@@ -188,9 +336,9 @@ fn ndlz() {
                     let mut ctx = CodecContext::new(block, 5);
                     ctx.meta = meta;
                     let what = format!("ndlz, {kind} of {height} x {width} in cells of {meta}");
-                    if let Some(stream) = bench.compress(&mut codec, &ctx, &src, &what) {
-                        bench.decompress(&mut codec, &ctx, &stream, src.len(), &what);
-                    }
+                    let Some(stream) = bench.compress(&mut codec, &ctx, &src, Effort::Some(1), &what) else { continue };
+                    let decode = &mut |src: &[u8], dst: &mut [u8]| codec.decompress(&ctx, src, dst);
+                    bench.decode(decode, &stream, src.len(), Effort::Some(1), &what);
                 }
             }
         }
@@ -220,9 +368,9 @@ fn zfp() {
                 let mut ctx = CodecContext::new(block, 5);
                 ctx.meta = meta;
                 let what = format!("zfp {mode:?}, {shape:?} of {typesize} bytes");
-                if let Some(stream) = bench.compress(&mut codec, &ctx, &src, &what) {
-                    bench.decompress(&mut codec, &ctx, &stream, src.len(), &what);
-                }
+                let Some(stream) = bench.compress(&mut codec, &ctx, &src, Effort::Some(1), &what) else { continue };
+                let decode = &mut |src: &[u8], dst: &mut [u8]| codec.decompress(&ctx, src, dst);
+                bench.decode(decode, &stream, src.len(), Effort::Some(1), &what);
             }
         }
     }

@@ -186,6 +186,48 @@ mod tests {
         }
     }
 
+    /// Nothing outside the input is read.
+    #[cfg(unix)]
+    #[test]
+    fn between_guard_pages() {
+        use crate::guarded::{ALIGNMENTS, Guarded, LONGEST, Place, Side};
+
+        let mut memory = Guarded::new(LONGEST);
+        let mut runs = 0_u64;
+        for len in 1..=LONGEST {
+            for distance in [1, 7, 16, 40].into_iter().filter(|distance| *distance <= len) {
+                let mut bytes: Vec<u8> = (0..len).map(|i| (i % distance) as u8).collect();
+                for differs in [false, true] {
+                    // In the middle of what is compared.
+                    bytes[len - (len - distance).div_ceil(2) - 1] ^= u8::from(differs);
+                    for place in [Side::Low, Side::High]
+                        .into_iter()
+                        .flat_map(|side| (0..ALIGNMENTS).map(move |n| Place(side, n)))
+                    {
+                        let here = memory.with(place, &bytes);
+                        // SAFETY: 0 <= distance <= len, and nothing is before 0 or behind `len`.
+                        let (checked, trusted) = unsafe {
+                            let (before, at) = (len - distance, len);
+                            (
+                                (
+                                    common(Checked(&bytes), 0, distance, len),
+                                    common_before(Checked(&bytes), before, at, before),
+                                ),
+                                (
+                                    common(Trusted(here), 0, distance, len),
+                                    common_before(Trusted(here), before, at, before),
+                                ),
+                            )
+                        };
+                        assert_eq!(trusted, checked, "{len} bytes, distance {distance}, {place:?}");
+                        runs += 2;
+                    }
+                }
+            }
+        }
+        println!("{runs} runs of kernels between guard pages");
+    }
+
     #[test]
     fn common_counts_equal_bytes() {
         for len in 0..40 {

@@ -326,6 +326,51 @@ mod tests {
         }
     }
 
+    /// The bytes that a kernel may touch by its contract, and no others, lie between guard pages.
+    #[cfg(unix)]
+    #[test]
+    fn between_guard_pages() {
+        use crate::guarded::{ALIGNMENTS, Guarded, LONGEST, Place, Side};
+
+        let (mut memory, mut output) = (Guarded::new(1000), Guarded::new(1000));
+        let mut runs = 0_u64;
+        let places =
+            || [Side::Low, Side::High].into_iter().flat_map(|side| (0..ALIGNMENTS).map(move |n| Place(side, n)));
+        for distance in (1..=33).chain([48, 64, 80]) {
+            let before: Vec<u8> = (0..distance).map(|i| (i * 37 + 11) as u8).collect();
+            for len in 1..=LONGEST {
+                let expected: Vec<u8> = before.iter().copied().cycle().take(distance + len).collect();
+                for (name, repeat) in kernels() {
+                    for place in places() {
+                        let ((), found) = memory.write(place, distance + len + SLACK, |bytes| {
+                            bytes[..distance].copy_from_slice(&before);
+                            // SAFETY: `distance` bytes precede and `len + SLACK` follow; the machine was asked.
+                            unsafe { repeat(bytes.as_mut_ptr().add(distance), distance, len) };
+                        });
+                        assert!(found.starts_with(&expected), "{name}: distance {distance}, length {len}, {place:?}");
+                        runs += 1;
+                    }
+                }
+            }
+        }
+        for len in 0..=LONGEST {
+            let src: Vec<u8> = (0..len + SLACK).map(|i| (i * 29) as u8).collect();
+            for (from, to) in (0..ALIGNMENTS).flat_map(Place::pairs) {
+                let from = memory.with(from, &src);
+                // SAFETY: both have `len + SLACK` bytes and are apart.
+                let work = |dst: &mut [u8]| unsafe { copy(from.as_ptr(), dst.as_mut_ptr(), len) };
+                let ((), found) = output.write(to, len + SLACK, work);
+                assert_eq!(found[..len], src[..len], "length {len}, to {to:?}");
+                // SAFETY: 18 bytes are at both places, which are apart.
+                let work = |dst: &mut [u8]| unsafe { copy18(from.as_ptr(), dst.as_mut_ptr()) };
+                let ((), found) = output.write(to, 18, work);
+                assert_eq!(*found, src[..18], "to {to:?}");
+                runs += 2;
+            }
+        }
+        println!("{runs} runs of kernels between guard pages");
+    }
+
     #[test]
     fn copy18_equals_the_slice_copy() {
         for distance in 18..60 {

@@ -10,6 +10,9 @@ mod ndmean;
 mod shuffle;
 mod trunc_prec;
 
+#[cfg(all(test, unix))]
+mod guard_pages;
+
 pub use bitshuffle::BitShuffle;
 pub use bytedelta::{ByteDelta, ByteDeltaOld};
 pub use delta::Delta;

@@ -151,7 +151,7 @@ fn ways(kernel: &str, whole_words: bool) -> Vec<usize> {
         "difference to previous" | "running sum" => vec![1],
         _ if whole_words => vec![1, 2, 4, 8],
         _ if crate::guarded::exhaustive() => widths().collect(),
-        _ => vec![1, 2, 3, 4, 7, 8, 12, 16, 17, 40],
+        _ => vec![1, 2, 3, 4, 5, 6, 7, 8, 12, 15, 16, 17, 40],
     }
 }
 
@@ -200,6 +200,7 @@ fn words_between_guard_pages() {
 
     let noise = noise(2000);
     let (mut input, mut second, mut output) = (Guarded::new(1000), Guarded::new(1000), Guarded::new(1000));
+    let mut runs = 0_u64;
     for len in 0..=300 {
         let (src, other) = (&noise[3..][..len], &noise[1001..][..len]);
         let xored: Vec<u8> = src.iter().zip(other).map(|(a, b)| a ^ b).collect();
@@ -207,6 +208,7 @@ fn words_between_guard_pages() {
             let src = input.with(from, src);
             let ((), found) = output.write(to, len, |dst| xor(src, second.with(from, other), dst));
             assert!(found == xored, "xor: {len} bytes, {from:?} to {to:?}");
+            runs += 1;
             for width in [1, 2, 4, 8] {
                 let whole = len - len % width;
                 let pattern = 0xF0F1_F2F3_F4F5_F6F7_u64.to_le_bytes();
@@ -214,7 +216,9 @@ fn words_between_guard_pages() {
                 let src = second.with(from, &src[..whole]);
                 let ((), found) = output.write(to, whole, |dst| mask(width, u64::from_le_bytes(pattern), src, dst));
                 assert!(found == masked, "mask: width {width}, {len} bytes, {from:?} to {to:?}");
+                runs += 1;
             }
         }
     }
+    println!("{runs} runs of kernels between guard pages");
 }

@@ -34,6 +34,30 @@ pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError
     careful(src, dst, position)
 }
 
+/// [`decompress`] on one kind of machine.
+#[cfg(all(test, unix))]
+pub(in crate::codecs) type Decoder = fn(&[u8], &mut [u8]) -> Result<usize, CodecError>;
+
+/// All decoders that this machine can run.
+#[cfg(all(test, unix))]
+pub(in crate::codecs) fn on_each_machine() -> Vec<(&'static str, Decoder)> {
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
+    let mut machines: Vec<(_, Decoder)> = vec![("portable", |src, dst| {
+        // SAFETY: `Portable` needs no instructions of its own.
+        let position = unsafe { hasty_on::<Portable>(src, dst) };
+        careful(src, dst, position)
+    })];
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        machines.push(("avx2", |src, dst| {
+            // SAFETY: AVX2 was just found.
+            let position = unsafe { hasty_avx2(src, dst) };
+            careful(src, dst, position)
+        }));
+    }
+    machines
+}
+
 fn corrupt(offset: usize, reason: &'static str) -> CodecError {
     CodecError::Corrupt { offset, reason }
 }

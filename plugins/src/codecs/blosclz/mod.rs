@@ -14,6 +14,9 @@ use self::encode::Encoder;
 
 register_codec!(CodecId::BLOSCLZ, "blosclz", CodecTraits::PLAIN.split_up_to(9), || Box::new(Blosclz::default()));
 
+#[cfg(all(test, unix))]
+pub(super) use self::decode::on_each_machine as decoders;
+
 /// "len + 1 literals follow", with a length of 5 bits.
 const MAX_LITERALS: usize = 32;
 

@@ -29,6 +29,15 @@ struct Position {
 
 /// Decodes the LZ4 block `src` into all of `dst`. Matches may reach back into `dict`, which logically precedes `dst`.
 pub(super) fn decompress(src: &[u8], dst: &mut [u8], dict: &[u8]) -> Result<usize, CodecError> {
+    decompress_with(hasty, src, dst, dict)
+}
+
+fn decompress_with(
+    hasty: impl Fn(&[u8], &mut [u8], Position) -> Position,
+    src: &[u8],
+    dst: &mut [u8],
+    dict: &[u8],
+) -> Result<usize, CodecError> {
     let mut position = Position::default();
     loop {
         position = hasty(src, dst, position);
@@ -295,6 +304,28 @@ fn continuation(src: &[u8], input: usize, limit: usize) -> Option<(usize, usize)
             return None;
         }
     }
+}
+
+/// [`decompress`] on one kind of machine.
+#[cfg(all(test, unix))]
+pub(in crate::codecs) type Decoder = fn(&[u8], &mut [u8], &[u8]) -> Result<usize, CodecError>;
+
+/// All decoders that this machine can run.
+#[cfg(all(test, unix))]
+pub(in crate::codecs) fn on_each_machine() -> Vec<(&'static str, Decoder)> {
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
+    let mut machines: Vec<(_, Decoder)> = vec![("portable", |src, dst, dict| {
+        // SAFETY: `Portable` needs no instructions of its own.
+        decompress_with(|src, dst, at| unsafe { hasty_on::<Portable>(src, dst, at) }, src, dst, dict)
+    })];
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        machines.push(("avx2", |src, dst, dict| {
+            // SAFETY: AVX2 was just found.
+            decompress_with(|src, dst, at| unsafe { hasty_avx2(src, dst, at) }, src, dst, dict)
+        }));
+    }
+    machines
 }
 
 #[cfg(test)]

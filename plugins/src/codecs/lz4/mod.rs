@@ -17,6 +17,9 @@ use oxiblosc_core::{CodecId, register_codec};
 use self::encode::FastEncoder;
 use self::high::HighEncoder;
 
+#[cfg(all(test, unix))]
+pub(super) use self::decode::{Decoder, on_each_machine as decoders};
+
 register_codec!(CodecId::LZ4, "lz4", CodecTraits::PLAIN.split_up_to(9).with_dict(), || Box::new(Lz4::default()));
 register_codec!(CodecId::LZ4HC, "lz4hc", CodecTraits::PLAIN.high_ratio().with_dict(), || Box::new(Lz4Hc::default()));
 
