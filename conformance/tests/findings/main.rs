@@ -33,9 +33,6 @@ const TIME: Duration = Duration::from_secs(10);
 /// Inputs made for each fuzz target.
 const ROUNDS: usize = 20;
 
-/// Cases that are not tried yet, each line with the reason above it; `*` stands for anything.
-const OPEN: &str = include_str!("open.txt");
-
 /// What was said by the last panic, also by one that was caught.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
 
@@ -72,32 +69,17 @@ fn main() -> ExitCode {
             }
         };
     }
-    let open: Vec<&str> = OPEN.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     let apart = std::env::var_os(APART).is_some();
     let rounds = Target::ALL.iter().map(|target| {
         let name = format!("a few rounds of {}", target.name);
-        let ignored = open.iter().any(|line| matches(line, &name));
-        Trial::test(name, || rounds(target)).with_ignored_flag(ignored)
+        Trial::test(name, || rounds(target))
     });
     let mut trials: Vec<_> = rounds.collect();
     trials.extend(cases.into_iter().map(|case| {
-        let ignored = open.iter().any(|line| matches(line, &case.name));
         let name = case.name.clone();
-        Trial::test(name, move || if apart { case.run_apart() } else { case.run() }).with_ignored_flag(ignored)
+        Trial::test(name, move || if apart { case.run_apart() } else { case.run() })
     }));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
-}
-
-/// Whether a name is one of those that a line stands for.
-fn matches(line: &str, name: &str) -> bool {
-    let mut parts = line.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
-    let parts: Vec<_> = parts.collect();
-    for part in &parts {
-        let Some(at) = rest.find(part) else { return false };
-        rest = &rest[at + part.len()..];
-    }
-    rest.is_empty() || parts.last().is_some_and(|last| last.is_empty())
 }
 
 /// A little of what the loop of the fuzz targets does for as long as it is told to.
