@@ -142,6 +142,24 @@ impl Bench {
         }
     }
 
+    /// Decodes each of `streams` into `room` bytes.
+    fn decode_all(&mut self, decode: &mut Decoder<'_>, streams: &[Vec<u8>], room: usize, what: &str) {
+        for (number, stream) in streams.iter().enumerate() {
+            let work = |src: &[u8], dst: &mut [u8]| decode(src, dst).map(Some);
+            self.same(stream, room, 0..ALIGNMENTS, work, || format!("{what} {number}"));
+        }
+    }
+
+    /// Decodes a stream of `len` zeros that is cut in the bytes of a long length.
+    fn decode_cut_length(&mut self, codec: &mut dyn Codec, decode: &mut Decoder<'_>, len: usize, what: &str) {
+        let stream = testing::compress(codec, &testing::context(5), &vec![0; len]).expect("zeros are compressed");
+        for cut in 0..stream.len() {
+            let gaps = self.gaps(Effort::Some(1));
+            let work = |src: &[u8], dst: &mut [u8]| decode(src, dst).map(Some);
+            self.same(&stream[..cut], len, gaps, work, || format!("{what}: the first {cut} bytes"));
+        }
+    }
+
     /// Round trips for data of every length. Each of `decoders` decodes the streams, or the codec if there are none.
     fn round_trips(
         &mut self,
@@ -194,6 +212,55 @@ fn streams(codec: &mut dyn Codec, level: u8) -> Vec<Vec<u8>> {
     data.filter_map(|(_, src)| testing::compress(codec, &testing::context(level), &src)).collect()
 }
 
+/// The output of streams that [`blosclz_distances`] and [`lz4_distances`] return is about as long as this.
+const DISTANCES_LEN: usize = 120;
+
+/// Streams with `n` literals and a match at a distance of about `n`: it may begin before the output.
+fn blosclz_distances() -> Vec<Vec<u8>> {
+    let mut streams = Vec::new();
+    for n in 1..=32_u8 {
+        for distance in n - 1..=n + 1 {
+            for len in [3, 7] {
+                let mut stream = vec![n - 1];
+                stream.extend(1..=n);
+                stream.push(len << 5);
+                stream.extend((len == 7).then_some(2));
+                stream.push(distance);
+                // Far from the end of the input the fast path is taken.
+                for _ in 0..4 {
+                    stream.push(31);
+                    stream.extend([7; 32]);
+                }
+                streams.push(stream);
+            }
+        }
+    }
+    streams
+}
+
+/// As [`blosclz_distances`].
+fn lz4_distances() -> Vec<Vec<u8>> {
+    let mut streams = Vec::new();
+    for n in 1..=14_u8 {
+        for distance in n..=n + 2 {
+            for len in [0, 14, 15] {
+                let mut stream = vec![n << 4 | len];
+                stream.extend(1..=n);
+                stream.extend([distance - 1, 0]);
+                stream.extend((len == 15).then_some(2));
+                for _ in 0..6 {
+                    stream.push(0xE0);
+                    stream.extend([7; 14]);
+                    stream.extend([14, 0]);
+                }
+                stream.extend([0x50, 1, 2, 3, 4, 5]);
+                streams.push(stream);
+            }
+        }
+    }
+    streams
+}
+
 fn blosclz_decoders() -> Vec<(String, Box<Decoder<'static>>)> {
     let machines = super::blosclz::decoders().into_iter();
     machines.map(|(machine, decode)| (machine.to_owned(), Box::new(decode) as Box<Decoder<'_>>)).collect()
@@ -215,6 +282,8 @@ fn blosclz() {
     let streams = streams(&mut Blosclz::default(), 9);
     for (machine, decode) in &mut decoders {
         bench.decode_parts(decode, &streams, &format!("blosclz, {machine}"));
+        bench.decode_all(decode, &blosclz_distances(), DISTANCES_LEN, &format!("blosclz, {machine}, distances"));
+        bench.decode_cut_length(&mut Blosclz::default(), decode, 20_000, &format!("blosclz, {machine}, zeros"));
     }
 }
 
@@ -226,6 +295,8 @@ fn lz4() {
     let streams = streams(&mut Lz4::default(), 9);
     for (machine, decode) in &mut decoders {
         bench.decode_parts(decode, &streams, &format!("lz4, {machine}"));
+        bench.decode_all(decode, &lz4_distances(), DISTANCES_LEN, &format!("lz4, {machine}, distances"));
+        bench.decode_cut_length(&mut Lz4::default(), decode, 20_000, &format!("lz4, {machine}, zeros"));
     }
 }
 
