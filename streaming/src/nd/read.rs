@@ -36,8 +36,7 @@ impl<S: RangeSource + 'static> NdArray<S> {
     /// Whether it is asked for like this, as a list of one point, or by its place among the bytes of the frame, it costs the
     /// block that holds it: its stored bytes are fetched, and all of it is decoded, because filters need the whole of it.
     /// That takes the memory of the decoded block, once more where there are filters, and that of the first block of the
-    /// chunk where they refer to it (delta). A chunk of one value costs the item alone, and one that is stored as it is no
-    /// more than what is fetched.
+    /// chunk where they refer to it (delta).
     ///
     /// # Errors
     /// As [`read`](Self::read).

@@ -243,7 +243,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
     ///
     /// A frame that cannot be opened at all is reported when it is opened.
     ///
-    /// The blocks that are being decoded, with what their filters need, take no more than
+    /// The blocks that are being decoded, with what their filters need, take at most about
     /// [`Limits::in_flight_bytes`](oxiblosc_core::Limits) at a time, however long they are; a chunk with a block that
     /// needs more than that alone is a finding.
     ///
