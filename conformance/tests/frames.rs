@@ -156,7 +156,7 @@ fn check_recovery(path: &Path) -> Result<(), Failed> {
     if old.bytes(0..old.nbytes())? != new.bytes(0..new.nbytes())? {
         return Err("decodes to other bytes after recovery".into());
     }
-    // Old frames whose chunks have any length are cut anew; those of others are the same chunks.
+    // Only old frames without a chunk size get new chunks.
     if old.frame().header().layout == Layout::Current || old.chunk_size().is_some() {
         if old.nchunks() != new.nchunks() || old.chunk_size() != new.chunk_size() {
             return Err("is cut into other chunks after recovery".into());

@@ -38,7 +38,7 @@ fn processes_being_started_shut_no_editor_out() -> Result<(), Box<dyn std::error
             for _ in 0..1000 {
                 EditOptions::new().durable(false).open(&file)?;
                 EditOptions::new().durable(false).open(&sparse)?;
-                // Targets that were dropped, and those that are complete.
+                // Targets release their locks too.
                 drop(FileTarget::in_place(&begun)?);
                 FileTarget::in_place(&begun)?;
                 drop(SparseTarget::in_place(&begun_sparse)?);

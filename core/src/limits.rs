@@ -15,8 +15,8 @@ pub struct Limits {
     pub trailer_bytes: usize,
     /// Decoded bytes of one variable-length metalayer.
     pub metalayer_bytes: usize,
-    /// Compressed and decoded bytes that a reader or writer keeps in flight. What would take more at a time, such as
-    /// verifying a chunk with larger blocks, is an error that names this limit.
+    /// Compressed and decoded bytes that a reader or writer keeps in flight. An operation that would need
+    /// more at once, such as verifying a chunk with larger blocks, fails with an error that names this limit.
     pub in_flight_bytes: usize,
     /// Bytes that one call returns: items, a range of bytes, a slice of an array. A few hundred bytes may be a frame of
     /// zeros that decodes to petabytes; asking for all of it is an error instead of an allocation that the system

@@ -196,13 +196,14 @@ impl Pipeline {
         run(used[..count].iter(), instances, between, ctx, src, dst, Filter::backward)
     }
 
-    /// How many filters have to be undone.
+    /// The number of filters that [`backward`](Self::backward) has to undo.
     pub(crate) fn backward_steps(&self) -> usize {
         self.backward_stages().1
     }
 
-    /// Undoes the filters in the memory of two blocks, however many filters there are: from `block` to `spare`, from there
-    /// to `block`, and so on. Where the result is depends on [`backward_steps`](Self::backward_steps).
+    /// As [`backward`](Self::backward), but in the memory of two blocks, however many filters there are: from `block` to
+    /// `spare`, back to `block`, and so on. The result is in `block` if the number of [steps](Self::backward_steps) is
+    /// even, otherwise in `spare`.
     pub(crate) fn backward_between<'b>(
         &mut self,
         ctx: &BlockContext<'_>,
@@ -218,7 +219,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The stages of the way back in their order. Undoing these filters would only copy.
+    /// The stages to undo, in order. Undoing forward-only filters would only copy, so they are left out.
     fn backward_stages(&self) -> ([Stage; SLOTS], usize) {
         let mut used = [Stage { slot: 0, id: FilterId::NONE, meta: 0, instance: 0 }; SLOTS];
         let mut count = 0;

@@ -68,7 +68,7 @@ pub use reader::{ByteStream, ChecksumPolicy, ChunkStream, FrameReader, FrameStre
 pub use sink::{Drive, Driven, Driver, FrameSink, Summary, WriteOptions};
 pub use sparse::SharedWriter;
 
-/// The codecs and filters that options name, or all that are linked into the program.
+/// The registry given in some options, or else the codecs and filters linked into the program.
 fn given_or_linked(
     registry: Option<&oxiblosc_core::Registry>,
 ) -> Result<oxiblosc_core::Registry, oxiblosc_core::registry::RegistryError> {

@@ -4,20 +4,24 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::StreamExt;
 use oxiblosc_conformance::budget::{self, Budget, Heap};
-use oxiblosc_core::chunk::{EncodeParams, SpecialKind};
+use oxiblosc_core::chunk::{EncodeParams, SpecialKind, SpecialValue};
 use oxiblosc_core::frame::{FrameParams, FrameWriter};
-use oxiblosc_core::{Limits, Registry};
+use oxiblosc_core::nd::Selection;
+use oxiblosc_core::pipeline::FilterSlots;
+use oxiblosc_core::{Chain, FilterId, Limits, Registry};
 use oxiblosc_plugins as _;
-use oxiblosc_streaming::edit::{EditError, EditOptions};
-use oxiblosc_streaming::nd::{ArrayError, NdArray};
+use oxiblosc_streaming::edit::{EditError, EditOptions, FrameEditor};
+use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, NdArray};
 use oxiblosc_streaming::recover::{RecoverError, RecoverOptions, recover, recover_into, seal};
+use oxiblosc_streaming::source::{FileSource, RangeSource};
 use oxiblosc_streaming::target::MemoryTarget;
-use oxiblosc_streaming::{ErrorKind, Finding, FrameReader, Pool, ReadError, ReadOptions, block_on};
+use oxiblosc_streaming::{ErrorKind, Finding, FrameReader, Pool, ReadError, ReadOptions, WriteOptions, block_on};
 
 #[global_allocator]
 static HEAP: Heap = budget::heap();
@@ -104,6 +108,64 @@ fn values_of_special_chunks() {
     assert_eq!(bytes, [f64::NAN.to_le_bytes()[5..].to_vec(), vec![0]].concat());
 }
 
+/// Reading one item of an array takes the memory of its block as stored, decoded and filtered, and less if nothing has to be
+/// decoded, however it is selected.
+#[test]
+fn items_of_arrays_cost_a_block_at_most() {
+    const BLOCK: usize = 4 * MIB;
+    const FIXED: usize = 512 << 10;
+    // Compressible, but not much.
+    let noise = |i: u32| ((i / 2).wrapping_mul(0x9E37_79B9) >> 7).to_le_bytes();
+    let directory = tempfile::tempdir().unwrap();
+    // The most memory that is allocated when reading from memory, where nothing is fetched, and from a file.
+    for (name, level, filters, item, [in_memory, in_file]) in [
+        ("zeros", 5, FilterSlots::SHUFFLE, None, [0, 0]),
+        ("one value", 5, FilterSlots::SHUFFLE, Some([1, 2, 3, 4]), [0, 0]),
+        ("stored", 0, FilterSlots::NONE, None, [0, BLOCK]),
+        ("compressed", 1, FilterSlots::NONE, None, [BLOCK, 2 * BLOCK]),
+        ("filtered", 1, FilterSlots::SHUFFLE, None, [2 * BLOCK, 3 * BLOCK]),
+        ("filtered by a reference", 1, FilterSlots::single(FilterId::DELTA), None, [3 * BLOCK, 5 * BLOCK]),
+    ] {
+        let params = EncodeParams { level, filters, typesize: 4, ..EncodeParams::default() };
+        let frame = WriteOptions::new(params).pool(pool());
+        let array = ArrayOptions::new([2048, 2048], "<i4").chunks([1024, 2048]).blocks([1024, 1024]).frame(frame);
+        let mut sink = array.in_memory().unwrap();
+        let at = |i: u32| item.unwrap_or(if name == "zeros" { [0; 4] } else { noise(i) });
+        block_on(sink.push((0..2048 * 2048).flat_map(at).collect::<Vec<u8>>().into())).unwrap();
+        block_on(sink.close()).unwrap();
+        let mut bytes = sink.into_target().into_bytes();
+        if let Some(item) = item {
+            let mut editor = FrameEditor::from_bytes(bytes).unwrap();
+            (0..2).for_each(|i| editor.update_special(i, SpecialValue::Value(&item)).unwrap());
+            editor.commit().unwrap();
+            bytes = editor.into_store();
+        }
+        let path = directory.path().join(name);
+        fs::write(&path, &bytes).unwrap();
+        let memory: Box<dyn RangeSource> = Box::new(Bytes::from(bytes));
+        let file: Box<dyn RangeSource> = Box::new(FileSource::open_inline(&path).unwrap());
+        for (source, most) in [(Arc::new(memory), in_memory), (Arc::new(file), in_file)] {
+            let expected = at(1500 * 2048 + 1700);
+            let here = 4 * (2048 * 1024 + 1024 * 1024 + 476 * 1024 + 676);
+            for way in ["item", "points", "bytes"] {
+                // A new pool, which has no buffers to reuse, and whose threads start before memory is counted.
+                let pool = Pool::new(2);
+                block_on(pool.spawn(|| ())).unwrap();
+                let reader = block_on(ReadOptions::new().pool(&pool).open(Arc::clone(&source))).unwrap();
+                let array = NdArray::new(reader.clone()).unwrap();
+                let budget = Budget::bytes(most + FIXED);
+                let (found, spent) = budget.run(&HEAP, &format!("{name}, {way}"), || match way {
+                    "item" => block_on(array.item(&[1500, 1700])).unwrap(),
+                    "points" => block_on(array.read(&Selection::points([[1500, 1700]]))).unwrap().into_bytes(),
+                    _ => block_on(reader.bytes(here..here + 4)).unwrap(),
+                });
+                println!("{name}, {way}: {spent} of {most}");
+                assert_eq!(found, expected[..], "{name}, {way}");
+            }
+        }
+    }
+}
+
 #[test]
 fn verification_and_streams() {
     for (name, bytes) in bombs() {
@@ -126,6 +188,72 @@ fn verification_and_streams() {
             });
         });
     }
+}
+
+/// A frame of small chunks that decode to blocks of any length: runs of one byte, filtered.
+fn runs(block: usize, blocks: usize, chunks: usize, filters: &[FilterId]) -> Vec<u8> {
+    const RUN: [u8; 5] = [0xF9, 0xFF, 0xFF, 0xFF, 1];
+    let streams_at = 32 + 4 * blocks;
+    let mut chunk = vec![5, 1, 0x35, 4];
+    for field in [block * blocks, block, streams_at + RUN.len() * blocks] {
+        chunk.extend_from_slice(&(field as u32).to_le_bytes());
+    }
+    chunk.resize(32, 0);
+    filters.iter().enumerate().for_each(|(slot, filter)| chunk[16 + slot] = filter.0);
+    (0..blocks).for_each(|i| chunk.extend_from_slice(&((streams_at + RUN.len() * i) as u32).to_le_bytes()));
+    (0..blocks).for_each(|_| chunk.extend_from_slice(&RUN));
+    let params = FrameParams::new(EncodeParams { typesize: 4, ..EncodeParams::default() }, block * blocks);
+    let mut writer = FrameWriter::new(&params, Registry::linked().unwrap()).unwrap();
+    let mut frame = writer.header();
+    for _ in 0..chunks {
+        frame.extend_from_slice(writer.push(&chunk).unwrap().unwrap().bytes(&chunk));
+    }
+    let tail = writer.finish().unwrap();
+    frame.splice(..writer.header_len() as usize, writer.header());
+    [frame, tail].concat()
+}
+
+/// Decoding takes one buffer per block, a second one if there are filters, however many, and the first block if others are
+/// coded against it.
+#[test]
+fn large_blocks_are_verified_within_the_memory_in_flight() {
+    const SHUFFLE: FilterId = FilterId::SHUFFLE;
+    const DELTA: FilterId = FilterId::DELTA;
+    let mut limits = Limits::default();
+    limits.in_flight_bytes = 64 * MIB;
+    for (block, blocks, filters, fits) in [
+        (60 * MIB, 2, &[][..], true),
+        (70 * MIB, 2, &[], false),
+        (30 * MIB, 2, &[SHUFFLE], true),
+        (40 * MIB, 1, &[SHUFFLE], false),
+        (30 * MIB, 2, &[SHUFFLE, FilterId::BITSHUFFLE, SHUFFLE, FilterId::BYTEDELTA], true),
+        (20 * MIB, 3, &[DELTA], true),
+        (30 * MIB, 3, &[DELTA], false),
+        (5 * MIB, 8, &[DELTA, SHUFFLE], true),
+    ] {
+        let name = format!("{blocks} blocks of {} MiB, {filters:?}", block / MIB);
+        let frame = runs(block, blocks, 4, filters);
+        let reader = block_on(options().limits(limits).open(frame)).unwrap();
+        let budget = Budget::bytes(limits.in_flight_bytes + MIB).time(Duration::from_secs(60));
+        let (report, spent) = budget.run(&HEAP, &name, || block_on(reader.verify()).unwrap());
+        println!("{name}: {spent}");
+        assert_eq!(report.is_good(), fits, "{name}: {report}");
+        if fits {
+            assert_eq!(report.nbytes, reader.nbytes(), "{name}");
+        } else {
+            let Finding::Chunk { chunk: 0, source } = &report.findings[0] else { panic!("{report}") };
+            assert_eq!(source.kind(), ErrorKind::Limit);
+            assert!(Chain(source).to_string().contains("`Limits::in_flight_bytes`"), "{}", Chain(source));
+            assert_eq!(report.bad_chunks().count(), 4, "{name}");
+        }
+    }
+    // The largest possible block, with the default limits.
+    let block = 536_866_816;
+    let reader = block_on(options().open(runs(block, 1, 1, &[SHUFFLE, FilterId::BITSHUFFLE]))).unwrap();
+    let most = Budget::bytes(Limits::default().in_flight_bytes + MIB).time(Duration::from_secs(60));
+    let (report, spent) = most.run(&HEAP, "a block of 512 MiB", || block_on(reader.verify()).unwrap());
+    println!("a block of 512 MiB: {spent}");
+    assert!(report.is_good() && report.nbytes == block as u64, "{report}");
 }
 
 #[test]
@@ -165,7 +293,7 @@ fn appends_and_commits() {
     }
 }
 
-/// Special values of the index become chunks when chunks are to differ in size: one for each.
+/// In a frame with chunks of variable size, each special value of the index becomes a chunk.
 #[test]
 fn chunks_that_are_to_differ_in_size() {
     let mut limits = Limits::default();

@@ -217,10 +217,8 @@ fn a_directory_without_its_index() {
     let found = recover(&path, &output).unwrap();
     assert_eq!((found.found, found.chunks, found.replaced.len()), (Found::Unfinished, 9, 0));
     assert_eq!(decoded_file(&output), &data[..9 * CHUNK]);
-    assert_eq!(
-        blocking::FrameReader::open(&output).unwrap().metalayer("kind").map(|content| &content[..]),
-        Some(&b"\xa1x"[..])
-    );
+    let reader = blocking::FrameReader::open(&output).unwrap();
+    assert_eq!(reader.metalayer("kind").map(|content| &content[..]), Some(&b"\xa1x"[..]));
 
     // The last file is not whole, another one is missing.
     let last = path.join("00000008.chunk");

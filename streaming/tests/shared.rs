@@ -281,18 +281,18 @@ fn no_acknowledged_chunk_is_left_out() {
     }
 }
 
-/// Why a write does not say whether its chunk will be in the frame.
+/// Why a write gives no definite answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Doubt {
-    /// It has put the file, and finds a commit under way.
+    /// It has put the file, and finds a commit in progress.
     Committing,
-    /// It has put the file, and the answer is lost.
+    /// It has put the file, but the response is lost.
     AnswerLost,
-    /// It is dropped when it has put the file.
+    /// It is dropped after it has put the file.
     Dropped,
 }
 
-/// Asked again after the commit, a write says whether its chunk is in the frame.
+/// Repeated after the commit, a write tells whether its chunk is in the frame.
 #[test]
 fn writes_in_doubt_are_settled_by_the_same_call() {
     let content = data(3 * CHUNK);
@@ -311,7 +311,7 @@ fn writes_in_doubt_are_settled_by_the_same_call() {
                 one.write(0, chunk_of(&content, 0)).await.unwrap();
                 one.write(2, chunk_of(&content, 2)).await.unwrap();
 
-                // The write stands still when its file is there. Should nobody let it go on, the answer is lost.
+                // The write pauses once its file is there. If `go_on` is dropped, the response is lost.
                 let (put, is_put) = channel();
                 let (go_on, may_go_on) = channel();
                 let wait = async move {
@@ -355,7 +355,7 @@ fn writes_in_doubt_are_settled_by_the_same_call() {
                         committer.commit(Missing::Fail).await.unwrap();
                     }
                 }
-                // It answers for these bytes and no others, and for no chunk of which there was never a doubt.
+                // Only for the same bytes, and only for chunks whose write had no definite answer.
                 for (i, late) in [(1, Bytes::from(vec![7; CHUNK])), (0, chunk_of(&content, 0))] {
                     let late = writer.write(i, late).await;
                     assert!(matches!(late, Err(ShareError::Committed(_))), "{case}, chunk {i}: {late:?}");
@@ -384,20 +384,20 @@ fn of_two_commits_one_wins_and_the_other_is_told() {
             for i in 0..3 {
                 one.write(i, chunk_of(&content, i)).await.unwrap();
             }
-            // The other one commits when the first has made its index.
+            // The other writer commits after the first has built its index.
             let (summary, summed) = channel();
             let commit: BoxFuture<'static, io::Result<()>> = Box::pin(async move {
                 summary.send(other.commit(Missing::Fail).await.unwrap()).unwrap();
                 Ok(())
             });
             place.before("put_index", 0, Box::new(move || commit));
-            // It was about to write the same, byte for byte: that is there, and it may say so.
+            // The first finds the very index that it was about to put, and reports success.
             assert_eq!(one.commit(Missing::Fail).await.unwrap(), summed.await.unwrap(), "{kind}");
             let put = |place: &Hooked| place.indexes.lock().unwrap().clone();
             assert_eq!((put(&place).len(), put(&place)), (1, put(&others)), "{kind}");
             assert_eq!(inner.index().await.unwrap().unwrap().content, put(&place)[0], "{kind}");
             assert!(read_all(&inner).await == content);
-            // And says the same however often it is asked, where one that has made no index is told that it is late.
+            // A repeated commit reports success again.
             assert!(one.commit(Missing::Fail).await.is_ok(), "{kind}");
             assert_eq!(put(&place).len(), 1, "{kind}: nothing is put again");
 
@@ -447,7 +447,7 @@ fn commits_at_the_same_time() {
                 Err(error) => assert!(matches!(error, ShareError::Committed(_)), "{kind}: {error}"),
             }
         }
-        // Those that have succeeded have all made the index that is there.
+        // All of them have built the same index.
         let index = block_on(place.index()).unwrap().unwrap().content;
         let made = place.indexes.lock().unwrap().clone();
         assert!(!made.is_empty() && made.iter().all(|made| *made == index), "{kind}");
@@ -763,8 +763,8 @@ fn no_poll_takes_long() {
                 }));
                 longest
             };
-            // A busy machine makes single polls long that are not: the best of a few tries counts. A chunk that is there
-            // already is compared with what is there.
+            // On a busy machine single polls take long, so the best of a few tries counts. Writing a chunk that is
+            // already there takes another path, which compares the two.
             let new = contents.iter().map(longest_of).min().unwrap_or_default();
             let again = (0..3).map(|_| longest_of(&contents[2])).min().unwrap_or_default();
             println!("{kind}, plain {plain}: {new} ns in one poll, {again} ns when it is there already");

@@ -199,7 +199,7 @@ fn what_is_left_of_damaged_frames() {
     }
 }
 
-/// What recovering and sealing may take is what the options say, to the byte; the message names the one that allows more.
+/// The options that limit recovery and sealing are exact to the byte, and the message names the option to raise.
 #[test]
 fn bounds_of_recovery() {
     const CHUNKS: usize = 5;
@@ -207,7 +207,7 @@ fn bounds_of_recovery() {
     let [whole, open, sparse, damaged, copy] =
         ["whole", "open", "sparse", "damaged", "copy"].map(|name| dir.path().join(name));
     let data = array_bytes("faces.npy", CHUNKS * CHUNK);
-    // Nothing is decoded of chunks that are stored as they are, and their lengths are known.
+    // Stored chunks have known lengths, but need no decoding; compressed ones do.
     for (option, level, enough) in [("--max-output", "0", CHUNKS * (CHUNK + 32)), ("--max-work", "1", CHUNKS * CHUNK)] {
         let write = |to: &OsStr, layout| {
             let args = args!["compress", "-", to, "--layout", layout, "--level", level, "--chunk-size", "40000"];
@@ -231,20 +231,20 @@ fn bounds_of_recovery() {
             assert!(run(args!["cat", &copy]).ok() == data, "{input:?} {option}");
             if copy.is_dir() { fs::remove_dir_all(&copy) } else { fs::remove_file(&copy) }.expect("it was written");
         }
-        // To a pipe nothing is written before all is well.
+        // Nothing is written to a pipe on failure.
         let piped = run(args!["recover", &damaged, "-", option, (enough - 1).to_string()]);
         assert!(piped.stdout.is_empty(), "{option}");
         assert!(piped.bad_data().contains(option), "{option}");
     }
 
-    // Of compressed chunks.
+    // The chunks are compressed.
     let (work, before) = (CHUNKS * CHUNK, fs::read(&open).expect("a frame"));
     for bytes in [1, work - 1] {
         let said = run(args!["seal", &open, "--max-work", bytes.to_string()]).bad_data();
         assert!(said.contains("--max-work") && said.contains(&format!(" {bytes} bytes")), "{said}");
         assert!(fs::read(&open).expect("a frame") == before, "it is as it was");
     }
-    // Sealing copies nothing.
+    // Sealing copies nothing, so it has no such option.
     run(args!["seal", &open, "--max-output", "100M"]).bad_usage();
     run(args!["seal", &open, "--max-work", work.to_string()]).ok();
     assert!(run(args!["cat", &open]).ok() == data);

@@ -93,13 +93,13 @@ impl<F: Fn() -> Option<Bytes>> Place for F {
     }
 }
 
-/// What a target does in the background is done after this long.
+/// The time in which background work of a target must complete.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Waits until nothing is left behind of what a target had beside its frame: some of it goes in the background.
+/// Waits until a target has removed everything but its frame, some of it in the background.
 ///
 /// # Errors
-/// What is there still after two minutes.
+/// What is still there after two minutes.
 pub fn no_leftovers(leftovers: impl Fn() -> Vec<String>) -> Result<(), String> {
     let end = Instant::now() + PATIENCE;
     loop {

@@ -1,5 +1,5 @@
-//! Frames whose index is one entry over and over, or runs of a few: C-Blosc2 reads what is written for them, which is 40
-//! bytes where there are very many chunks, lazily from a file and from memory.
+//! Frames whose index repeats one entry, which takes 40 bytes for any number of chunks, or consists of runs of a few
+//! entries. C-Blosc2 reads them lazily from a file and from memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use crate::worker::Worker;
 
 const CHUNK: usize = 1000;
 const TYPESIZE: usize = 4;
-/// None, few, both sides of the number from which an index is written run by run, and far beyond it.
+/// None, a few, both sides of the number from which an index is written as runs, and far more.
 const COUNTS: [u64; 7] = [0, 1, 2, 100, 1 << 17, (1 << 17) + 1, 1 << 20];
 
 fn encode() -> EncodeParams {
     EncodeParams { typesize: TYPESIZE, ..EncodeParams::default() }
 }
 
-/// So many chunks of one value, and one shorter one.
+/// Writes a frame of `count` chunks of one value, and optionally a shorter one.
 fn write(path: &Path, kind: SpecialKind, count: u64, short: bool) {
     let registry = Registry::linked().expect("the plugins are linked");
     let mut writer = FrameWriter::new(&FrameParams::new(encode(), CHUNK), registry).expect("good parameters");
@@ -35,7 +35,7 @@ fn write(path: &Path, kind: SpecialKind, count: u64, short: bool) {
     fs::write(path, [writer.header(), tail].concat()).expect("room");
 }
 
-/// What a chunk of this kind decodes to; `None` when that may be anything.
+/// The decoded content of a chunk of this kind; `None` if it is unspecified.
 fn content(kind: SpecialKind, len: usize) -> Option<Vec<u8>> {
     match kind {
         SpecialKind::Zero => Some(vec![0; len]),
@@ -44,7 +44,7 @@ fn content(kind: SpecialKind, len: usize) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether the other side sees the same frame, and the first, the last and some other chunks as they should be.
+/// Checks what C-Blosc2 sees: the totals, and the content of the first, the last and some other chunks.
 fn check(worker: &mut Worker, path: &Path, kind: SpecialKind, lens: &dyn Fn(u64) -> usize, count: u64, told: &str) {
     let mut numbers: Vec<u64> = [0, 1, count / 2, count.wrapping_sub(2), count.wrapping_sub(1)].into();
     numbers.retain(|&i| i < count);
@@ -81,7 +81,7 @@ fn uniform_indexes_are_read() {
     }
 }
 
-/// A chunk of its own in the middle, and what an editor appends: runs of entries.
+/// One stored chunk in the middle and others appended by an editor make runs of entries.
 #[test]
 fn indexes_of_runs_are_read() {
     let Some(mut worker) = Worker::start() else { return };
@@ -103,7 +103,7 @@ fn indexes_of_runs_are_read() {
     }
 }
 
-/// What writers that share a frame leave of chunks that nobody has written.
+/// Chunks that no writer of a shared frame has written.
 #[test]
 fn sparse_indexes_of_chunks_that_nobody_wrote_are_read() {
     let Some(mut worker) = Worker::start() else { return };

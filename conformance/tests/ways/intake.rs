@@ -26,13 +26,13 @@ const HOPELESS: usize = 200;
 /// An error as a caller looks at it.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// Whether the sink goes on when the same call is made again.
+    /// Whether the sink goes on if the call is repeated.
     resumable: bool,
     text: String,
 }
 
 impl From<std::io::Error> for Failure {
-    /// One of the target, after which the sink goes on, unless there is another one inside.
+    /// An error of the target, which does not stay, unless an error of the sink is inside.
     fn from(error: std::io::Error) -> Self {
         let stays = error.get_ref().is_some_and(|inner| {
             inner.is::<ArrayError>() || inner.downcast_ref().is_some_and(|error: &WriteError| !error.is_resumable())

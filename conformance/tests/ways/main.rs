@@ -41,7 +41,7 @@ use case::{Case, Chunk, Data, Extras, Fault, Mode, Size, Threads, Way};
 use pairs::Pairs;
 use suite::Suite;
 
-/// Sizes of the cases of a long run.
+/// The sizes of cases in a long run.
 const MORE_SIZES: &[Size] = &[
     Size::Empty,
     Size::One,
@@ -56,7 +56,7 @@ const MORE_SIZES: &[Size] = &[
     Size::Mib64,
     Size::Mib256,
 ];
-/// ... and of an ordinary one: up to 20 MiB.
+/// The sizes of cases in an ordinary run: up to 20 MiB.
 const SIZES: &[Size] = MORE_SIZES.split_at(10).0;
 
 #[test]

@@ -16,7 +16,7 @@ use crate::registry::{Registry, RegistryError};
 pub(crate) struct BlockDecoder {
     codecs: Codecs,
     pipeline: Pipeline,
-    /// The block on its way through the filters that are undone.
+    /// A second buffer for a block while its filters are undone.
     filtered: Vec<u8>,
 }
 
@@ -76,13 +76,13 @@ impl BlockDecoder {
             return streams.decode(dst);
         }
         let spare = resized(filtered, dst.len())?;
-        // The result is to be in `dst` after the last filter, each of which goes to the other buffer.
-        let (block, spare) = if pipeline.backward_steps() % 2 == 0 { (dst, spare) } else { (spare, dst) };
+        // Each filter writes to the other buffer. Start with the one that makes the last filter write to `dst`.
+        let (block, spare) = if pipeline.backward_steps().is_multiple_of(2) { (dst, spare) } else { (spare, dst) };
         streams.decode(block)?;
         pipeline.backward_between(&context, block, spare).map_err(failed)
     }
 
-    /// Lets go of buffers that are longer than this.
+    /// Frees buffers longer than `longest` bytes.
     pub(crate) fn shrink(&mut self, longest: usize) {
         if self.filtered.len() > longest {
             self.filtered = Vec::new();

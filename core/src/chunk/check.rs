@@ -25,8 +25,8 @@ impl ChunkDecoder {
         self.check_on(chunk, ctx, &Inline)
     }
 
-    /// As [`ChunkDecoder::check`], the blocks spread over the workers of `executor`; it takes the memory of one block
-    /// for each of them, and uses one worker alone where blocks are very long: [`ChunkDecoder::check_bytes`] in all.
+    /// As [`ChunkDecoder::check`], with the blocks spread over the workers of `executor`. It takes the memory of one
+    /// block for each worker ([`ChunkDecoder::check_bytes`] in all), and uses a single worker if blocks are very long.
     pub fn check_on(
         &mut self,
         chunk: &[u8],
@@ -44,14 +44,14 @@ impl ChunkDecoder {
         Ok(nbytes)
     }
 
-    /// The most bytes of memory that [`ChunkDecoder::check_on`] takes with so many workers, besides the chunk itself, its
-    /// dictionary and what codecs keep for themselves: blocks that are being decoded, once more where filters have to be
-    /// undone, and the block that others refer to.
+    /// The most memory that [`ChunkDecoder::check_on`] takes with this many workers, in bytes: the blocks being decoded,
+    /// a second buffer for each if there are filters, and the first block if others are coded against it. The chunk
+    /// itself, its dictionary and the internal state of codecs are not included.
     pub fn check_bytes(header: &ChunkHeader, workers: usize) -> usize {
         if header.special().is_some() || header.is_stored() {
             return 0;
         }
-        // One of variable length may be all of the chunk.
+        // A block of variable length may be the whole chunk.
         let longest = if header.has_vl_blocks() { header.nbytes } else { header.blocksize.min(header.nbytes) };
         let together = workers.max(1).saturating_mul(longest).min(MOST_AT_ONCE.max(longest)).min(header.nbytes);
         let filtered = if header.filters == FilterSlots::NONE { 0 } else { together };
@@ -94,7 +94,7 @@ impl ChunkDecoder {
         result
     }
 
-    /// Keeps the buffers for the next chunk, but for those that few chunks need.
+    /// Keeps the buffers for the next chunk, except for large ones, which few chunks need.
     fn let_go(&mut self, mut parts: Parts) {
         for buffer in [&mut parts.block, &mut parts.reference] {
             if buffer.len() > MOST_KEPT {

@@ -309,8 +309,9 @@ impl FrameEditor {
     ///
     /// # Errors
     /// [`FrameWriteError::Special`] when a special value cannot be stored as a repeated value, and
-    /// [`FrameWriteError::InFlight`] when the chunks take more than [`Limits::in_flight_bytes`](crate::Limits) of those that
-    /// the frame was opened with: a few bytes of an index may stand for millions. The frame stays as it was.
+    /// [`FrameWriteError::InFlight`] when the returned chunks would take more memory than
+    /// [`Limits::in_flight_bytes`](crate::Limits) allow: a few bytes of an index can stand for millions of chunks. On
+    /// error the frame is unchanged.
     pub fn make_variable(&mut self) -> Result<Vec<ChunkWrite>, FrameWriteError> {
         let limit = self.table.limits.in_flight_bytes as u64;
         let check = |needed| match needed > limit {
@@ -320,7 +321,7 @@ impl FrameEditor {
         let special = self.table.entries().runs().filter(|&(_, entry)| is_special(entry));
         let special: u64 = special.map(|(chunks, _)| chunks.end - chunks.start).sum();
         let (write, header) = (size_of::<ChunkWrite>() as u64, ChunkHeader::EXTENDED_LEN as u64);
-        // Before anything is done for them.
+        // Check a lower bound before any work is done.
         check(special.saturating_mul(write + header))?;
         let mut edited = self.clone();
         edited.table.set_variable();

@@ -176,14 +176,14 @@ pub enum FrameWriteError {
     /// The frame would decode to, or consist of, more bytes than a 63-bit length can say.
     #[error("the frame would grow past 2^63 bytes")]
     TooLong,
-    /// A change would take more memory than it may.
+    /// A change would take more memory than the limits allow.
     #[error("{what} takes {needed} bytes of memory, more than the limit of {limit} (`Limits::in_flight_bytes`)")]
     InFlight {
-        /// What takes them.
+        /// What needs the memory.
         what: &'static str,
-        /// Bytes that it takes.
+        /// The bytes it needs.
         needed: u64,
-        /// The most it may take.
+        /// The limit.
         limit: u64,
     },
     /// The index could not be encoded.

@@ -5,18 +5,18 @@ use std::io;
 use std::ops::Deref;
 use std::path::Path;
 
-/// An open file or directory, which others may change again when this is dropped, if it is locked.
+/// An open file or directory that is unlocked when it is dropped, if it is locked.
 ///
-/// Closing the file is not enough: a lock stays as long as anybody has the file open, and a process that is being started
-/// has all files of its parent for a moment; one that was forked and runs no other program, as long as it lives.
+/// Closing the file releases a lock only once no process has it open any more. A child process that is being started
+/// briefly has all files of its parent open, and a forked one that runs no other program keeps them.
 #[derive(Debug)]
 pub(crate) struct Handle {
     file: File,
     is_locked: bool,
 }
 
-/// Keeps other writers away from a file or directory; readers are not affected. Not every system or file system has
-/// locks; where there are none, everything goes on without.
+/// Locks a file or directory against other writers until the handle is dropped. Readers are not affected. Where the
+/// system or file system has no locks, this does nothing.
 ///
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] when another writer has locked it.
@@ -30,7 +30,7 @@ pub(crate) fn lock(file: File, path: &Path) -> io::Result<Handle> {
     }
 }
 
-/// As [`lock`], when whoever has it now has gone.
+/// As [`lock`], but waits until no other writer has locked it.
 pub(crate) fn lock_later(file: File) -> Handle {
     let is_locked = file.lock().is_ok();
     Handle { file, is_locked }

@@ -226,8 +226,8 @@ impl<S: Store> FrameEditor<S> {
     /// [`FrameEditor::make_variable`](frame::FrameEditor::make_variable).
     ///
     /// # Errors
-    /// When a chunk of a special value cannot be stored as a repeated value, or there are so many that to store them takes
-    /// more than [`Limits::in_flight_bytes`] of memory.
+    /// When a chunk of a special value cannot be stored as a repeated value, or storing all of them would take more
+    /// memory than [`Limits::in_flight_bytes`] allow.
     pub fn make_variable(&mut self) -> Result<(), EditError> {
         self.check_committed()?;
         for write in self.editor.make_variable()? {

@@ -40,7 +40,7 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<Shared<S>>) ->
     let mut audit = FrameAudit::new(frame);
     // Results for chunks whose bytes are shared by others: the header of good ones.
     let mut outcomes: HashMap<u64, Option<ChunkHeader>> = HashMap::new();
-    // Of its own, so that it takes no part of what it is to share with others.
+    // Bounds the blocks being decoded by all groups together.
     let memory = Budget::new(shared.decoding.limits.in_flight_bytes);
     let groups = groups(shared).map(|group| check_group(shared, &memory, group));
     let mut groups = stream::iter(groups).buffered(GROUPS_AT_ONCE);
@@ -185,11 +185,11 @@ async fn check_group<S: RangeSource + 'static>(
             Looked { chunks, of, encoded: encoded.map(Option::unwrap_or_default), decoded }
         }
     });
-    // All of them are driven, so that none holds memory which another one waits for.
+    // All of them are polled, so that one that waits for memory never blocks one that holds some.
     Ok(join_all(looks).await)
 }
 
-/// Whether a chunk decodes, once there is memory for its blocks.
+/// Checks that a chunk decodes, as soon as the budget has room for its blocks.
 async fn check<S: RangeSource + 'static>(
     shared: &Arc<Shared<S>>,
     memory: &Budget,

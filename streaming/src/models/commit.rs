@@ -181,8 +181,8 @@ fn a_commit_takes_what_all_have_written() {
     });
 }
 
-/// A writer rewrites a chunk while another commits: it is part of the frame if and only if the writer is told so in the
-/// end, and once the commit has returned nothing changes any more.
+/// A writer rewrites a chunk while another commits: the frame holds the new content if and only if the writer is told so in
+/// the end, and once the commit has returned nothing changes any more.
 #[test]
 fn a_straggler_changes_nothing() {
     explore("commit, a straggler", || {
@@ -195,7 +195,7 @@ fn a_straggler_changes_nothing() {
                 match write(&straggler, 0, 99) {
                     Ok(()) => return 99,
                     Err(ShareError::Committed(_)) => return 20,
-                    // Asked again, it says what has become of the chunk.
+                    // A repeated call tells whether the frame holds the chunk.
                     Err(ShareError::Committing) => thread::yield_now(),
                     Err(other) => panic!("{other}"),
                 }

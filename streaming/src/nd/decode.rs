@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use oxiblosc_core::Executor;
-use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkError, ChunkHeader, SpecialKind};
+use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader, SpecialKind};
 use oxiblosc_core::nd::{BlockPlan, ChunkPlan, NdError};
 use thiserror::Error;
 
 use crate::compute::Buffer;
-use crate::reader::{BlockReader, Decoding, Encoded, Keep, Part, map_of, out_of_range, stored};
+use crate::reader::{BlockReader, Decoding, Encoded, Keep, Part, known, map_of, out_of_range, stored};
 
 /// Why a chunk did not get to its place.
 #[derive(Debug, Error)]
@@ -27,31 +27,35 @@ pub(super) trait Destination {
     /// The place of a block, where it lands in one piece.
     fn block(&mut self, block: &BlockPlan<'_>) -> Option<&mut [u8]>;
 
-    /// Takes a chunk that need not be decoded.
+    /// Takes a chunk that needs no decoding.
     fn simple(&mut self, part: &ChunkPlan<'_>, chunk: Simple) -> Result<(), NdError>;
 
     /// Takes a block that has no such place.
     fn copy(&mut self, block: &BlockPlan<'_>, decoded: &[u8]) -> Result<(), NdError>;
 }
 
-/// A chunk of which nothing has to be decoded: its blocks, which may be much longer than what is wanted of them, need not be
-/// there to copy from.
+/// A chunk that needs no decoding, so that its blocks, which may be much longer than the selection, are never copied.
 pub(super) enum Simple {
-    /// Nothing but zeros.
+    /// All zeros.
     Zeros,
-    /// Nothing but this item of the array, over and over.
+    /// One item of the array, repeated.
     Item(Vec<u8>),
-    /// The bytes that were to be decoded.
+    /// The whole chunk, stored uncompressed.
     Stored(Bytes),
+    /// The touched blocks of such a chunk.
+    StoredBlocks(Vec<Bytes>),
 }
 
 impl Simple {
-    /// Copies what `part` selects of it to the buffer of the plan, which holds zeros there.
+    /// Copies the items that `part` selects to the buffer of the plan, which is zeroed.
     pub(super) fn copy_out(&self, part: &ChunkPlan<'_>, buffer: &mut [u8]) -> Result<(), NdError> {
         match self {
             Self::Zeros => Ok(()),
             Self::Item(item) => part.blocks().try_for_each(|block| block.fill_out(item, buffer)),
             Self::Stored(chunk) => part.copy_out(chunk, buffer),
+            Self::StoredBlocks(blocks) => {
+                part.blocks().zip(blocks).try_for_each(|(block, stored)| block.copy_out(stored, buffer))
+            }
         }
     }
 }
@@ -80,6 +84,10 @@ impl<'d> PartDecoder<'d> {
         decoding.with_context(context, |decoder, ctx| match &fetched.encoded {
             Encoded::Chunk(bytes) => self.decode_chunk(part, bytes, fetched.keep, decoder, ctx, destination),
             Encoded::Blocks { map, blocks, decoded } => {
+                if let (None, Some(stored)) = (keep, stored_blocks(part, map, blocks)) {
+                    decoding.check_limit(map.header())?;
+                    return Ok(destination.simple(part, Simple::StoredBlocks(stored))?);
+                }
                 let blocks = BlockReader::new(decoding, map, stored(blocks));
                 self.decode_blocks(part, blocks.knowing(decoded).keeping(keep), decoder, ctx, destination)
             }
@@ -100,7 +108,7 @@ impl<'d> PartDecoder<'d> {
         let simple = match header.special() {
             Some(SpecialKind::Zero | SpecialKind::Uninit) => Some(Simple::Zeros),
             Some(_) => self.item_of(part, chunk, decoder, ctx)?.map(Simple::Item),
-            None if header.is_stored() && keep == Keep::Nothing => {
+            None if header.is_stored() && keep == Keep::Nothing && destination.chunk(part).is_none() => {
                 self.decoding.check_limit(&header)?;
                 let data = header.header_len()..header.cbytes;
                 (data.end <= chunk.len()).then(|| Simple::Stored(chunk.slice(data)))
@@ -195,6 +203,19 @@ impl<'d> PartDecoder<'d> {
         }
         Ok(())
     }
+}
+
+/// The blocks that `part` touches, if the chunk is stored uncompressed and they are all among `blocks`.
+fn stored_blocks(part: &ChunkPlan<'_>, map: &BlockMap, blocks: &[(usize, Bytes)]) -> Option<Vec<Bytes>> {
+    let header = map.header();
+    let stored = |block: BlockPlan<'_>| {
+        let wanted = block.bytes();
+        let number = wanted.start / header.blocksize.max(1);
+        let start = map.block_bytes(number)?.start;
+        let bytes = known(blocks, number)?;
+        (wanted.end - start <= bytes.len()).then(|| bytes.slice(wanted.start - start..wanted.end - start))
+    };
+    if header.is_stored() { part.blocks().map(stored).collect() } else { None }
 }
 
 /// Brings the blocks that `part` touches of a decoded chunk to `destination`.

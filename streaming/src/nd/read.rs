@@ -33,10 +33,10 @@ impl<S: RangeSource + 'static> NdArray<S> {
 
     /// The bytes of one item; negative indices count from the end.
     ///
-    /// Whether it is asked for like this, as a list of one point, or by its place among the bytes of the frame, it costs the
-    /// block that holds it: its stored bytes are fetched, and all of it is decoded, because filters need the whole of it.
-    /// That takes the memory of the decoded block, once more where there are filters, and that of the first block of the
-    /// chunk where they refer to it (delta).
+    /// Reading one item costs one block, however it is selected: the stored bytes of the block are fetched, and the whole
+    /// block is decoded, because filters need all of it. That takes the memory of the decoded block, as much again if
+    /// there are filters, and that of the first block of the chunk if the others are coded against it (delta). A chunk of
+    /// one repeated value takes no memory beyond the item, and a stored chunk none beyond the fetched bytes.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -176,8 +176,7 @@ impl<S: RangeSource + 'static> NdArray<S> {
         Ok(out)
     }
 
-    /// Fetches what a plan needs of some chunks with one call, and decodes each chunk in a separate job. The result is
-    /// the blocks of each chunk, one after the other.
+    /// Fetches what a plan needs of some chunks with one call, and decodes each chunk in a separate job.
     async fn decode_chunks(&self, plan: &Arc<Plan>, wants: Wants) -> Result<(Fetched, Vec<(u64, Apart)>), ArrayError> {
         let fetched = wants.fetch(self.shared(), self.tiling().chunk_bytes()).await?;
         let jobs = fetched.keys().map(|&number| {
@@ -227,7 +226,7 @@ impl Destination for InBuffer<'_> {
     }
 }
 
-/// What a plan touches of a chunk, until it can be copied to the buffer.
+/// The part of a chunk that a plan touches, kept until it can be copied to the buffer.
 struct Apart {
     block_bytes: usize,
     count: usize,
@@ -235,7 +234,7 @@ struct Apart {
 }
 
 enum Content {
-    /// The blocks one after the other, without those between them, and how many there are so far.
+    /// The touched blocks one after the other, and how many of them are filled in.
     Blocks(Vec<u8>, usize),
     Simple(Simple),
 }

@@ -25,7 +25,7 @@ pub struct StoreError {
     kind: ErrorKind,
     status: Option<u16>,
     text: String,
-    /// What the store says, where the text does not quote it.
+    /// The store's own words, where the text does not quote them.
     said: Option<Said>,
     error: Error,
 }
@@ -99,7 +99,7 @@ impl Answer {
 
     fn kind(&self, error: &Error) -> ErrorKind {
         match error {
-            // Whatever the request was.
+            // No matter what was requested.
             _ if self.no_bucket() => ErrorKind::NoSuchBucket,
             Error::NotFound { .. } => ErrorKind::NotFound,
             Error::AlreadyExists { .. } => ErrorKind::AlreadyExists,
@@ -138,7 +138,7 @@ impl Answer {
         }
     }
 
-    /// Code and message of the answer, or its status.
+    /// The code and message of the answer, or its status.
     fn said(&self) -> String {
         let code = self.code();
         match tagged(&self.whole, "Message") {
@@ -192,7 +192,7 @@ impl fmt::Display for StoreError {
     }
 }
 
-/// (Without the error of the store as a source: its text would say everything again.)
+/// (The error of the store itself is not the source: its text would repeat everything.)
 impl std::error::Error for StoreError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.said.as_ref().map(|said| said as _)
@@ -209,7 +209,7 @@ pub(crate) fn io_error(error: Error) -> io::Error {
 mod tests {
     use super::*;
 
-    /// In answer to any request, also one that has no error of its own for what is not found.
+    /// Whatever the request, including those that `object_store` has no error variant for.
     #[test]
     fn a_bucket_that_does_not_exist() {
         let xml = |name: &str| {

@@ -88,7 +88,7 @@ impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
                 continue;
             }
             if self.keep.is_none() && self.map.header().is_stored() {
-                // Nothing to decode, so nothing to decode as a whole.
+                // No need to copy the whole block first.
                 let stored = (self.span)(block);
                 place.copy_from_slice(stored.get(within).ok_or_else(|| out_of_range(&wanted, stored.len()))?);
                 continue;
@@ -145,7 +145,7 @@ impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
 }
 
 /// The block with this number, if it is among these.
-fn known(decoded: &[(usize, Bytes)], block: usize) -> Option<&Bytes> {
+pub(crate) fn known(decoded: &[(usize, Bytes)], block: usize) -> Option<&Bytes> {
     let found = decoded.binary_search_by_key(&block, |(number, _)| *number).ok()?;
     decoded.get(found).map(|(_, bytes)| bytes)
 }

@@ -72,8 +72,8 @@ impl Decoding {
         })
     }
 
-    /// Whether a whole chunk decodes, and to how many bytes; they are not kept. Decoding on a single worker takes less
-    /// memory.
+    /// Checks that a whole chunk decodes, and returns the number of decoded bytes, which are discarded. With `alone`, one
+    /// worker does all of it, which takes less memory.
     pub(crate) fn check(self: &Arc<Self>, chunk: Bytes, ctx: ChunkContext<'static>, alone: bool) -> DecodeJob<usize> {
         let this = Arc::clone(self);
         self.pool.spawn(move || {

@@ -243,9 +243,8 @@ impl<S: RangeSource + 'static> FrameReader<S> {
     ///
     /// A frame that cannot be opened at all is reported when it is opened.
     ///
-    /// The blocks that are being decoded, with what their filters need, take at most about
-    /// [`Limits::in_flight_bytes`](oxiblosc_core::Limits) at a time, however long they are; a chunk with a block that
-    /// needs more than that alone is a finding.
+    /// The blocks being decoded take at most [`Limits::in_flight_bytes`](oxiblosc_core::Limits) at a time, including the
+    /// buffers for their filters. A chunk with a block that needs more is a finding.
     ///
     /// # Errors
     /// When the source fails. Defects of the frame are in the report.

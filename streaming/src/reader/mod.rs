@@ -17,7 +17,7 @@ pub(crate) mod requests;
 mod shared;
 mod spool;
 
-pub(crate) use blocks::{BlockReader, out_of_range, stored};
+pub(crate) use blocks::{BlockReader, known, out_of_range, stored};
 pub(crate) use cache::Keep;
 pub(crate) use decoding::{Decoding, Encoded, Part, map_of};
 pub(crate) use in_flight::{InFlight, Task};

@@ -50,18 +50,18 @@ pub(crate) const HEAD: u64 = 8 << 10;
 ///   ([`Replaced`](crate::Replaced)), until [`reopen`](RangeSource::reopen).
 ///
 /// # What readers check
-/// - There is an answer for each range, as long as the range, and where a range overlaps the next one of the round both
-///   answers agree.
-/// - The header of a chunk names the decoded length that the frame calls for, and a stored length that fits the room up to
-///   what follows; where the frame promises to have no holes, exactly that room.
-/// - Blocks lie within their chunk, and each stream within its block. Each stream decodes to its share of the block,
-///   neither more nor less. (Bytes between the last stream of a block and the next block are not looked at, nor are those
-///   that a codec leaves over.)
+/// - There is one response for each range, of the length of the range. If a range overlaps the next one of the round, the
+///   two responses agree.
+/// - The header of a chunk has the decoded length that the frame requires, and a stored length that fits the space up to
+///   whatever follows. If the frame promises to have no holes, it fills that space exactly.
+/// - Blocks lie within their chunk, and streams within their block. Each stream decodes to exactly its share of the
+///   block. (Bytes between the last stream of a block and the next block are ignored, and so are those that a codec
+///   does not consume.)
 ///
-/// Bytes that pass all of this are taken as they are, so that other bytes of the right form go unnoticed: two chunks or
-/// blocks of the same lengths swapped, bytes of an older version, anything in place of bytes that are stored as they are. They are
-/// found out by the [checksums](crate::ChecksumPolicy) of a frame, on every read where the policy is to check them, by
-/// [`verify`](crate::FrameReader::verify), which compares the fingerprint too, and by nothing else.
+/// Bytes that pass these checks are trusted. So two chunks or blocks of the same lengths swapped, bytes of an older
+/// version, or anything in place of bytes that are stored uncompressed, are detected only by the
+/// [checksums](crate::ChecksumPolicy) of a frame, if the reader is asked to check them, and by
+/// [`verify`](crate::FrameReader::verify), which also compares the fingerprint.
 pub trait RangeSource: Send + Sync {
     /// Length in bytes.
     fn size(&self) -> BoxFuture<'_, io::Result<u64>>;

@@ -56,8 +56,8 @@ pub enum ShareError {
     /// nothing can be added.
     #[error("somebody else has committed this frame")]
     Committed(#[source] io::Error),
-    /// A commit is under way, and whether it takes the chunk is not known. The same call may be made again: once the
-    /// commit has succeeded or failed, it says what has become of the chunk.
+    /// A commit is in progress, and it is not known whether the chunk is part of it. Repeat the call: once the commit has
+    /// succeeded or failed, it reports whether the frame holds the chunk.
     #[error("somebody is committing this frame, and has not finished yet")]
     Committing,
     /// There is no plan: nobody has created the frame.

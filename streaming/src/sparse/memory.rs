@@ -268,7 +268,7 @@ impl SparsePlace for MemoryDirectory {
     }
 }
 
-/// Has the system take back what nobody needs.
+/// Frees a chunk that is no longer needed.
 fn forget(chunk: Option<Bytes>) {
     let len = chunk.as_ref().map_or(0, Bytes::len);
     let_go(chunk, len);

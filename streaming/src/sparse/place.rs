@@ -148,8 +148,8 @@ pub(crate) fn written_by_another(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, format!("{what} has been written by somebody else"))
 }
 
-/// Whether `whole` begins with `start`. To compare megabytes, and to return them to the system, takes milliseconds: that
-/// is not done on an executor's thread.
+/// Whether `whole` begins with `start`. Comparing and freeing megabytes takes milliseconds, so it is not done on an
+/// executor's thread.
 pub(super) async fn begins_with(whole: Bytes, start: Bytes) -> bool {
     const SMALL: usize = 256 << 10;
     let mode = if start.len() > SMALL { IoMode::default() } else { IoMode::Inline };

@@ -79,7 +79,7 @@ pub struct SharedWriter<P> {
     tiling: Option<Arc<Tiling>>,
     /// A commit of this writer that has failed but may have taken effect.
     pub(super) attempt: Mutex<Option<Attempt>>,
-    /// Chunks of which a write has ended without saying whether they will be in the frame.
+    /// Chunks whose last write ended without a definite answer: they may or may not be in the frame.
     unsettled: Mutex<BTreeSet<u64>>,
 }
 
@@ -239,14 +239,14 @@ impl<P: SparsePlace> SharedWriter<P> {
     /// padding of chunks at the edge. Chunks may be written in any order and concurrently. All work is done on the
     /// pool.
     ///
-    /// When it returns `Ok`, the chunk is part of the frame that is committed by this plan, unless it is written again
-    /// before; of two writes of a chunk at the same time either may be the last. Dropped before that, it may have been
-    /// written or not: the same call tells.
+    /// When it returns `Ok`, the chunk is part of the frame that this plan commits, unless it is written again before the
+    /// commit; of two concurrent writes of a chunk either may count. If the future is dropped, the chunk may or may not have
+    /// been written; repeating the call tells.
     ///
     /// # Errors
-    /// [`ShareError::Committed`] and [`ShareError::PlanGone`] when it comes too late, [`ShareError::Committing`] when a
-    /// commit is under way. After `Committing` and errors of the place the same call may be made again, and it answers for
-    /// the earlier one as well: `Ok` when a commit has taken the chunk, `Committed` when it has not.
+    /// [`ShareError::Committed`] and [`ShareError::PlanGone`] when it is too late, [`ShareError::Committing`] while a
+    /// commit is in progress. After `Committing` and after errors of the place the call may be repeated, and then answers
+    /// for the earlier call too: `Ok` if the frame holds the chunk, `Committed` if it does not.
     pub async fn write(&self, i: u64, data: Bytes) -> Result<(), ShareError> {
         let (expected, found) = (self.chunk_bytes(i)?, data.len() as u64);
         if expected != found {
@@ -263,7 +263,7 @@ impl<P: SparsePlace> SharedWriter<P> {
         let standing = self.standing().await?;
         let index = match &standing {
             Standing::Open(_) => None,
-            // An earlier call may have got the chunk in.
+            // The commit may have taken the chunk from an earlier call.
             Standing::Over(index) if self.unsettled().contains(&i) => Some(index),
             _ => return Err(self.too_late(&standing)),
         };
@@ -293,10 +293,10 @@ impl<P: SparsePlace> SharedWriter<P> {
         }
     }
 
-    /// Whether the commit that wrote `index` has taken just this chunk, from whoever has written it.
+    /// Whether the commit that wrote `index` took exactly this chunk, no matter which writer wrote it.
     async fn taken_by(&self, index: &FileVersion, i: u64, chunk: &Bytes) -> Result<(), ShareError> {
         let named = self.named_by(index, i).await;
-        // Of a later frame at the same place it is not.
+        // Files of a later frame at the same place do not count.
         let named = named.filter(|&file| self.claim.chunk_of(file).is_some_and(|(chunk, _)| chunk == i));
         match named {
             Some(file) if self.is_there(file, chunk).await? => Ok(()),
@@ -330,7 +330,7 @@ impl<P: SparsePlace> SharedWriter<P> {
         checked.await.map_err(panicked)?
     }
 
-    /// Writes the chunk into the first file that nobody has written, unless it is in the last one that somebody has.
+    /// Writes the chunk to the first unused file, unless the last used one already holds it.
     async fn put(&self, i: u64, chunk: &Bytes) -> Result<(), ShareError> {
         let mut attempt = 0;
         loop {
@@ -413,7 +413,7 @@ impl<P: SparsePlace> SharedWriter<P> {
     }
 }
 
-/// A write under way. Should it end without a certain answer, or be dropped, its chunk may be in the frame or not.
+/// A write in progress. If it ends without a definite answer or is dropped, its chunk may or may not be in the frame.
 struct Doubt<'a> {
     chunk: u64,
     writer: &'a Mutex<BTreeSet<u64>>,

@@ -58,9 +58,9 @@ impl FileTarget {
 
     /// A target whose file has its final name from the start, and is an open-ended frame until it is complete: it can
     /// be followed while it grows, and recovered if its writer is killed. An existing file is truncated. Where the
-    /// system has locks, nobody can edit or seal it while the target exists. Dropping the target gives the lock back,
-    /// also when processes have been started meanwhile; only if this process is killed, one that was forked from it and
-    /// has not begun to run another program keeps the file locked as long as it lives.
+    /// system has locks, nobody can edit or seal it while the target exists. Dropping the target releases the lock even if
+    /// child processes have been started meanwhile. Only if this process is killed does a child that was forked from it,
+    /// and runs no other program, keep the file locked.
     ///
     /// # Errors
     /// When it cannot be written, and [`io::ErrorKind::WouldBlock`] when an editor has locked it.

@@ -55,14 +55,14 @@ pub(crate) fn data(len: usize) -> Vec<u8> {
         .collect()
 }
 
-/// All that a frame holds.
+/// The decoded content of a frame.
 #[track_caller]
 pub(crate) fn decoded(frame: &[u8]) -> Vec<u8> {
     let reader = blocking::FrameReader::from_bytes(frame.to_vec()).unwrap();
     reader.bytes(0..reader.nbytes()).unwrap().to_vec()
 }
 
-/// All that the frame in a file or directory holds.
+/// The decoded content of the frame in a file or directory.
 #[track_caller]
 pub(crate) fn decoded_file(path: &Path) -> Vec<u8> {
     let reader = blocking::FrameReader::open(path).unwrap();

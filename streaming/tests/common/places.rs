@@ -16,7 +16,7 @@ pub(crate) struct Hooked {
     hook: Arc<Mutex<Option<Hook>>>,
     /// Calls so far, by name.
     pub(crate) calls: Arc<Mutex<BTreeMap<&'static str, u64>>>,
-    /// The indexes that were to be put.
+    /// The indexes passed to `put_index`.
     pub(crate) indexes: Arc<Mutex<Vec<Bytes>>>,
 }
 

@@ -80,7 +80,7 @@ fn everything(server: &Server) {
         let again = run_with(&endpoint, &["compress", "-", &remote, "--layout", layout], b"new");
         if layout == "sparse" {
             let said = again.failed(1);
-            // s3s-fs answers a create-only put of what is there as if it had failed itself.
+            // s3s-fs refuses a create-only put of an existing object with a status that means its own failure.
             let refused = server.name() == "s3s-fs" && said.contains("the store answers HTTP status 500");
             assert!(refused || said.contains("there is a sparse frame already"), "{}: {said}", server.name());
             assert!(run(&endpoint, &["cat", &remote]).ok() == data);

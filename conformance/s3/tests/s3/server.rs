@@ -96,7 +96,7 @@ impl Server {
         store(&self.endpoint())
     }
 
-    /// Which server it is.
+    /// The name of the server.
     pub(crate) fn name(&self) -> &'static str {
         if self.lists_uploads { "moto" } else { "s3s-fs" }
     }

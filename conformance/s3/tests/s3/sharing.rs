@@ -126,7 +126,7 @@ fn processes_fill_an_array(server: &Server, ignores: bool) {
     if let Some(found) = server.python(DOWNLOAD_AND_SUM, &endpoint, &[BUCKET, "shared/array.b2nd"]) {
         assert_eq!(found.trim(), sum(&expected(&[LEFT_OUT], &writer)));
     }
-    // Whoever has committed and asks again hears that it has succeeded, and changes nothing.
+    // A repeated commit reports success again and changes nothing.
     let index = || server.get("shared/array.b2nd/chunks.b2frame").expect("the index");
     let before = index();
     let again = block_on(writer.commit(Missing::Zero)).expect("it has succeeded");
@@ -178,7 +178,7 @@ fn of_two_racing_commits_one_wins() {
         let results = [commit(), commit()].map(|thread| thread.join().expect("no panic"));
         match &results {
             [Ok(_), Err(ShareError::Committed(_))] | [Err(ShareError::Committed(_)), Ok(_)] => {}
-            // Both were about to put the same index, and have found it there: the same frame, which is read below.
+            // Both built the same index, and one found it there. The frame is read below.
             [Ok(one), Ok(other)] => assert_eq!(one, other, "round {round}"),
             both => panic!("round {round}: {both:?}"),
         }
