@@ -13,7 +13,7 @@ use object_store::memory::InMemory;
 use oxiblosc::block_on;
 use oxiblosc::nd::ArrayOptions;
 use oxiblosc::object::ObjectPrefix;
-use oxiblosc::sparse::{Missing, ShareError, SharedWriter};
+use oxiblosc::sparse::{MissingChunks, ShareError, SharedWriter};
 
 const WRITERS: u64 = 4;
 
@@ -43,16 +43,16 @@ fn main() -> Result<(), Box<dyn Error>> {
 
         // The last writer has not come: what it owns is missing.
         try_join_all((0..WRITERS - 1).map(|share| writer(place.clone(), share))).await?;
-        let error = one.commit(Missing::Fail).await.expect_err("chunks are missing");
+        let error = one.commit(MissingChunks::Fail).await.expect_err("chunks are missing");
         println!("{error}");
 
         writer(place.clone(), WRITERS - 1).await?;
         let other = SharedWriter::open(place.clone()).await?;
-        let summary = one.commit(Missing::Fail).await?;
+        let summary = one.commit(MissingChunks::Fail).await?;
         println!("{} chunks, {} bytes", summary.chunks, summary.frame_len);
 
         // Only one can commit, and the other is told.
-        let error = other.commit(Missing::Fail).await.expect_err("it is committed already");
+        let error = other.commit(MissingChunks::Fail).await.expect_err("it is committed already");
         println!("{error}");
 
         // A job that was started twice, or comes too late, cannot change what is committed.

@@ -6,16 +6,16 @@ use std::path::Path;
 use bytes::{Buf, Bytes};
 use indicatif::ProgressBar;
 use oxiblosc::edit::{EditOptions, FrameEditor};
-use oxiblosc::frame::Layout;
-use oxiblosc::nd::{ArrayError, ArrayMeta, ArrayOptions, NdEditor, Resize};
+use oxiblosc::frame::FrameLayout;
+use oxiblosc::nd::{ArrayError, ArrayMeta, ArrayOptions, NdEditor, ResizePlan};
 use oxiblosc::{Pool, ReadOptions, Registry};
 
 use crate::args::{AppendArgs, Source};
-use crate::detect::Kind;
+use crate::detect::FileKind;
 use crate::error::CliError;
 use crate::input::{Input, Reader};
-use crate::plain::Plain;
-use crate::revocable::Revocable;
+use crate::raw::RawInput;
+use crate::rollback::RollbackStore;
 
 /// The input of a frame is taken in pieces of this size.
 const PIECE: usize = 4 << 20;
@@ -27,10 +27,10 @@ pub(crate) fn run(args: &AppendArgs, registry: &Registry) -> Result<(), CliError
     }
     let path = path_of(&args.frame, "append to")?;
     let reader = editable(&args.frame, "append to", registry, &ProgressBar::hidden())?;
-    let store = Revocable::open(path, reader.header().frame_len).map_err(CliError::io(args.frame.name()))?;
+    let store = RollbackStore::open(path, reader.header().frame_len).map_err(CliError::io(args.frame.name()))?;
     let editor = EditOptions::new().registry(registry).pool(&args.run.pool()).edit(store);
     let editor = editor.map_err(CliError::data(args.frame.name()))?;
-    let mut input = Plain::open(&args.input, false, &args.decoding, args.run.quiet)?;
+    let mut input = RawInput::open(&args.input, false, &args.decoding, args.run.quiet)?;
     let array = ArrayMeta::find(editor.metalayers()).is_some();
     let done = if array { rows(args, editor, &mut input) } else { items(args, editor, &mut input) };
     input.bar.finish_and_clear();
@@ -50,19 +50,19 @@ pub(crate) fn path_of<'a>(frame: &'a Source, what: &str) -> Result<&'a Path, Cli
 /// Opens a frame to be changed, which must be in the current layout. Reading it advances `bar`.
 pub(crate) fn editable(frame: &Source, what: &str, registry: &Registry, bar: &ProgressBar) -> Result<Reader, CliError> {
     let mut input = Input::open(frame)?;
-    if input.kind == Kind::Chunk {
+    if input.kind == FileKind::Chunk {
         return Err(CliError::data(&input.name)(format!("cannot {what} a single chunk, only a frame")));
     }
     input.watch(bar);
     let reader = input.frame(ReadOptions::new().pool(&Pool::inline()).registry(registry))?;
-    if reader.header().layout != Layout::Current {
+    if reader.header().layout != FrameLayout::Current {
         let reason = format!("cannot {what} an early frame; `oxiblosc recompress` makes one of today of it");
         return Err(CliError::data(&input.name)(reason));
     }
     Ok(reader)
 }
 
-fn items(args: &AppendArgs, mut editor: FrameEditor<Revocable>, input: &mut Plain) -> Result<(), CliError> {
+fn items(args: &AppendArgs, mut editor: FrameEditor<RollbackStore>, input: &mut RawInput) -> Result<(), CliError> {
     let failed = CliError::data(args.frame.name());
     let typesize = editor.typesize();
     if let Some(npy) = input.npy.as_ref().filter(|npy| npy.item_size != typesize) {
@@ -83,11 +83,11 @@ fn items(args: &AppendArgs, mut editor: FrameEditor<Revocable>, input: &mut Plai
     editor.commit().map_err(failed)
 }
 
-fn rows(args: &AppendArgs, editor: FrameEditor<Revocable>, input: &mut Plain) -> Result<(), CliError> {
+fn rows(args: &AppendArgs, editor: FrameEditor<RollbackStore>, input: &mut RawInput) -> Result<(), CliError> {
     let failed = |error: ArrayError| CliError::data(args.frame.name())(error);
     let mut editor = NdEditor::new(editor).map_err(failed)?;
     // Refuses an array without axes, which has no rows.
-    Resize::append(editor.tiling(), 0, 0).map_err(|e| failed(e.into()))?;
+    ResizePlan::append(editor.tiling(), 0, 0).map_err(|e| failed(e.into()))?;
     check_npy(&editor, input)?;
     let (tiling, shape) = (editor.tiling(), editor.shape());
     let row_bytes = shape[1..].iter().fold(editor.item_size() as u64, |bytes, &len| bytes.saturating_mul(len));
@@ -110,18 +110,18 @@ fn rows(args: &AppendArgs, editor: FrameEditor<Revocable>, input: &mut Plain) ->
     if let Some(npy) = input.npy.as_ref().filter(|_| row_bytes == 0) {
         // Rows without bytes cannot be counted, but a .npy file states their number.
         let count = if npy.shape.len() == editor.shape().len() { npy.shape[0] } else { 1 };
-        let (longer, _) = Resize::append(editor.tiling(), 0, count).map_err(|e| failed(e.into()))?;
+        let (longer, _) = ResizePlan::append(editor.tiling(), 0, count).map_err(|e| failed(e.into()))?;
         editor.resize(longer.after().shape()).map_err(failed)?;
     }
     editor.commit().map_err(failed)
 }
 
-fn too_large(input: &Plain) -> CliError {
+fn too_large(input: &RawInput) -> CliError {
     CliError::data(&input.name)("a row of chunks is larger than memory")
 }
 
 /// Checks that the items and rows of a .npy file are like those of the array.
-fn check_npy(editor: &NdEditor<Revocable>, input: &Plain) -> Result<(), CliError> {
+fn check_npy(editor: &NdEditor<RollbackStore>, input: &RawInput) -> Result<(), CliError> {
     let Some(npy) = &input.npy else { return Ok(()) };
     let differ = |what: &str, expected: String, found: String| {
         Err(CliError::data(&input.name)(format!("{what} {found}, but the array has {expected}")))
@@ -142,7 +142,7 @@ fn check_npy(editor: &NdEditor<Revocable>, input: &Plain) -> Result<(), CliError
 
 /// The input as a reader for the editor. Its error is kept.
 struct Pieces<'a> {
-    input: &'a mut Plain,
+    input: &'a mut RawInput,
     rest: Bytes,
     failed: Option<CliError>,
 }

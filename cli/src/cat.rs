@@ -11,18 +11,18 @@ use oxiblosc::nd::{ArrayError, ArrayMeta, NdArray, NdError, Selection};
 use oxiblosc::{ChecksumPolicy, Pool, Registry, block_on};
 
 use crate::args::{CatArgs, ReadingArgs};
-use crate::detect::Kind;
+use crate::detect::FileKind;
 use crate::error::CliError;
-use crate::flat::boxes;
-use crate::input::{Input, Reader, Watched};
-use crate::out::Out;
+use crate::input::{Input, ProgressSource, Reader};
+use crate::item_range::selections;
 use crate::progress;
+use crate::stdout::StdoutWriter;
 
 pub(crate) fn run(args: &CatArgs, registry: &Registry) -> Result<(), CliError> {
     let mut input = Input::open(&args.input)?;
     let pool = args.run.pool();
-    let mut out = Out::new(args.encode);
-    if input.kind == Kind::Chunk {
+    let mut out = StdoutWriter::new(args.encode);
+    if input.kind == FileKind::Chunk {
         chunk(args, &input, &pool, registry, &mut out)?;
         return out.finish();
     }
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &CatArgs, registry: &Registry) -> Result<(), CliError> {
     }
 }
 
-fn frame(args: &CatArgs, input: &Input, reader: Reader, out: &mut Out) -> Result<(), CliError> {
+fn frame(args: &CatArgs, input: &Input, reader: Reader, out: &mut StdoutWriter) -> Result<(), CliError> {
     not_an_array(args, input)?;
     let typesize = reader.typesize() as u64;
     let bytes = match args.items {
@@ -83,18 +83,23 @@ fn frame(args: &CatArgs, input: &Input, reader: Reader, out: &mut Out) -> Result
     Ok(())
 }
 
-fn array(args: &CatArgs, input: &Input, reader: Reader, out: &mut Out) -> Result<(), CliError> {
+fn array(args: &CatArgs, input: &Input, reader: Reader, out: &mut StdoutWriter) -> Result<(), CliError> {
     let array = NdArray::new(reader).map_err(|e| input.failed(e))?;
     if let Some(items) = args.items {
         // Fits: the metalayer holds lengths whose product has been checked.
         let items = items.resolve(array.shape().iter().product());
-        return boxes(array.shape(), items).iter().try_for_each(|part| selection(&array, part, input, out));
+        return selections(array.shape(), items).iter().try_for_each(|part| selection(&array, part, input, out));
     }
     selection(&array, args.slice.as_ref().unwrap_or(&Selection::all()), input, out)
 }
 
 /// Writes the selected items; a few bands of chunks are fetched and decoded ahead.
-fn selection(array: &NdArray<Watched>, selection: &Selection, input: &Input, out: &mut Out) -> Result<(), CliError> {
+fn selection(
+    array: &NdArray<ProgressSource>,
+    selection: &Selection,
+    input: &Input,
+    out: &mut StdoutWriter,
+) -> Result<(), CliError> {
     let failed = |error| match error {
         // An index out of range, or too many axes.
         ArrayError::Nd(error @ (NdError::OutOfBounds { .. } | NdError::Rank { .. } | NdError::ZeroStep { .. })) => {
@@ -109,7 +114,13 @@ fn selection(array: &NdArray<Watched>, selection: &Selection, input: &Input, out
     Ok(())
 }
 
-fn chunk(args: &CatArgs, input: &Input, pool: &Pool, registry: &Registry, out: &mut Out) -> Result<(), CliError> {
+fn chunk(
+    args: &CatArgs,
+    input: &Input,
+    pool: &Pool,
+    registry: &Registry,
+    out: &mut StdoutWriter,
+) -> Result<(), CliError> {
     not_an_array(args, input)?;
     let (header, data) = read_chunk(input, &args.reading, pool, registry)?;
     let typesize = u64::from(header.typesize);

@@ -1,22 +1,22 @@
 //! What is known about the data to be written.
 
 use oxiblosc::chunk::{ChunkFormat, EncodeParams};
-use oxiblosc::frame::Layout as Age;
+use oxiblosc::frame::FrameLayout as Age;
 use oxiblosc::nd::{ArrayOptions, Partition};
 use oxiblosc::{Pool, WriteOptions};
 
-use crate::args::{EncodingArgs, Format, OutputArgs, Rows, Shape, Vouchers};
+use crate::args::{EncodingArgs, FirstAxis, Format, IntegrityArgs, OutputArgs, Shape};
 use crate::error::CliError;
 
 /// What is known about the data to be written.
-pub(crate) struct Content {
+pub(crate) struct InputType {
     /// Bytes of an item, if the input states it.
     pub(crate) item_size: Option<usize>,
     /// Dtype and shape, if it is an array.
     pub(crate) array: Option<(String, Shape)>,
 }
 
-impl Content {
+impl InputType {
     /// Adds what the command line says; where it is silent, what the input says stays.
     ///
     /// # Errors
@@ -62,12 +62,12 @@ impl Content {
 pub(crate) fn write_options(
     params: EncodeParams,
     output: &OutputArgs,
-    vouchers: Vouchers,
+    vouchers: IntegrityArgs,
     pool: &Pool,
 ) -> Result<WriteOptions, CliError> {
     let mut options = WriteOptions::new(params).pool(pool);
     if output.format == Format::Frame {
-        let Vouchers { checksums, fingerprint } = output.vouchers(vouchers);
+        let IntegrityArgs { checksums, fingerprint } = output.vouchers(vouchers);
         options = options.checksums(checksums).fingerprint(fingerprint);
     }
     if output.format == Format::Early {
@@ -91,8 +91,8 @@ pub(crate) fn array_options(
     write: WriteOptions,
 ) -> ArrayOptions {
     let mut options = match shape.rows {
-        Rows::Known => ArrayOptions::new(shape.lens.clone(), dtype),
-        Rows::AsTheyCome => ArrayOptions::rows(shape.lens.get(1..).unwrap_or_default(), dtype),
+        FirstAxis::Known => ArrayOptions::new(shape.lens.clone(), dtype),
+        FirstAxis::AsTheyCome => ArrayOptions::rows(shape.lens.get(1..).unwrap_or_default(), dtype),
     };
     let mut partition = Partition { slab_bytes: Some(ArrayOptions::SLAB_BYTES), ..Partition::default() };
     partition.chunk_bytes = encoding.chunk_size.unwrap_or(partition.chunk_bytes);

@@ -9,14 +9,14 @@ pub(crate) const HEAD_LEN: u64 = Head::FIXED_LEN as u64;
 
 /// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     /// A contiguous frame of any age.
     Frame,
     /// A chunk of Blosc 1 or 2.
     Chunk,
 }
 
-impl Kind {
+impl FileKind {
     /// The kind of a file that starts with `head`.
     pub(crate) fn of(head: &[u8]) -> Result<Self, ForeignError> {
         // Contiguous frame format document: a msgpack array whose first element is the 8-byte string "b2frame\0".
@@ -46,13 +46,13 @@ mod tests {
 
     #[test]
     fn kinds() {
-        let kind = |head: &[u8]| Kind::of(head).ok();
-        assert_eq!(kind(b"\x9e\xa8b2frame\0\xd2\0\0\0\x61"), Some(Kind::Frame));
-        assert_eq!(kind(b"\x9b\xa8b2frame\0"), Some(Kind::Frame));
+        let kind = |head: &[u8]| FileKind::of(head).ok();
+        assert_eq!(kind(b"\x9e\xa8b2frame\0\xd2\0\0\0\x61"), Some(FileKind::Frame));
+        assert_eq!(kind(b"\x9b\xa8b2frame\0"), Some(FileKind::Frame));
         // A stored chunk of five bytes from C-Blosc 1, and an empty one from C-Blosc2.
-        assert_eq!(kind(b"\x02\x01\x12\x01\x05\0\0\0\x05\0\0\0\x15\0\0\0hello"), Some(Kind::Chunk));
+        assert_eq!(kind(b"\x02\x01\x12\x01\x05\0\0\0\x05\0\0\0\x15\0\0\0hello"), Some(FileKind::Chunk));
         let empty = b"\x05\x01\x07\x01\0\0\0\0\x01\0\0\0\x20\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0";
-        assert_eq!(kind(empty), Some(Kind::Chunk));
+        assert_eq!(kind(empty), Some(FileKind::Chunk));
         for foreign in
             [b"".as_slice(), b"b2frame\0", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"plain text, and not too short"]
         {

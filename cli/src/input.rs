@@ -17,7 +17,7 @@ use oxiblosc::{FrameReader, IoMode, Limits, ReadError, ReadOptions, block_on};
 use tempfile::SpooledTempFile;
 
 use crate::args::Source;
-use crate::detect::{HEAD_LEN, Kind};
+use crate::detect::{FileKind, HEAD_LEN};
 use crate::error::CliError;
 
 /// Bytes of standard input that are kept in memory; longer input goes to a temporary file.
@@ -27,8 +27,8 @@ const SPOOL_MEMORY: usize = 16 << 20;
 pub(crate) struct Input {
     /// Its name in messages.
     pub(crate) name: String,
-    pub(crate) kind: Kind,
-    source: Watched,
+    pub(crate) kind: FileKind,
+    source: ProgressSource,
     /// The first bytes: at least the header of a chunk.
     head: Bytes,
     /// Length in bytes.
@@ -36,16 +36,16 @@ pub(crate) struct Input {
 }
 
 /// A frame that has been opened.
-pub(crate) type Reader = FrameReader<Watched>;
+pub(crate) type Reader = FrameReader<ProgressSource>;
 
 impl Input {
     /// Opens a file, directory or object, or reads all of standard input, and detects its kind.
     pub(crate) fn open(source: &Source) -> Result<Self, CliError> {
         let name = source.name();
         let source = open(source).map_err(CliError::io(&name))?;
-        let source = Watched::new(source, &ProgressBar::hidden());
+        let source = ProgressSource::new(source, &ProgressBar::hidden());
         let (len, head) = block_on(source.open(HEAD_LEN)).map_err(CliError::io(&name))?;
-        let kind = Kind::of(&head).map_err(CliError::data(&name))?;
+        let kind = FileKind::of(&head).map_err(CliError::data(&name))?;
         Ok(Self { name, kind, source, head, len })
     }
 
@@ -136,19 +136,19 @@ fn spool(mut stream: impl Read) -> io::Result<Arc<dyn RangeSource>> {
 
 /// A source that advances a progress bar.
 #[derive(Clone)]
-pub(crate) struct Watched {
+pub(crate) struct ProgressSource {
     source: Arc<dyn RangeSource>,
     bar: ProgressBar,
 }
 
-impl Watched {
+impl ProgressSource {
     /// Wraps `source`, advancing `bar`.
     pub(crate) fn new(source: Arc<dyn RangeSource>, bar: &ProgressBar) -> Self {
         Self { source, bar: bar.clone() }
     }
 }
 
-impl RangeSource for Watched {
+impl RangeSource for ProgressSource {
     fn size(&self) -> BoxFuture<'_, io::Result<u64>> {
         self.source.size()
     }

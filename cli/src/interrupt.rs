@@ -2,29 +2,29 @@
 
 use std::sync::{Mutex, PoisonError};
 
-type Undo = Box<dyn FnOnce() + Send>;
+type Cleanup = Box<dyn FnOnce() + Send>;
 
 /// The current cleanup.
-static UNDO: Mutex<Option<Undo>> = Mutex::new(None);
+static UNDO: Mutex<Option<Cleanup>> = Mutex::new(None);
 
 /// While this exists, a signal that ends the program runs the cleanup first.
 #[must_use]
-pub(crate) struct Undoing(());
+pub(crate) struct CleanupGuard(());
 
 /// Makes a signal call `undo`, on a separate thread while all others continue, so it must share with them what it
 /// needs. The program exits when it returns. A command writes one thing at a time.
-pub(crate) fn undo_by(undo: impl FnOnce() + Send + 'static) -> Undoing {
+pub(crate) fn undo_by(undo: impl FnOnce() + Send + 'static) -> CleanupGuard {
     *slot() = Some(Box::new(undo));
-    Undoing(())
+    CleanupGuard(())
 }
 
-impl Drop for Undoing {
+impl Drop for CleanupGuard {
     fn drop(&mut self) {
         *slot() = None;
     }
 }
 
-fn slot() -> std::sync::MutexGuard<'static, Option<Undo>> {
+fn slot() -> std::sync::MutexGuard<'static, Option<Cleanup>> {
     UNDO.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod abort_on_drop;
 mod append;
 mod args;
 mod cat;
@@ -11,21 +12,20 @@ mod compress;
 mod content;
 mod detect;
 mod error;
-mod flat;
-mod guarded;
 mod info;
 mod input;
 mod interrupt;
+mod item_range;
 mod npy;
-mod out;
 mod output;
-mod plain;
 mod plugins;
 mod progress;
+mod raw;
 mod recompress;
 mod recover;
-mod revocable;
+mod rollback;
 mod select;
+mod stdout;
 mod tune;
 mod units;
 mod verify;

@@ -13,70 +13,72 @@ use oxiblosc::source::{ObjectSource, RangeSource};
 use oxiblosc::target::{FileTarget, ObjectTarget, OpenTarget, PlaceTarget, SparseTarget, SpoolTarget};
 use oxiblosc::{IoMode, block_on};
 
-use crate::args::{Layout, Source};
+use crate::abort_on_drop::AbortOnDrop;
+use crate::args::{FrameKind, Source};
 use crate::error::CliError;
-use crate::guarded::Guarded;
 
 /// A target for `destination`. A file, directory or object gets its name when it is complete; a stream or a device,
 /// which cannot be replaced, gets its bytes then. Only an open-ended frame is visible from the start.
-pub(crate) fn target(destination: &Source, layout: Layout) -> Result<Guarded, CliError> {
+pub(crate) fn target(destination: &Source, layout: FrameKind) -> Result<AbortOnDrop, CliError> {
     let path = match (destination, layout) {
         (Source::Path(path), _) => path,
         (Source::Object(object), _) => return self::object(object, layout, destination),
-        (Source::Standard, Layout::Contiguous) => {
-            return Ok(Guarded::stream(SpoolTarget::new(AllowStdIo::new(io::stdout())).io_mode(IoMode::Inline)));
+        (Source::Standard, FrameKind::Contiguous) => {
+            return Ok(AbortOnDrop::stream(SpoolTarget::new(AllowStdIo::new(io::stdout())).io_mode(IoMode::Inline)));
         }
-        (Source::Standard, Layout::Open) => return Ok(Guarded::stream(OpenTarget::new(AllowStdIo::new(io::stdout())))),
-        (Source::Standard, Layout::Sparse) => {
+        (Source::Standard, FrameKind::Open) => {
+            return Ok(AbortOnDrop::stream(OpenTarget::new(AllowStdIo::new(io::stdout()))));
+        }
+        (Source::Standard, FrameKind::Sparse) => {
             return Err(CliError::Usage("--layout sparse: standard output is no directory".into()));
         }
     };
-    if layout == Layout::Sparse {
+    if layout == FrameKind::Sparse {
         let target = SparseTarget::create(path).map_err(failed(destination))?;
-        return Ok(Guarded::new(target.io_mode(IoMode::Inline)));
+        return Ok(AbortOnDrop::new(target.io_mode(IoMode::Inline)));
     }
     let stream = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
-    let open = layout == Layout::Open;
+    let open = layout == FrameKind::Open;
     let target = if stream {
         OpenOptions::new().write(true).open(path).map(AllowStdIo::new).map(|file| match open {
-            true => Guarded::stream(OpenTarget::new(file)),
-            false => Guarded::stream(SpoolTarget::new(file).io_mode(IoMode::Inline)),
+            true => AbortOnDrop::stream(OpenTarget::new(file)),
+            false => AbortOnDrop::stream(SpoolTarget::new(file).io_mode(IoMode::Inline)),
         })
     } else {
         let target = if open { FileTarget::in_place(path) } else { FileTarget::create(path) };
-        target.map(|target| Guarded::new(target.io_mode(IoMode::Inline)))
+        target.map(|target| AbortOnDrop::new(target.io_mode(IoMode::Inline)))
     };
     target.map_err(failed(destination))
 }
 
 /// A target that replaces the frame at `path`, after syncing to the disk.
-pub(crate) fn replacement(path: &Path, is_sparse: bool) -> io::Result<Guarded> {
+pub(crate) fn replacement(path: &Path, is_sparse: bool) -> io::Result<AbortOnDrop> {
     Ok(match is_sparse {
-        true => Guarded::new(SparseTarget::create(path)?.inline().durable(true)),
-        false => Guarded::new(FileTarget::create(path)?.inline().durable(true)),
+        true => AbortOnDrop::new(SparseTarget::create(path)?.inline().durable(true)),
+        false => AbortOnDrop::new(FileTarget::create(path)?.inline().durable(true)),
     })
 }
 
 /// An object is uploaded while it is written, in parts that become visible with the last one; the index of a sparse
 /// frame is put last.
-fn object(object: &ObjectLocation, layout: Layout, destination: &Source) -> Result<Guarded, CliError> {
+fn object(object: &ObjectLocation, layout: FrameKind, destination: &Source) -> Result<AbortOnDrop, CliError> {
     let refuse = |reason: &str| Err(CliError::Usage(format!("{object}: {reason}")));
     let store = object.store().map_err(failed(destination))?;
     let uploads = object.uploads().map_err(failed(destination))?;
     match (layout, uploads) {
         (_, None) => refuse("only object stores can be written to: s3://, gs:// and az://"),
-        (Layout::Open, _) => refuse("--layout open: an object does not exist before it is complete"),
-        (Layout::Contiguous, Some(_)) if object.is_prefix() => {
+        (FrameKind::Open, _) => refuse("--layout open: an object does not exist before it is complete"),
+        (FrameKind::Contiguous, Some(_)) if object.is_prefix() => {
             refuse("the slash at the end says that it is the prefix of a sparse frame: --layout sparse writes one")
         }
-        (Layout::Contiguous, Some(uploads)) => {
+        (FrameKind::Contiguous, Some(uploads)) => {
             block_on(refuse_sparse(object)).map_err(failed(destination))?;
-            Ok(Guarded::new(ObjectTarget::with_store(Arc::clone(uploads), object.path().clone())))
+            Ok(AbortOnDrop::new(ObjectTarget::with_store(Arc::clone(uploads), object.path().clone())))
         }
-        (Layout::Sparse, Some(_)) => {
+        (FrameKind::Sparse, Some(_)) => {
             block_on(refuse_object(object)).map_err(failed(destination))?;
             let prefix = ObjectPrefix::with_store(Arc::clone(store), object.path().clone());
-            Ok(Guarded::new(PlaceTarget::new(prefix)))
+            Ok(AbortOnDrop::new(PlaceTarget::new(prefix)))
         }
     }
 }

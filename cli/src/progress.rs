@@ -27,18 +27,18 @@ pub(crate) fn count(total: u64, quiet: bool) -> ProgressBar {
 }
 
 /// A reader that advances a progress bar.
-pub(crate) struct Counted<R> {
+pub(crate) struct ProgressReader<R> {
     inner: R,
     bar: ProgressBar,
 }
 
-impl<R: Read> Counted<R> {
+impl<R: Read> ProgressReader<R> {
     pub(crate) fn new(inner: R, bar: ProgressBar) -> Self {
         Self { inner, bar }
     }
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for ProgressReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.bar.inc(read as u64);

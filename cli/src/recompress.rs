@@ -3,34 +3,34 @@
 use futures::stream::{Stream, StreamExt};
 use oxiblosc::chunk::{ChunkFormat, EncodeParams};
 use oxiblosc::edit::{self, EditError};
-use oxiblosc::frame::{Checksums, FrameParams, FrameType, Layout as Age, Sequential};
+use oxiblosc::frame::{Checksums, FrameLayout as Age, FrameParams, FrameType, Sequential};
 use oxiblosc::nd::{ArrayMeta, NdArray, Selection};
 use oxiblosc::pipeline::FilterSlots;
 use oxiblosc::{ChecksumPolicy, Registry, WriteError, WriteOptions, block_on};
 
-use crate::args::{Format, Layout, ReadingArgs, RecompressArgs, Shape, Source, Vouchers, whole_items};
+use crate::args::{Format, FrameKind, IntegrityArgs, ReadingArgs, RecompressArgs, Shape, Source, whole_items};
 use crate::cat::read_chunk;
 use crate::chunk_headers::chunk_headers;
-use crate::content::{Content, write_options};
-use crate::detect::Kind;
+use crate::content::{InputType, write_options};
+use crate::detect::FileKind;
 use crate::error::CliError;
 use crate::input::{Input, Reader};
-use crate::writer::{Job, Writer, Written, cautions, write_failed};
+use crate::writer::{ByteCounts, OutputWriter, WriteJob, warnings, write_failed};
 use crate::{output, progress};
 
 pub(crate) fn run(args: &RecompressArgs, registry: &Registry) -> Result<(), CliError> {
     args.result.check(&args.encoding)?;
-    if args.result.layout == Some(Layout::Open) && args.input.is(&args.output) {
+    if args.result.layout == Some(FrameKind::Open) && args.input.is(&args.output) {
         let message = format!("{}: an open-ended frame would replace it before it is read", args.input.name());
         return Err(CliError::Usage(message));
     }
     let mut input = Input::open(&args.input)?;
     let pool = args.run.pool();
     let name = input.name.clone();
-    let job = Job {
+    let job = WriteJob {
         encoding: &args.encoding,
         result: &args.result,
-        layout: args.result.layout.unwrap_or(Layout::Contiguous),
+        layout: args.result.layout.unwrap_or(FrameKind::Contiguous),
         pool: &pool,
         registry,
         input: &name,
@@ -38,22 +38,22 @@ pub(crate) fn run(args: &RecompressArgs, registry: &Registry) -> Result<(), CliE
     };
     let mut job = Recompress { job, reading: &args.reading };
     let written = match input.kind {
-        Kind::Chunk => job.chunk(&input)?,
-        Kind::Frame => {
+        FileKind::Chunk => job.chunk(&input)?,
+        FileKind::Frame => {
             let bar = progress::bar(None, args.run.quiet);
             input.watch(&bar);
             // Damaged chunks must not get valid checksums.
             let reader = input.frame(args.reading.options(&pool, registry, ChecksumPolicy::Check))?;
             bar.set_length(reader.cbytes());
             if args.result.layout.is_none() && keeps_sparse(args, &reader) {
-                job.job.layout = Layout::Sparse;
+                job.job.layout = FrameKind::Sparse;
             }
             let written = job.frame(&input, &reader);
             bar.finish_and_clear();
             written?
         }
     };
-    written.tell(&input.name, &args.output.output_name(), args.run.quiet);
+    written.print_summary(&input.name, &args.output.output_name(), args.run.quiet);
     Ok(())
 }
 
@@ -69,12 +69,12 @@ fn keeps_sparse(args: &RecompressArgs, reader: &Reader) -> bool {
 }
 
 struct Recompress<'a> {
-    job: Job<'a>,
+    job: WriteJob<'a>,
     reading: &'a ReadingArgs,
 }
 
 impl Recompress<'_> {
-    fn chunk(&self, input: &Input) -> Result<Written, CliError> {
+    fn chunk(&self, input: &Input) -> Result<ByteCounts, CliError> {
         let (header, data) = read_chunk(input, self.reading, self.job.pool, self.job.registry)?;
         let params = EncodeParams {
             codec: header.codec().map_err(|e| input.failed(e))?,
@@ -84,19 +84,19 @@ impl Recompress<'_> {
             use_dict: header.has_dict(),
             ..EncodeParams::default()
         };
-        let base = Base { params, vouchers: Vouchers::default() };
-        let content = Content { item_size: None, array: None };
+        let base = Defaults { params, vouchers: IntegrityArgs::default() };
+        let content = InputType { item_size: None, array: None };
         let pieces = futures::stream::iter([Ok::<_, CliError>(data.into())]);
         self.write(base, content, Ok, pieces)
     }
 
-    fn frame(&self, input: &Input, reader: &Reader) -> Result<Written, CliError> {
-        let base = Base::of(reader);
+    fn frame(&self, input: &Input, reader: &Reader) -> Result<ByteCounts, CliError> {
+        let base = Defaults::of(reader);
         let array = match ArrayMeta::find(reader.metalayers()) {
             Some(_) => Some(NdArray::new(reader.clone()).map_err(|e| input.failed(e))?),
             None => None,
         };
-        let Job { encoding, result, .. } = self.job;
+        let WriteJob { encoding, result, .. } = self.job;
         let cut = encoding.chunk_size.is_some() || encoding.block_size.is_some() || encoding.typesize.is_some();
         let decoded = result.format.is_chunk() || result.shapes_an_array() || (array.is_some() && cut);
         if !decoded {
@@ -106,13 +106,13 @@ impl Recompress<'_> {
             Some(array) => {
                 let dtype = array.dtype().map_or_else(|| format!("|V{}", array.item_size()), str::to_owned);
                 let shape = Shape::known(array.shape().to_vec());
-                let content = Content { item_size: Some(array.item_size()), array: Some((dtype, shape)) };
+                let content = InputType { item_size: Some(array.item_size()), array: Some((dtype, shape)) };
                 let pieces = array.stream(&Selection::all()).map_err(|e| input.failed(e))?;
                 let pieces = pieces.map(|piece| piece.map_err(|e| input.failed(e)));
                 self.write(base, content, |options| with_metalayers(reader, input, options), pieces)
             }
             None => {
-                let content = Content { item_size: None, array: None };
+                let content = InputType { item_size: None, array: None };
                 let pieces = reader.chunks().map(|chunk| chunk.map_err(|e| input.failed(e)));
                 self.write(base, content, |options| with_metalayers(reader, input, options), pieces)
             }
@@ -125,9 +125,9 @@ impl Recompress<'_> {
         input: &Input,
         reader: &Reader,
         array_block: Option<usize>,
-        base: Base,
-    ) -> Result<Written, CliError> {
-        let Job { encoding, result, layout, pool, registry, destination, .. } = self.job;
+        base: Defaults,
+    ) -> Result<ByteCounts, CliError> {
+        let WriteJob { encoding, result, layout, pool, registry, destination, .. } = self.job;
         let mut params = encoding.params(base.params, registry)?;
         params.block_size = array_block.or(params.block_size);
         if result.format == Format::Early {
@@ -152,26 +152,26 @@ impl Recompress<'_> {
             EditError::Write(error) => write_failed(destination, error),
             error => CliError::data(destination.output_name())(error),
         })?;
-        let cautions = cautions(&params, result.format);
-        Ok(Written { decoded: summary.nbytes, encoded: summary.frame_len, cautions })
+        let cautions = warnings(&params, result.format);
+        Ok(ByteCounts { decoded: summary.nbytes, encoded: summary.frame_len, cautions })
     }
 
     /// Decodes everything and writes it as `compress` would.
     fn write(
         &self,
-        base: Base,
-        content: Content,
+        base: Defaults,
+        content: InputType,
         adorn: impl FnOnce(WriteOptions) -> Result<WriteOptions, CliError>,
         mut pieces: impl Stream<Item = Result<bytes::Bytes, CliError>> + Unpin,
-    ) -> Result<Written, CliError> {
-        let Job { encoding, result, pool, registry, .. } = self.job;
+    ) -> Result<ByteCounts, CliError> {
+        let WriteJob { encoding, result, pool, registry, .. } = self.job;
         let content = content.with(result)?;
         let params = content.params(encoding.params(base.params, registry)?, result.format);
         let mut options = write_options(params.clone(), result, base.vouchers, pool)?;
         if !result.format.is_chunk() {
             options = adorn(options)?;
         }
-        let mut writer = Writer::new(&self.job, &content, params, options)?;
+        let mut writer = OutputWriter::new(&self.job, &content, params, options)?;
         while let Some(piece) = block_on(pieces.next()) {
             writer.push(piece?)?;
         }
@@ -180,21 +180,21 @@ impl Recompress<'_> {
 }
 
 /// What the result takes over from the input unless options override it.
-struct Base {
+struct Defaults {
     params: EncodeParams,
-    vouchers: Vouchers,
+    vouchers: IntegrityArgs,
 }
 
-impl Base {
+impl Defaults {
     /// The parameters of a frame, as far as known.
     fn of(reader: &Reader) -> Self {
-        let FrameParams { encode: mut params, checksums, fingerprint, .. } = FrameParams::like(reader.frame());
+        let FrameParams { encode: mut params, checksums, fingerprint, .. } = FrameParams::from_frame(reader.frame());
         if reader.header().layout == Age::Early && reader.nchunks() > 0 {
             // Headers of 2019 lack the filters; their chunks have them.
             let first = block_on(chunk_headers(reader, 0..1)).ok().and_then(|headers| headers.into_iter().next());
             params.filters = first.and_then(Result::ok).map_or(FilterSlots::SHUFFLE, |header| header.filters);
         }
-        Self { params, vouchers: Vouchers { checksums, fingerprint } }
+        Self { params, vouchers: IntegrityArgs { checksums, fingerprint } }
     }
 }
 

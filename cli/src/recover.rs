@@ -7,9 +7,9 @@ use oxiblosc::block_on;
 use oxiblosc::recover::{ChunkNumbers, Found, RecoverError, RecoverOptions, Recovered};
 use oxiblosc::source::RangeSource;
 
-use crate::args::{Layout, RecoverArgs, SealArgs, Source};
+use crate::args::{FrameKind, RecoverArgs, SealArgs, Source};
 use crate::error::{CliError, one_line};
-use crate::input::Watched;
+use crate::input::ProgressSource;
 use crate::{input, output, progress};
 
 /// The most chunks that are listed one by one; beyond that only their number is shown.
@@ -29,9 +29,9 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
         _ => {
             let source = input::open(&args.input).map_err(CliError::io(&name))?;
             bar.set_length(block_on(source.size()).map_err(CliError::io(&name))?);
-            let layout = if source.is_sparse() { Layout::Sparse } else { Layout::Contiguous };
+            let layout = if source.is_sparse() { FrameKind::Sparse } else { FrameKind::Contiguous };
             let mut target = output::target(&args.output, layout)?;
-            block_on(options.recover_into(Watched::new(source, &bar), &mut target))
+            block_on(options.recover_into(ProgressSource::new(source, &bar), &mut target))
         }
     };
     bar.finish_and_clear();
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
         text += &saved(&recovered);
         // Standard output may be receiving the frame.
         let to_stdout = matches!(args.output, Source::Standard);
-        tell(&format!("{name}: {text}"), to_stdout)?;
+        print(&format!("{name}: {text}"), to_stdout)?;
     }
     Ok(())
 }
@@ -65,7 +65,7 @@ pub(crate) fn seal(args: &SealArgs) -> Result<(), CliError> {
     if sealed.found == Found::Unfinished && sealed.unused_bytes > 0 {
         let _ = write!(text, "; {} bytes behind the last complete chunk have been cut off", sealed.unused_bytes);
     }
-    tell(&text, false)
+    print(&text, false)
 }
 
 fn options(max_output: Option<usize>, max_work: Option<usize>) -> RecoverOptions {
@@ -143,7 +143,7 @@ fn chunks(count: u64) -> String {
     format!("{count} {}", if count == 1 { "chunk" } else { "chunks" })
 }
 
-fn tell(text: &str, on_stderr: bool) -> Result<(), CliError> {
+fn print(text: &str, on_stderr: bool) -> Result<(), CliError> {
     if on_stderr {
         eprintln!("{text}");
         return Ok(());

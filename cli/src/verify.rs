@@ -10,7 +10,7 @@ use oxiblosc::{Finding, FingerprintCheck, ReadError, ReadOptions, Registry, Veri
 
 use crate::args::VerifyArgs;
 use crate::cat::decode_chunk;
-use crate::detect::Kind;
+use crate::detect::FileKind;
 use crate::error::{CliError, one_line};
 use crate::input::Input;
 use crate::progress;
@@ -21,8 +21,8 @@ const TOLD: usize = 8;
 pub(crate) fn run(args: &VerifyArgs, registry: &Registry) -> Result<(), CliError> {
     let mut input = Input::open(&args.input)?;
     let checked = match input.kind {
-        Kind::Frame => frame(args, &mut input, registry)?,
-        Kind::Chunk => chunk(args, &input, registry)?,
+        FileKind::Frame => frame(args, &mut input, registry)?,
+        FileKind::Chunk => chunk(args, &input, registry)?,
     };
     if args.run.quiet {
         return Ok(());
@@ -56,14 +56,14 @@ fn frame(args: &VerifyArgs, input: &mut Input, registry: &Registry) -> Result<St
     bar.finish_and_clear();
     let report = report.map_err(|e| input.failed(e))?;
     if !report.is_good() {
-        return Err(CliError::data(&input.name)(complaint(&report, reader.frame())));
+        return Err(CliError::data(&input.name)(failure_message(&report, reader.frame())));
     }
     reader.frame().check_user_metadata(&mut ChunkDecoder::new(registry)).map_err(|e| input.failed(e))?;
-    Ok(praise(&report, nbytes))
+    Ok(ok_message(&report, nbytes))
 }
 
 /// Everything that is wrong, in one line.
-fn complaint(report: &VerifyReport, frame: &Frame) -> String {
+fn failure_message(report: &VerifyReport, frame: &Frame) -> String {
     let mut missing = Vec::new();
     let mut bad = Vec::new();
     for finding in &report.findings {
@@ -115,7 +115,7 @@ fn some_of(mut texts: Vec<String>, separator: &str) -> String {
 }
 
 /// The message for a good frame, with what was verified.
-fn praise(report: &VerifyReport, nbytes: u64) -> String {
+fn ok_message(report: &VerifyReport, nbytes: u64) -> String {
     let chunks = report.chunks;
     let mut text = format!("{chunks} {}, {nbytes} bytes", if chunks == 1 { "chunk" } else { "chunks" });
     if let FingerprintCheck::Matches(fingerprint) = report.fingerprint {

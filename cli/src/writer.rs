@@ -10,10 +10,10 @@ use oxiblosc::pipeline::FilterSlot;
 use oxiblosc::target::{Part, Target};
 use oxiblosc::{FilterId, Pool, Registry, WriteError, WriteOptions, block_on, blocking};
 
-use crate::args::{EncodingArgs, Format, Layout, OutputArgs, Source};
-use crate::content::{Content, array_options};
+use crate::abort_on_drop::AbortOnDrop;
+use crate::args::{EncodingArgs, Format, FrameKind, OutputArgs, Source};
+use crate::content::{InputType, array_options};
 use crate::error::CliError;
-use crate::guarded::Guarded;
 use crate::output;
 use crate::units::{ratio, show_bytes};
 
@@ -21,11 +21,11 @@ use crate::units::{ratio, show_bytes};
 const PIECE: usize = 4 << 20;
 
 /// What to make of an input, and where to write it.
-pub(crate) struct Job<'a> {
+pub(crate) struct WriteJob<'a> {
     pub(crate) encoding: &'a EncodingArgs,
     pub(crate) result: &'a OutputArgs,
     /// The layout of the result.
-    pub(crate) layout: Layout,
+    pub(crate) layout: FrameKind,
     pub(crate) pool: &'a Pool,
     pub(crate) registry: &'a Registry,
     /// Name of the input in messages.
@@ -34,8 +34,8 @@ pub(crate) struct Job<'a> {
 }
 
 /// Takes decoded bytes and writes what the options request.
-pub(crate) struct Writer<'a> {
-    kind: Kind,
+pub(crate) struct OutputWriter<'a> {
+    kind: WriterKind,
     /// Bytes taken so far.
     taken: u64,
     /// The preferred number of bytes per call.
@@ -45,39 +45,39 @@ pub(crate) struct Writer<'a> {
     cautions: Vec<&'static str>,
 }
 
-enum Kind {
-    Frame(blocking::FrameWriter<Guarded>),
-    Array(blocking::NdWriter<Guarded>),
+enum WriterKind {
+    Frame(blocking::FrameWriter<AbortOnDrop>),
+    Array(blocking::NdWriter<AbortOnDrop>),
     Chunk { encoder: ChunkEncoder, data: Vec<u8>, pool: Pool, item_size: usize },
 }
 
 /// The number of bytes taken and written.
-pub(crate) struct Written {
+pub(crate) struct ByteCounts {
     pub(crate) decoded: u64,
     pub(crate) encoded: u64,
     /// Warnings about other software.
     pub(crate) cautions: Vec<&'static str>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> OutputWriter<'a> {
     /// A writer of `content` to the destination, where nothing is visible before it is finished.
     ///
     /// # Errors
     /// Bad usage, if the request is not possible: nothing has been read or written yet.
     pub(crate) fn new(
-        job: &Job<'a>,
-        content: &Content,
+        job: &WriteJob<'a>,
+        content: &InputType,
         params: EncodeParams,
         write: WriteOptions,
     ) -> Result<Self, CliError> {
-        let Job { encoding, result, layout, pool, registry, input, destination } = *job;
+        let WriteJob { encoding, result, layout, pool, registry, input, destination } = *job;
         let usage = |error: &dyn std::error::Error| CliError::Usage(crate::error::one_line(error));
         encoding.check(&params, content.array.is_some(), registry)?;
-        let cautions = cautions(&params, result.format);
+        let cautions = warnings(&params, result.format);
         let mut piece = PIECE;
         let kind = if result.format.is_chunk() {
             let encoder = ChunkEncoder::new(&params, registry).map_err(|e| usage(&e))?;
-            Kind::Chunk { encoder, data: Vec::new(), pool: pool.clone(), item_size: params.typesize }
+            WriterKind::Chunk { encoder, data: Vec::new(), pool: pool.clone(), item_size: params.typesize }
         } else if let Some((dtype, shape)) = &content.array {
             let options = array_options(dtype, shape, encoding, result, write.registry(registry));
             // What the command line does not say about the array comes from the input.
@@ -87,7 +87,7 @@ impl<'a> Writer<'a> {
             })?;
             let target = output::target(destination, layout)?;
             let writer = blocking::NdWriter::with_target(target, options);
-            Kind::Array(writer.map_err(|e| match e {
+            WriterKind::Array(writer.map_err(|e| match e {
                 ArrayError::Write(WriteError::Target(e)) => output::failed(destination)(e),
                 e => usage(&e),
             })?)
@@ -99,7 +99,7 @@ impl<'a> Writer<'a> {
             }
             let target = output::target(destination, layout)?;
             let writer = blocking::FrameWriter::with_target(target, write);
-            Kind::Frame(writer.map_err(|e| match e {
+            WriterKind::Frame(writer.map_err(|e| match e {
                 WriteError::Target(e) => output::failed(destination)(e),
                 e => usage(&e),
             })?)
@@ -111,9 +111,9 @@ impl<'a> Writer<'a> {
     pub(crate) fn push(&mut self, bytes: Bytes) -> Result<(), CliError> {
         self.taken += bytes.len() as u64;
         match &mut self.kind {
-            Kind::Frame(writer) => writer.push(bytes).map_err(|e| write_failed(self.destination, e)),
-            Kind::Array(writer) => writer.push(bytes).map_err(|e| array_failed(self.input, self.destination, e)),
-            Kind::Chunk { data, .. } => {
+            WriterKind::Frame(writer) => writer.push(bytes).map_err(|e| write_failed(self.destination, e)),
+            WriterKind::Array(writer) => writer.push(bytes).map_err(|e| array_failed(self.input, self.destination, e)),
+            WriterKind::Chunk { data, .. } => {
                 if data.len() + bytes.len() > ChunkHeader::MAX_NBYTES {
                     let most = ChunkHeader::MAX_NBYTES;
                     return Err(CliError::data(self.input)(format!("larger than the {most} bytes that a chunk holds")));
@@ -127,25 +127,25 @@ impl<'a> Writer<'a> {
     /// Writes all complete chunks, and waits for that.
     pub(crate) fn flush(&mut self) -> Result<(), CliError> {
         match &mut self.kind {
-            Kind::Frame(writer) => {
+            WriterKind::Frame(writer) => {
                 block_on(writer.sink().flush()).map_err(|error| write_failed(self.destination, error))
             }
-            Kind::Array(writer) => {
+            WriterKind::Array(writer) => {
                 block_on(writer.sink().flush()).map_err(|error| array_failed(self.input, self.destination, error))
             }
-            Kind::Chunk { .. } => Ok(()),
+            WriterKind::Chunk { .. } => Ok(()),
         }
     }
 
     /// Writes the rest; only now does the destination get its name.
-    pub(crate) fn finish(self) -> Result<Written, CliError> {
+    pub(crate) fn finish(self) -> Result<ByteCounts, CliError> {
         let (input, destination) = (self.input, self.destination);
         let encoded = match self.kind {
-            Kind::Frame(mut writer) => writer.finish().map_err(|e| write_failed(destination, e))?.frame_len,
-            Kind::Array(mut writer) => {
+            WriterKind::Frame(mut writer) => writer.finish().map_err(|e| write_failed(destination, e))?.frame_len,
+            WriterKind::Array(mut writer) => {
                 writer.finish().map_err(|e| array_failed(input, destination, e))?.frame.frame_len
             }
-            Kind::Chunk { mut encoder, data, pool, item_size } => {
+            WriterKind::Chunk { mut encoder, data, pool, item_size } => {
                 let mut context = ChunkContext::default();
                 context.item_size = Some(item_size);
                 let chunk = encoder.encode_on(&data, &context, &pool).map_err(CliError::data(input))?;
@@ -154,13 +154,13 @@ impl<'a> Writer<'a> {
                 len
             }
         };
-        Ok(Written { decoded: self.taken, encoded, cautions: self.cautions })
+        Ok(ByteCounts { decoded: self.taken, encoded, cautions: self.cautions })
     }
 }
 
-impl Written {
+impl ByteCounts {
     /// Prints a summary on a terminal, and warnings everywhere.
-    pub(crate) fn tell(&self, input: &str, destination: &str, quiet: bool) {
+    pub(crate) fn print_summary(&self, input: &str, destination: &str, quiet: bool) {
         if quiet {
             return;
         }
@@ -176,7 +176,7 @@ impl Written {
 }
 
 /// What other software gets wrong with these parameters: known bugs of C-Blosc2 3.3 and python-blosc2 4.14.
-pub(crate) fn cautions(params: &EncodeParams, format: Format) -> Vec<&'static str> {
+pub(crate) fn warnings(params: &EncodeParams, format: Format) -> Vec<&'static str> {
     let mut cautions = Vec::new();
     // It reads metadata as signed and fails on larger values; a bytedelta without metadata gets the type size.
     let overflows = |slot: FilterSlot| match (slot.id, slot.meta) {
@@ -196,7 +196,7 @@ pub(crate) fn cautions(params: &EncodeParams, format: Format) -> Vec<&'static st
 
 /// Writes complete bytes; the target need not know that they are not a frame.
 fn write_whole(mut bytes: Bytes, destination: &Source) -> Result<(), CliError> {
-    let mut target = output::target(destination, Layout::Contiguous)?;
+    let mut target = output::target(destination, FrameKind::Contiguous)?;
     let head = bytes.slice(..ChunkHeader::MIN_LEN.min(bytes.len()));
     block_on(async {
         while !bytes.is_empty() {

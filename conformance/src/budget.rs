@@ -44,7 +44,7 @@ pub fn peak<T>(heap: &Heap, work: impl FnOnce() -> T) -> (T, usize) {
 
 /// The limits of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget {
+pub struct ResourceLimit {
     /// Bytes allocated at any one time, beyond those allocated before.
     pub bytes: usize,
     /// Processor time, of all threads of the program. Other programs on the machine do not count.
@@ -53,7 +53,7 @@ pub struct Budget {
 
 /// The resources that a piece of work has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spent {
+pub struct ResourceUse {
     /// The most bytes allocated at any one time.
     pub bytes: usize,
     /// Processor time.
@@ -74,7 +74,7 @@ const PATIENCE: u32 = 20;
 /// machine.
 const RUNAWAY: usize = 16;
 
-impl Budget {
+impl ResourceLimit {
     /// The default processor time of a budget.
     pub const TIME: Duration = Duration::from_secs(10);
 
@@ -96,7 +96,7 @@ impl Budget {
     /// # Panics
     /// When the work has used too much memory. Work that does not end in time, or takes so much memory that it
     /// endangers the machine, cannot be stopped: in that case the whole program is aborted with a message.
-    pub fn run<T>(self, heap: &'static Heap, what: &str, work: impl FnOnce() -> T) -> (T, Spent) {
+    pub fn run<T>(self, heap: &'static Heap, what: &str, work: impl FnOnce() -> T) -> (T, ResourceUse) {
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let (done, watched) = mpsc::channel::<()>();
         let name = what.to_owned();
@@ -104,7 +104,7 @@ impl Budget {
         heap.reset_peak_memory();
         let begun = ProcessTime::now();
         let result = work();
-        let spent = Spent::since(begun, heap);
+        let spent = ResourceUse::since(begun, heap);
         drop(done);
         // It has no reason to panic.
         let _ = watchdog.join();
@@ -117,7 +117,7 @@ impl Budget {
     fn watch(self, heap: &'static Heap, what: &str, ended: &mpsc::Receiver<()>) {
         let (begun, clock) = (ProcessTime::now(), Instant::now());
         while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-            let spent = Spent::since(begun, heap);
+            let spent = ResourceUse::since(begun, heap);
             let runaway = spent.bytes / RUNAWAY > self.bytes;
             if runaway || spent.time > self.time || clock.elapsed() > self.time.saturating_mul(PATIENCE) {
                 eprintln!(
@@ -132,13 +132,13 @@ impl Budget {
     }
 }
 
-impl Spent {
+impl ResourceUse {
     fn since(begun: ProcessTime, heap: &Heap) -> Self {
         Self { bytes: heap.get_peak_memory(), time: begun.elapsed() }
     }
 }
 
-impl fmt::Display for Spent {
+impl fmt::Display for ResourceUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes and {:.1?} of processor time", self.bytes, self.time)
     }

@@ -16,7 +16,7 @@ use oxiblosc::{Pool, block_on, blocking};
 use oxiblosc_conformance::data::Random;
 use oxiblosc_conformance::edits::{ArrayModel, FrameModel, with_padded_header};
 use oxiblosc_core::Limits;
-use oxiblosc_core::frame::{FrameWriteError, INDEX_FILE, Layout};
+use oxiblosc_core::frame::{FrameLayout, FrameWriteError, INDEX_FILE};
 use oxiblosc_core::nd::ArrayMeta;
 use vectors::Vector;
 
@@ -237,7 +237,7 @@ fn vectors_of_every_kind_with_and_without_padding() {
     let mut old = 0;
     for (i, vector) in (0_u64..).zip(Vector::all(|kind| kind != "chunk")) {
         let source = vector.path();
-        if open(&source).expect("a vector").header().layout != Layout::Current {
+        if open(&source).expect("a vector").header().layout != FrameLayout::Current {
             let error = edit(&copy_of(&source, directory.path())).expect_err("not to be edited");
             assert!(matches!(error, EditError::Change(FrameWriteError::Layout { .. })), "{error}");
             old += 1;

@@ -11,7 +11,7 @@ use oxiblosc::blocking::FrameReader;
 use oxiblosc::recover::{Found, recover};
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkHeader};
 use oxiblosc_core::frame::{
-    Checksums, ChunkEntry, Frame, FrameAudit, FrameOpener, FrameParams, FrameWriter, Layout, OpenStep, Sequential,
+    Checksums, ChunkEntry, Frame, FrameAudit, FrameLayout, FrameOpener, FrameParams, FrameWriter, OpenStep, Sequential,
 };
 use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Tiling};
 use oxiblosc_core::{Limits, Registry};
@@ -157,7 +157,7 @@ fn check_recovery(path: &Path) -> Result<(), Failed> {
         return Err("decodes to other bytes after recovery".into());
     }
     // Only old frames without a chunk size get new chunks.
-    if old.frame().header().layout == Layout::Current || old.chunk_size().is_some() {
+    if old.frame().header().layout == FrameLayout::Current || old.chunk_size().is_some() {
         if old.nchunks() != new.nchunks() || old.chunk_size() != new.chunk_size() {
             return Err("is cut into other chunks after recovery".into());
         }
@@ -208,8 +208,8 @@ fn check_metadata(frame: &Frame, vector: &Value) -> Result<(), Failed> {
     same("metalayers", names(frame.metalayers()), &vector["meta"])?;
     same("vlmetalayers", names(&frame.trailer().vlmetalayers), &vector["vlmeta"])?;
     let generation = match frame.header().layout {
-        Layout::Early => "early",
-        Layout::Beta => "beta82",
+        FrameLayout::Early => "early",
+        FrameLayout::Beta => "beta82",
         _ => "modern",
     };
     same("generation", generation.into(), &vector["generation"])?;
@@ -264,7 +264,7 @@ fn copy(source: &Source, params: &FrameParams) -> Result<Vec<u8>, Failed> {
 fn write_again(name: &str) -> Result<(), Failed> {
     let source = Source::open(&vector("samples", name))?;
     let mut expected = source.bytes.to_vec();
-    let mut found = copy(&source, &FrameParams::like(&source.frame))?;
+    let mut found = copy(&source, &FrameParams::from_frame(&source.frame))?;
     for bytes in [&mut expected, &mut found] {
         bytes[62..68].fill(0);
     }
@@ -274,8 +274,8 @@ fn write_again(name: &str) -> Result<(), Failed> {
 /// As `write_again`, up to the index, which the library of 2019 compressed with another version of BloscLZ.
 fn write_early_again(name: &str) -> Result<(), Failed> {
     let source = Source::open(&vector("early", &format!("e87dd0af-{name}")))?;
-    let mut params = FrameParams::like(&source.frame);
-    params.layout = Layout::Early;
+    let mut params = FrameParams::from_frame(&source.frame);
+    params.layout = FrameLayout::Early;
     let mut found = copy(&source, &params)?;
     let end = source.frame.chunks_end() as usize;
     let index = &found[end..];

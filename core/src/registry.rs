@@ -238,36 +238,36 @@ impl Registry {
     /// holder is an override itself); [`RegistryError::ReservedId`] for id 0.
     pub fn add_filter(&mut self, info: FilterInfo, prototype: Box<dyn Filter>) -> Result<(), RegistryError> {
         if info.id == FilterId::NONE {
-            return Err(RegistryError::ReservedId { kind: Kind::Filter, id: 0, provider: info.provider });
+            return Err(RegistryError::ReservedId { kind: PluginKind::Filter, id: 0, provider: info.provider });
         }
-        let present = self.filters.values().map(|e| Holder::from(&e.info));
-        check_clash(Kind::Filter, Holder::from(&info), info.overrides, present)?;
+        let present = self.filters.values().map(|e| Provider::from(&e.info));
+        check_clash(PluginKind::Filter, Provider::from(&info), info.overrides, present)?;
         Arc::make_mut(&mut self.filters).insert(info.id, FilterEntry { info, prototype });
         Ok(())
     }
 
     /// Adds a codec at run time; errors as for [`Registry::add_filter`].
     pub fn add_codec(&mut self, info: CodecInfo, prototype: Box<dyn Codec>) -> Result<(), RegistryError> {
-        let present = self.codecs.values().map(|e| Holder::from(&e.info));
-        check_clash(Kind::Codec, Holder::from(&info), info.overrides, present)?;
+        let present = self.codecs.values().map(|e| Provider::from(&e.info));
+        check_clash(PluginKind::Codec, Provider::from(&info), info.overrides, present)?;
         Arc::make_mut(&mut self.codecs).insert(info.id, CodecEntry { info, prototype });
         Ok(())
     }
 
     /// The filter with this id.
     pub fn filter(&self, id: FilterId) -> Result<&FilterEntry, RegistryError> {
-        self.filters.get(&id).ok_or_else(|| self.unknown(Kind::Filter, id.0))
+        self.filters.get(&id).ok_or_else(|| self.unknown(PluginKind::Filter, id.0))
     }
 
     /// The codec with this id.
     pub fn codec(&self, id: CodecId) -> Result<&CodecEntry, RegistryError> {
-        self.codecs.get(&id).ok_or_else(|| self.unknown(Kind::Codec, id.0))
+        self.codecs.get(&id).ok_or_else(|| self.unknown(PluginKind::Codec, id.0))
     }
 
     /// The filter with this name.
     pub fn filter_by_name(&self, name: &str) -> Result<&FilterEntry, RegistryError> {
         self.filters.values().find(|e| e.info.name == name).ok_or_else(|| RegistryError::UnknownName {
-            kind: Kind::Filter,
+            kind: PluginKind::Filter,
             name: name.to_owned(),
             known: self.filters.values().map(|e| e.info.name).collect::<Vec<_>>().join(", "),
         })
@@ -276,7 +276,7 @@ impl Registry {
     /// The codec with this name.
     pub fn codec_by_name(&self, name: &str) -> Result<&CodecEntry, RegistryError> {
         self.codecs.values().find(|e| e.info.name == name).ok_or_else(|| RegistryError::UnknownName {
-            kind: Kind::Codec,
+            kind: PluginKind::Codec,
             name: name.to_owned(),
             known: self.codecs.values().map(|e| e.info.name).collect::<Vec<_>>().join(", "),
         })
@@ -297,7 +297,7 @@ impl Registry {
         self.filters.is_empty() && self.codecs.is_empty()
     }
 
-    fn unknown(&self, kind: Kind, id: u8) -> RegistryError {
+    fn unknown(&self, kind: PluginKind, id: u8) -> RegistryError {
         if self.is_empty() {
             RegistryError::Empty { kind, id }
         } else {
@@ -316,30 +316,30 @@ impl fmt::Debug for Registry {
 }
 
 #[derive(Clone, Copy)]
-struct Holder {
+struct Provider {
     id: u8,
     name: &'static str,
     provider: &'static str,
     overrides: bool,
 }
 
-impl From<&FilterInfo> for Holder {
+impl From<&FilterInfo> for Provider {
     fn from(i: &FilterInfo) -> Self {
         Self { id: i.id.0, name: i.name, provider: i.provider, overrides: i.overrides }
     }
 }
 
-impl From<&CodecInfo> for Holder {
+impl From<&CodecInfo> for Provider {
     fn from(i: &CodecInfo) -> Self {
         Self { id: i.id.0, name: i.name, provider: i.provider, overrides: i.overrides }
     }
 }
 
 fn check_clash(
-    kind: Kind,
-    new: Holder,
+    kind: PluginKind,
+    new: Provider,
     overrides: bool,
-    present: impl Iterator<Item = Holder>,
+    present: impl Iterator<Item = Provider>,
 ) -> Result<(), RegistryError> {
     for old in present {
         // An override replaces the provider of its id, name included. It must not take the name of a third one.
@@ -360,14 +360,14 @@ fn check_clash(
 
 /// Which of the two kinds of plugin an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PluginKind {
     /// A filter.
     Filter,
     /// A codec.
     Codec,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for PluginKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Filter => "filter",
@@ -387,7 +387,7 @@ pub enum RegistryError {
     )]
     Clash {
         /// Filter or codec.
-        kind: Kind,
+        kind: PluginKind,
         /// Id of the later one.
         id: u8,
         /// Name of the later one.
@@ -412,7 +412,7 @@ pub enum RegistryError {
     )]
     Empty {
         /// Filter or codec.
-        kind: Kind,
+        kind: PluginKind,
         /// The id asked for.
         id: u8,
     },
@@ -420,7 +420,7 @@ pub enum RegistryError {
     #[error("no provider for {kind} {id} ({range}); link the crate that provides it or add it to the registry")]
     Unknown {
         /// Filter or codec.
-        kind: Kind,
+        kind: PluginKind,
         /// The id asked for.
         id: u8,
         /// The range the id belongs to.
@@ -430,7 +430,7 @@ pub enum RegistryError {
     #[error("no {kind} is called {name:?}; known: {known}")]
     UnknownName {
         /// Filter or codec.
-        kind: Kind,
+        kind: PluginKind,
         /// The name asked for.
         name: String,
         /// The names there are.
@@ -440,7 +440,7 @@ pub enum RegistryError {
     #[error("{kind} id {id} cannot be registered (crate `{provider}`): the format uses it for an empty slot")]
     ReservedId {
         /// Filter or codec.
-        kind: Kind,
+        kind: PluginKind,
         /// The id.
         id: u8,
         /// The crate that tried.

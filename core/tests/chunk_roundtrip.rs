@@ -34,7 +34,7 @@ fn check(params: &EncodeParams, src: &[u8]) {
         assert_eq!(encoder.encode_on(src, &ctx, &Threads(workers)).unwrap(), chunk, "{workers} workers, {}", what());
     }
     let mut appended = b"before".to_vec();
-    assert_eq!(encoder.encode_into(src, &ctx, &mut appended).unwrap(), chunk.len());
+    assert_eq!(encoder.encode_append(src, &ctx, &mut appended).unwrap(), chunk.len());
     assert_eq!(appended, [b"before", &chunk[..]].concat(), "{}", what());
 
     let mut decoder = ChunkDecoder::new(linked());

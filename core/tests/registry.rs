@@ -2,7 +2,7 @@
 
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::filter::{BlockContext, Filter, FilterError, FilterTraits};
-use oxiblosc_core::registry::{CodecInfo, FilterInfo, Kind, RegistryError};
+use oxiblosc_core::registry::{CodecInfo, FilterInfo, PluginKind, RegistryError};
 use oxiblosc_core::{CodecId, FilterId, IdRange, Registry};
 
 #[derive(Clone)]
@@ -52,7 +52,7 @@ fn every_id_range_can_be_registered_and_looked_up() {
     registry.add_codec(codec(0, "zero", "a", false), Box::new(Copy)).unwrap();
     assert!(matches!(
         registry.add_filter(filter(0, "zero", "a", false), Box::new(Copy)),
-        Err(RegistryError::ReservedId { kind: Kind::Filter, id: 0, .. })
+        Err(RegistryError::ReservedId { kind: PluginKind::Filter, id: 0, .. })
     ));
 }
 
@@ -96,7 +96,7 @@ fn an_unknown_id_names_its_range() {
     registry.add_codec(codec(1, "lz4", "builtin", false), Box::new(Copy)).unwrap();
     for (id, range) in [(9, IdRange::Blosc), (99, IdRange::Registered), (200, IdRange::User)] {
         let error = registry.codec(CodecId(id)).err().unwrap();
-        assert_eq!(error, RegistryError::Unknown { kind: Kind::Codec, id, range });
+        assert_eq!(error, RegistryError::Unknown { kind: PluginKind::Codec, id, range });
         assert!(error.to_string().contains(&id.to_string()));
     }
     let message = registry.codec_by_name("lz5").err().unwrap().to_string();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use oxiblosc::blocking::FrameReader;
 use oxiblosc::edit;
-use oxiblosc::frame::{Checksums, ChunkEntry, FingerprintKind, Layout, Sequential};
+use oxiblosc::frame::{Checksums, ChunkEntry, FingerprintKind, FrameLayout, Sequential};
 use oxiblosc::sparse::MemoryDirectory;
 use oxiblosc::target::{MemoryTarget, PlaceTarget};
 use oxiblosc::{CodecId, EncodeParams, FilterSlots, Summary, WriteOptions, block_on};
@@ -165,7 +165,7 @@ impl<P: Place> Original<P> {
     fn compare<C: Place>(&self, place: &C, summary: &Summary, setup: &Setup) {
         let copy = self.expect_same(place, summary, setup);
         // Frames of 2019 become other chunks.
-        if self.reader.header().layout == Layout::Current {
+        if self.reader.header().layout == FrameLayout::Current {
             let chunks = Content::of(&copy, setup).map(|content| content.chunks);
             assert!(chunks.as_ref() == Some(&self.content.chunks), "the chunks of a copy are others");
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use oxiblosc_conformance::budget::{self, Budget, Heap};
+use oxiblosc_conformance::budget::{self, Heap, ResourceLimit};
 use oxiblosc_conformance::data::Random;
 use oxiblosc_fuzz::{Target, Watch, seed};
 
@@ -51,7 +51,7 @@ fn replay(target: &str, files: &[&str]) -> std::io::Result<()> {
     let watch = Watch::new(&HEAP, target);
     for file in files {
         let input = std::fs::read(file)?;
-        Budget::bytes(usize::MAX).time(Duration::from_secs(20)).run(&HEAP, file, || watch.run(&input));
+        ResourceLimit::bytes(usize::MAX).time(Duration::from_secs(20)).run(&HEAP, file, || watch.run(&input));
         println!("{file}: nothing wrong");
     }
     Ok(())
@@ -74,7 +74,7 @@ fn rounds_of(target: &str, rounds: &str, number: &str) -> std::io::Result<()> {
         let last = std::env::temp_dir().join(format!("oxiblosc-fuzz-{target}-{number}"));
         std::fs::write(&last, &input)?;
         let what = format!("round {round}, from {name}, in {}", last.display());
-        Budget::bytes(usize::MAX).time(Duration::from_secs(20)).run(&HEAP, &what, || watch.run(&input));
+        ResourceLimit::bytes(usize::MAX).time(Duration::from_secs(20)).run(&HEAP, &what, || watch.run(&input));
         std::fs::remove_file(&last)?;
     }
     println!("{target}: {rounds} rounds, nothing wrong");

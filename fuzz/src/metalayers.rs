@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use oxiblosc::frame::{FrameHeader, Head, Metalayers};
-use oxiblosc::nd::{ArrayMeta, Location, item_size};
+use oxiblosc::nd::{ArrayMeta, ItemPosition, item_size};
 
 use crate::bound::Setup;
 use crate::script::Script;
@@ -65,7 +65,7 @@ fn array(meta: &ArrayMeta) {
     for corner in [0, 1] {
         let index: Vec<u64> = shape.iter().map(|&len| if corner == 0 { 0 } else { len.saturating_sub(1) }).collect();
         match tiling.locate(&index) {
-            Ok(Location { .. }) => assert!(shape.iter().all(|&len| len > 0), "an item of an empty array"),
+            Ok(ItemPosition { .. }) => assert!(shape.iter().all(|&len| len > 0), "an item of an empty array"),
             Err(e) => assert!(shape.contains(&0), "a corner of the array is nowhere: {e}"),
         }
     }

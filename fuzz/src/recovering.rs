@@ -4,7 +4,7 @@ use bytes::Bytes;
 use oxiblosc::block_on;
 use oxiblosc::blocking::FrameReader;
 use oxiblosc::edit::Store;
-use oxiblosc::frame::Layout;
+use oxiblosc::frame::FrameLayout;
 use oxiblosc::recover::{Found, Recovered};
 use oxiblosc::target::MemoryTarget;
 
@@ -36,7 +36,7 @@ pub(crate) fn check<P: Place>(place: &P, reader: Option<&FrameReader<P>>, conten
     let Some(copy) = open(&frame, setup.read()) else { panic!("what was recovered does not open: {recovered:?}") };
     check_saved(&copy, &recovered, setup);
     // Frames of 2019 are encoded again, in chunks that may be others.
-    if reader.is_none_or(|reader| reader.header().layout == Layout::Current) {
+    if reader.is_none_or(|reader| reader.header().layout == FrameLayout::Current) {
         let chunks = recovered.chunks + recovered.replaced.len();
         assert_eq!(copy.nchunks(), chunks, "saved and lost chunks");
     }

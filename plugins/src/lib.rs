@@ -27,7 +27,7 @@
 pub mod codecs;
 pub mod filters;
 #[cfg(all(test, unix))]
-mod guarded;
+mod guard_pages;
 pub mod simd;
 
 /// Makes the linker keep this crate, and with it the registrations of its codecs and filters. Does nothing else.

@@ -40,15 +40,15 @@ use crate::sync::{Mutex, MutexGuard};
 /// ```
 #[derive(Clone)]
 pub struct Budget {
-    ledger: Arc<Ledger>,
+    ledger: Arc<BudgetInner>,
 }
 
-struct Ledger {
-    books: Mutex<Books>,
+struct BudgetInner {
+    books: Mutex<BudgetState>,
 }
 
 #[derive(Default)]
-struct Books {
+struct BudgetState {
     limit: u64,
     used: u64,
     peak: u64,
@@ -63,7 +63,7 @@ struct Waiting {
     waker: Waker,
 }
 
-impl Books {
+impl BudgetState {
     fn take(&mut self, bytes: u64) {
         self.used = self.used.saturating_add(bytes);
         self.peak = self.peak.max(self.used);
@@ -98,8 +98,8 @@ impl Books {
     }
 }
 
-impl Ledger {
-    fn lock(&self) -> MutexGuard<'_, Books> {
+impl BudgetInner {
+    fn lock(&self) -> MutexGuard<'_, BudgetState> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -115,8 +115,8 @@ impl Ledger {
 impl Budget {
     /// A budget of `bytes` bytes.
     pub fn new(bytes: usize) -> Self {
-        let books = Books { limit: bytes as u64, ..Books::default() };
-        Self { ledger: Arc::new(Ledger { books: Mutex::new(books) }) }
+        let books = BudgetState { limit: bytes as u64, ..BudgetState::default() };
+        Self { ledger: Arc::new(BudgetInner { books: Mutex::new(books) }) }
     }
 
     /// The size of the budget in bytes.
@@ -254,7 +254,7 @@ impl fmt::Debug for Acquire {
 /// Bytes taken from a [`Budget`], returned to it on drop.
 #[must_use = "dropping it gives the bytes back"]
 pub struct Permit {
-    ledger: Arc<Ledger>,
+    ledger: Arc<BudgetInner>,
     bytes: u64,
 }
 
@@ -279,14 +279,14 @@ impl fmt::Debug for Permit {
 
 /// The share of a budget that one sink, stream or call takes, chunk by chunk; unlimited without a budget.
 #[derive(Debug)]
-pub(crate) struct Allowance {
+pub(crate) struct BudgetShare {
     budget: Option<Budget>,
-    held: Arc<HeldCount>,
+    held: Arc<ReservedBytes>,
     waiting: Option<Acquire>,
 }
 
 #[derive(Debug, Default)]
-struct HeldCount {
+struct ReservedBytes {
     held: AtomicUsize,
     /// The task that waits for more: it may go on without waiting once it holds nothing.
     waker: AtomicWaker,
@@ -294,11 +294,11 @@ struct HeldCount {
 
 /// Bytes that are in flight.
 #[derive(Debug)]
-pub(crate) struct Held {
-    permit: Option<(Permit, Arc<HeldCount>)>,
+pub(crate) struct Reservation {
+    permit: Option<(Permit, Arc<ReservedBytes>)>,
 }
 
-impl Allowance {
+impl BudgetShare {
     pub(crate) fn new(budget: Option<&Budget>) -> Self {
         Self { budget: budget.cloned(), held: Arc::default(), waiting: None }
     }
@@ -306,8 +306,8 @@ impl Allowance {
     /// Takes `bytes` for the next chunk to go into flight; always succeeds when nothing is in flight.
     ///
     /// A pending caller is woken when there is room, and must ask again for the same number of bytes.
-    pub(crate) fn poll_take(&mut self, cx: &mut Context<'_>, bytes: usize) -> Poll<Held> {
-        let Some(budget) = &self.budget else { return Poll::Ready(Held { permit: None }) };
+    pub(crate) fn poll_take(&mut self, cx: &mut Context<'_>, bytes: usize) -> Poll<Reservation> {
+        let Some(budget) = &self.budget else { return Poll::Ready(Reservation { permit: None }) };
         self.held.waker.register(cx.waker());
         if self.held.held.load(Ordering::SeqCst) == 0 {
             self.waiting = None;
@@ -326,8 +326,8 @@ impl Allowance {
     }
 
     /// As [`poll_take`](Self::poll_take), without registering a waker: takes what is available now.
-    pub(crate) fn try_take(&mut self, bytes: usize) -> Option<Held> {
-        let Some(budget) = &self.budget else { return Some(Held { permit: None }) };
+    pub(crate) fn try_take(&mut self, bytes: usize) -> Option<Reservation> {
+        let Some(budget) = &self.budget else { return Some(Reservation { permit: None }) };
         let permit = match self.held.held.load(Ordering::SeqCst) {
             0 => {
                 self.waiting = None;
@@ -347,9 +347,9 @@ impl Allowance {
         Some(self.hold(permit))
     }
 
-    fn hold(&self, permit: Permit) -> Held {
+    fn hold(&self, permit: Permit) -> Reservation {
         self.held.held.fetch_add(1, Ordering::SeqCst);
-        Held { permit: Some((permit, Arc::clone(&self.held))) }
+        Reservation { permit: Some((permit, Arc::clone(&self.held))) }
     }
 
     /// Leaves the queue, when nothing more is needed.
@@ -358,7 +358,7 @@ impl Allowance {
     }
 }
 
-impl Drop for Held {
+impl Drop for Reservation {
     fn drop(&mut self) {
         if let Some((permit, count)) = self.permit.take() {
             drop(permit);
@@ -428,13 +428,13 @@ mod tests {
     fn one_piece_in_flight_is_always_allowed() {
         let budget = Budget::new(10);
         let all = budget.try_acquire(10).unwrap();
-        let mut allowance = Allowance::new(Some(&budget));
+        let mut allowance = BudgetShare::new(Some(&budget));
         let mut cx = Context::from_waker(Waker::noop());
         let Poll::Ready(one) = allowance.poll_take(&mut cx, 4) else { panic!("nothing is in flight") };
         assert!(allowance.poll_take(&mut cx, 4).is_pending());
         drop(one);
         assert!(allowance.poll_take(&mut cx, 4).is_ready());
-        assert!(Allowance::new(None).poll_take(&mut cx, usize::MAX).is_ready());
+        assert!(BudgetShare::new(None).poll_take(&mut cx, usize::MAX).is_ready());
         drop((all, allowance));
         assert_eq!((budget.used(), budget.peak()), (0, 14));
     }

@@ -35,27 +35,27 @@ impl From<Replaced> for io::Error {
 /// An I/O error, and the file or object it concerns.
 #[derive(Debug, Error)]
 #[error("{what}")]
-struct About {
+struct IoErrorContext {
     what: String,
     source: io::Error,
 }
 
 /// The error with the file or object it concerns, of the same kind and with the error as its source.
 pub(crate) fn about(what: impl fmt::Display, source: io::Error) -> io::Error {
-    io::Error::new(source.kind(), About { what: what.to_string(), source })
+    io::Error::new(source.kind(), IoErrorContext { what: what.to_string(), source })
 }
 
 /// An error returned to several callers.
 #[derive(Debug)]
-struct Shared(Arc<io::Error>);
+struct SharedError(Arc<io::Error>);
 
-impl fmt::Display for Shared {
+impl fmt::Display for SharedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
     }
 }
 
-impl Error for Shared {
+impl Error for SharedError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.0.source()
     }
@@ -68,6 +68,6 @@ pub(crate) fn again(error: &Arc<io::Error>) -> io::Error {
     }
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Replaced>()) {
         Some(replaced) => replaced.clone().into(),
-        None => io::Error::new(error.kind(), Shared(Arc::clone(error))),
+        None => io::Error::new(error.kind(), SharedError(Arc::clone(error))),
     }
 }

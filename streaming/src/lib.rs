@@ -50,6 +50,8 @@ mod sink;
 pub mod source;
 pub mod sparse;
 mod sync;
+// The directory is not called `target`, which tools take for build output.
+#[path = "destination/mod.rs"]
 pub mod target;
 #[cfg(feature = "tokio")]
 pub mod tokio;

@@ -173,7 +173,7 @@ mod object {
     ///
     /// A request fails if the server is silent for a minute, which is also the time it has to accept one part of an
     /// upload. The request as a whole may take longer: large parts on slow lines are no failure.
-    const PATIENCE: [(ClientConfigKey, &str, &str); 3] = [
+    const TIMEOUTS: [(ClientConfigKey, &str, &str); 3] = [
         (ClientConfigKey::ConnectTimeout, "CONNECT_TIMEOUT", "10s"),
         (ClientConfigKey::ReadTimeout, "READ_TIMEOUT", "60s"),
         (ClientConfigKey::Timeout, "TIMEOUT", "1h"),
@@ -187,7 +187,7 @@ mod object {
     /// The timeouts of [`PATIENCE`] that the environment does not set.
     fn patience(prefix: &str) -> impl Iterator<Item = (ClientConfigKey, &'static str)> {
         let unsaid = move |name: &str| env::var_os(format!("{prefix}_{name}")).is_none();
-        PATIENCE.into_iter().filter(move |(_, name, _)| unsaid(name)).map(|(key, _, time)| (key, time))
+        TIMEOUTS.into_iter().filter(move |(_, name, _)| unsaid(name)).map(|(key, _, time)| (key, time))
     }
 
     /// An object, or the prefix of a sparse frame, and the store that it is in.
@@ -338,7 +338,7 @@ mod object {
 
         check_name("the bucket", bucket)?;
         let mut builder = AmazonS3Builder::new().with_bucket_name(bucket).with_retry(retries());
-        for (key, _, time) in PATIENCE {
+        for (key, _, time) in TIMEOUTS {
             builder = builder.with_config(Key::Client(key), time);
         }
         for (name, value) in variables {

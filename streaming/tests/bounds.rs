@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use oxiblosc_conformance::budget::{self, Budget, Heap};
+use oxiblosc_conformance::budget::{self, Heap, ResourceLimit};
 use oxiblosc_core::chunk::{EncodeParams, SpecialKind, SpecialValue};
 use oxiblosc_core::frame::{FrameParams, FrameWriter};
 use oxiblosc_core::nd::Selection;
@@ -28,12 +28,12 @@ static HEAP: Heap = budget::heap();
 
 const MIB: usize = 1 << 20;
 /// For an item, a byte, a slice: the block or two that hold it, and what a reader needs to begin with.
-const FEW: Budget = Budget::bytes(24 * MIB).time(Duration::from_secs(5));
+const FEW: ResourceLimit = ResourceLimit::bytes(24 * MIB).time(Duration::from_secs(5));
 /// For what looks at all of a frame.
-const ALL: Budget = Budget::bytes(64 * MIB).time(Duration::from_secs(30));
+const ALL: ResourceLimit = ResourceLimit::bytes(64 * MIB).time(Duration::from_secs(30));
 /// For a recovery, which may write 64 MiB whatever the length of its input, and for what reads them back while another
 /// thread still frees what the step before had.
-const RECOVERY: Budget = Budget::bytes(192 * MIB).time(Duration::from_secs(30));
+const RECOVERY: ResourceLimit = ResourceLimit::bytes(192 * MIB).time(Duration::from_secs(30));
 
 /// Frames of a few hundred bytes that stand for gigabytes or millions of chunks.
 fn bombs() -> impl Iterator<Item = (String, Vec<u8>)> {
@@ -153,7 +153,7 @@ fn items_of_arrays_cost_a_block_at_most() {
                 block_on(pool.spawn(|| ())).unwrap();
                 let reader = block_on(ReadOptions::new().pool(&pool).open(Arc::clone(&source))).unwrap();
                 let array = NdArray::new(reader.clone()).unwrap();
-                let budget = Budget::bytes(most + FIXED);
+                let budget = ResourceLimit::bytes(most + FIXED);
                 let (found, spent) = budget.run(&HEAP, &format!("{name}, {way}"), || match way {
                     "item" => block_on(array.item(&[1500, 1700])).unwrap(),
                     "points" => block_on(array.read(&Selection::points([[1500, 1700]]))).unwrap().into_bytes(),
@@ -234,7 +234,7 @@ fn large_blocks_are_verified_within_the_memory_in_flight() {
         let name = format!("{blocks} blocks of {} MiB, {filters:?}", block / MIB);
         let frame = runs(block, blocks, 4, filters);
         let reader = block_on(options().limits(limits).open(frame)).unwrap();
-        let budget = Budget::bytes(limits.in_flight_bytes + MIB).time(Duration::from_secs(60));
+        let budget = ResourceLimit::bytes(limits.in_flight_bytes + MIB).time(Duration::from_secs(60));
         let (report, spent) = budget.run(&HEAP, &name, || block_on(reader.verify()).unwrap());
         println!("{name}: {spent}");
         assert_eq!(report.is_good(), fits, "{name}: {report}");
@@ -250,7 +250,7 @@ fn large_blocks_are_verified_within_the_memory_in_flight() {
     // The largest possible block, with the default limits.
     let block = 536_866_816;
     let reader = block_on(options().open(runs(block, 1, 1, &[SHUFFLE, FilterId::BITSHUFFLE]))).unwrap();
-    let most = Budget::bytes(Limits::default().in_flight_bytes + MIB).time(Duration::from_secs(60));
+    let most = ResourceLimit::bytes(Limits::default().in_flight_bytes + MIB).time(Duration::from_secs(60));
     let (report, spent) = most.run(&HEAP, "a block of 512 MiB", || block_on(reader.verify()).unwrap());
     println!("a block of 512 MiB: {spent}");
     assert!(report.is_good() && report.nbytes == block as u64, "{report}");
@@ -265,7 +265,7 @@ fn a_chunk_that_many_share_is_looked_at_once() {
     let (report, _) = ALL.run(&HEAP, "a bad chunk that is shared", || block_on(reader.verify()).unwrap());
     assert!(!report.is_good() && report.findings.len() < 4, "{report}");
     assert_eq!(report.bad_chunks().count() as u64, reader.nchunks());
-    assert!(report.findings.iter().any(|finding| matches!(finding, Finding::Alike { of: 0, .. })));
+    assert!(report.findings.iter().any(|finding| matches!(finding, Finding::Duplicate { of: 0, .. })));
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn chunks_that_are_to_differ_in_size() {
     let make_variable = |chunks: u64| {
         let frame = specials(SpecialKind::Zero, 4, 1000, chunks);
         let mut editor = EditOptions::new().limits(limits).pool(pool()).edit(frame).unwrap();
-        let budget = Budget::bytes(24 * MIB).time(Duration::from_secs(30));
+        let budget = ResourceLimit::bytes(24 * MIB).time(Duration::from_secs(30));
         let (made, _) = budget.run(&HEAP, &format!("{chunks} chunks"), || editor.make_variable());
         let nchunks = editor.nchunks();
         made.map(|()| editor.commit().map(|()| editor.into_store()).unwrap())

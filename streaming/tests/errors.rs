@@ -15,7 +15,7 @@ use oxiblosc_streaming::edit::FrameEditor;
 use oxiblosc_streaming::nd::{ArrayOptions, NdArray};
 use oxiblosc_streaming::recover;
 use oxiblosc_streaming::source::FileSource;
-use oxiblosc_streaming::sparse::{MemoryDirectory, Missing, SharedWriter};
+use oxiblosc_streaming::sparse::{MemoryDirectory, MissingChunks, SharedWriter};
 use oxiblosc_streaming::{
     ChecksumPolicy, ErrorKind, FrameReader, FrameStream, ReadError, ReadOptions, WriteError, WriteOptions, block_on,
     blocking,
@@ -114,7 +114,7 @@ fn of_memory() {
     let array = ArrayOptions::new([1 << 46], "|u1").chunks([1 << 30]).blocks([1 << 20]);
     let place = MemoryDirectory::new();
     let writer = block_on(SharedWriter::create_array(place.clone(), array)).unwrap();
-    block_on(writer.commit(Missing::Zero)).unwrap();
+    block_on(writer.commit(MissingChunks::Zero)).unwrap();
     // Within the limits, that is: their defaults end before memory does.
     let mut limits = Limits::default();
     limits.result_bytes = u64::MAX;
@@ -186,8 +186,8 @@ fn of_sharing() {
         (fails(block_on(SharedWriter::open(MemoryDirectory::new()))), ErrorKind::NotFound),
         (fails(block_on(one.write(7, Bytes::new()))), ErrorKind::InvalidInput),
         (fails(block_on(one.write(1, Bytes::from_static(b"short")))), ErrorKind::InvalidInput),
-        (fails(block_on(one.commit(Missing::Fail))), ErrorKind::Unfinished),
+        (fails(block_on(one.commit(MissingChunks::Fail))), ErrorKind::Unfinished),
     ]);
-    block_on(one.commit(Missing::Zero)).unwrap();
+    block_on(one.commit(MissingChunks::Zero)).unwrap();
     conforms(&*fails(block_on(other.write(1, Bytes::from(data(CHUNK))))), ErrorKind::AlreadyExists);
 }

@@ -25,7 +25,7 @@ use object_store::{
 use oxiblosc_core::Chain;
 use oxiblosc_streaming::object::ObjectPrefix;
 use oxiblosc_streaming::source::{ObjectSource, RangeSource};
-use oxiblosc_streaming::sparse::{ConditionalPutsIgnored, Missing, ShareError, SharedWriter, clear};
+use oxiblosc_streaming::sparse::{ConditionalPutsIgnored, MissingChunks, ShareError, SharedWriter, clear};
 use oxiblosc_streaming::target::{ObjectTarget, PlaceTarget, SparseTarget};
 use oxiblosc_streaming::{FrameReader, block_on, blocking};
 
@@ -340,8 +340,8 @@ fn servers_that_ignore_conditions_are_found_out() {
         let other = SharedWriter::open(accepted.clone()).await.unwrap();
         other.write(0, vec![1; 100].into()).await.unwrap();
         writer.write(0, vec![2; 100].into()).await.unwrap();
-        other.commit(Missing::Fail).await.unwrap();
-        assert!(matches!(writer.commit(Missing::Fail).await, Err(ShareError::Committed(_))));
+        other.commit(MissingChunks::Fail).await.unwrap();
+        assert!(matches!(writer.commit(MissingChunks::Fail).await, Err(ShareError::Committed(_))));
         assert!(matches!(writer.write(0, vec![3; 100].into()).await, Err(ShareError::Committed(_))));
         let sparse = ObjectSource::sparse(Arc::clone(&server) as Arc<dyn ObjectStore>, Path::from("p"));
         let reader = FrameReader::open(sparse).await.unwrap();

@@ -14,7 +14,7 @@ use futures::io::{AsyncReadExt, AsyncSeekExt};
 use futures::stream::{FusedStream, StreamExt, TryStreamExt};
 use oxiblosc_core::chunk::{ChunkContext, ChunkEncoder, ChunkFormat, EncodeParams};
 use oxiblosc_core::filter::BitshuffleRule;
-use oxiblosc_core::frame::{FrameParams, FrameWriter, Layout};
+use oxiblosc_core::frame::{FrameLayout, FrameParams, FrameWriter};
 use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_core::{CodecId, FilterId, Limits, Registry};
 use oxiblosc_streaming::source::{FileSource, SeekSource};
@@ -486,7 +486,7 @@ fn the_rule_of_bit_shuffle_can_be_forced() {
     };
     // 1001 items: no multiple of 8, so the old rule copies the block and the new one does not.
     let data: Vec<u8> = (0..1001u32).flat_map(|i| (i / 3).to_le_bytes()).collect();
-    let options = WriteOptions::new(params).layout(Layout::Early).chunk_size(4096);
+    let options = WriteOptions::new(params).layout(FrameLayout::Early).chunk_size(4096);
     let frame = frame(&data, options);
     let read = |options: ReadOptions| {
         let reader = blocking::FrameReader::with_options(frame.clone(), options).unwrap();

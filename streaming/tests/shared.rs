@@ -17,7 +17,9 @@ use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_core::frame::{FingerprintKind, INDEX_FILE};
 use oxiblosc_streaming::nd::{ArrayOptions, NdArray};
 use oxiblosc_streaming::source::FileSource;
-use oxiblosc_streaming::sparse::{Directory, MemoryDirectory, Missing, ShareError, SharedWriter, SparsePlace, clear};
+use oxiblosc_streaming::sparse::{
+    Directory, MemoryDirectory, MissingChunks, ShareError, SharedWriter, SparsePlace, clear,
+};
 use oxiblosc_streaming::target::PlaceTarget;
 use oxiblosc_streaming::{FrameReader, Pool, WriteOptions, block_on, blocking};
 
@@ -65,7 +67,7 @@ fn writers_fill_a_frame_in_any_order() {
                 let writes = numbers.iter().map(|&i| writers[i as usize % 3].write(i, chunk_of(&data, i)));
                 join_all(writes).await.into_iter().collect::<Result<(), _>>().unwrap();
                 assert!(blocking::FrameReader::open(&path).is_err(), "nobody has committed");
-                let summary = writers[1].commit(Missing::Fail).await.unwrap();
+                let summary = writers[1].commit(MissingChunks::Fail).await.unwrap();
                 assert_eq!((summary.chunks, summary.nbytes), (numbers.len() as u64, len as u64));
             });
             let reader = blocking::FrameReader::open(&path).unwrap();
@@ -84,14 +86,14 @@ fn writers_fill_a_frame_in_any_order() {
 fn missing_chunks_are_named_or_filled() {
     let data = data(40 * CHUNK - 100);
     let missing = [3, 17, 39];
-    for (kind, fill) in [(Missing::Zero, Some(0)), (Missing::Nan, None), (Missing::Uninit, None)] {
+    for (kind, fill) in [(MissingChunks::Zero, Some(0)), (MissingChunks::Nan, None), (MissingChunks::Uninit, None)] {
         let place = Hooked::new(Arc::new(MemoryDirectory::new()));
         block_on(async {
             let writer = SharedWriter::create(place.clone(), data.len() as u64, options()).await.unwrap();
             for i in (0..40).filter(|i| !missing.contains(i)) {
                 writer.write(i, chunk_of(&data, i)).await.unwrap();
             }
-            let error = writer.commit(Missing::Fail).await.unwrap_err();
+            let error = writer.commit(MissingChunks::Fail).await.unwrap_err();
             assert!(error.to_string().ends_with("3 of 40 chunks have not been written: 3, 17, 39"), "{error}");
             assert_eq!(place.count("chunk_head"), 0, "a list says what is missing");
             writer.write(17, chunk_of(&data, 17)).await.unwrap();
@@ -102,7 +104,7 @@ fn missing_chunks_are_named_or_filled() {
                 assert_eq!(found.len(), expected.len());
                 match fill {
                     Some(byte) if [3, 39].contains(&i) => assert!(found.iter().all(|&found| found == byte), "{i}"),
-                    None if i == 3 && kind == Missing::Nan => {
+                    None if i == 3 && kind == MissingChunks::Nan => {
                         let nan = |item: &[u8]| f32::from_le_bytes(item.try_into().unwrap()).is_nan();
                         assert!(found.chunks(4).all(nan));
                     }
@@ -117,10 +119,10 @@ fn missing_chunks_are_named_or_filled() {
     block_on(async {
         let options = WriteOptions::new(params).chunk_size(3000);
         let writer = SharedWriter::create(MemoryDirectory::new(), 6000, options).await.unwrap();
-        assert!(matches!(writer.commit(Missing::Nan).await, Err(ShareError::Write(_))));
+        assert!(matches!(writer.commit(MissingChunks::Nan).await, Err(ShareError::Write(_))));
         // That was no commit: chunks are still taken.
         writer.write(0, vec![1; 3000].into()).await.unwrap();
-        writer.commit(Missing::Zero).await.unwrap();
+        writer.commit(MissingChunks::Zero).await.unwrap();
     });
 }
 
@@ -155,7 +157,7 @@ fn writers_that_disagree_are_told() {
                 assert_eq!(writer.chunk_bytes(0).unwrap(), 4 << 20);
                 writer.write(i as u64, vec![i as u8 + 1; 4 << 20].into()).await.unwrap();
             }
-            opened.commit(Missing::Fail).await.unwrap();
+            opened.commit(MissingChunks::Fail).await.unwrap();
             let array = NdArray::open(copy(&place).await).await.unwrap();
             for (i, window) in ["0:1024, 0:1024", "0:1024, 1024:", "1024:, 0:1024", "1024:, 1024:"].iter().enumerate() {
                 let found = array.read(&window.parse().unwrap()).await.unwrap().into_bytes();
@@ -191,7 +193,7 @@ fn stragglers_are_refused_and_reach_nothing() {
                     writer.write(i, chunk_of(&content, i)).await.unwrap();
                 }
                 let commit = async move {
-                    writer.commit(Missing::Fail).await.unwrap();
+                    writer.commit(MissingChunks::Fail).await.unwrap();
                 };
                 if race {
                     let commit: BoxFuture<'static, io::Result<()>> = Box::pin(async move {
@@ -211,7 +213,7 @@ fn stragglers_are_refused_and_reach_nothing() {
                 // Also when the same is written again that was committed.
                 let again = straggler.write(1, chunk_of(&content, 1)).await;
                 assert!(matches!(again, Err(ShareError::Committed(_))), "{kind}: {again:?}");
-                let error = straggler.commit(Missing::Zero).await.unwrap_err();
+                let error = straggler.commit(MissingChunks::Zero).await.unwrap_err();
                 assert!(matches!(error, ShareError::Committed(_)), "{kind}: {error}");
                 assert!(read_all(&inner).await == content, "{kind}");
                 assert!(inner.plan().await.unwrap().is_none(), "{kind}");
@@ -239,7 +241,7 @@ fn a_commit_right_after_the_last_chunk() {
             one.write(0, chunk_of(&content, 0)).await.unwrap();
             one.write(2, chunk_of(&content, 2)).await.unwrap();
             let commit: BoxFuture<'static, io::Result<()>> = Box::pin(async move {
-                one.commit(Missing::Fail).await.unwrap();
+                one.commit(MissingChunks::Fail).await.unwrap();
                 Ok(())
             });
             place.after("create_chunk", 0, Box::new(move || commit));
@@ -268,7 +270,7 @@ fn no_acknowledged_chunk_is_left_out() {
                     Ok(())
                 });
                 place.before(step, skip, Box::new(move || write));
-                committer.commit(Missing::Zero).await.unwrap_or_else(|error| panic!("{kind}, {step}: {error}"));
+                committer.commit(MissingChunks::Zero).await.unwrap_or_else(|error| panic!("{kind}, {step}: {error}"));
                 let found = read_all(&inner).await;
                 match receiver.await.unwrap() {
                     Ok(()) => assert!(found[..2 * CHUNK] == content[..2 * CHUNK], "{kind}, {step} {skip}"),
@@ -334,7 +336,7 @@ fn writes_in_doubt_are_settled_by_the_same_call() {
                             may_finish.await.map_err(io::Error::other)
                         };
                         committing.before("put_index", 0, Box::new(|| Box::pin(wait)));
-                        let commit = Box::pin(committer.commit(Missing::Fail));
+                        let commit = Box::pin(committer.commit(MissingChunks::Fail));
                         let Either::Right((_, commit)) = select(commit, is_reached).await else {
                             panic!("{case}: it was to wait");
                         };
@@ -348,11 +350,11 @@ fn writes_in_doubt_are_settled_by_the_same_call() {
                         drop(go_on);
                         let error = write.await.unwrap_err();
                         assert!(matches!(error, ShareError::Place(_)) && error.is_retryable(), "{case}: {error}");
-                        committer.commit(Missing::Fail).await.unwrap();
+                        committer.commit(MissingChunks::Fail).await.unwrap();
                     }
                     Doubt::Dropped => {
                         drop(write);
-                        committer.commit(Missing::Fail).await.unwrap();
+                        committer.commit(MissingChunks::Fail).await.unwrap();
                     }
                 }
                 // Only for the same bytes, and only for chunks whose write had no definite answer.
@@ -387,18 +389,18 @@ fn of_two_commits_one_wins_and_the_other_is_told() {
             // The other writer commits after the first has built its index.
             let (summary, summed) = channel();
             let commit: BoxFuture<'static, io::Result<()>> = Box::pin(async move {
-                summary.send(other.commit(Missing::Fail).await.unwrap()).unwrap();
+                summary.send(other.commit(MissingChunks::Fail).await.unwrap()).unwrap();
                 Ok(())
             });
             place.before("put_index", 0, Box::new(move || commit));
             // The first finds the very index that it was about to put, and reports success.
-            assert_eq!(one.commit(Missing::Fail).await.unwrap(), summed.await.unwrap(), "{kind}");
+            assert_eq!(one.commit(MissingChunks::Fail).await.unwrap(), summed.await.unwrap(), "{kind}");
             let put = |place: &Hooked| place.indexes.lock().unwrap().clone();
             assert_eq!((put(&place).len(), put(&place)), (1, put(&others)), "{kind}");
             assert_eq!(inner.index().await.unwrap().unwrap().content, put(&place)[0], "{kind}");
             assert!(read_all(&inner).await == content);
             // A repeated commit reports success again.
-            assert!(one.commit(Missing::Fail).await.is_ok(), "{kind}");
+            assert!(one.commit(MissingChunks::Fail).await.is_ok(), "{kind}");
             assert_eq!(put(&place).len(), 1, "{kind}: nothing is put again");
 
             // With the consent of both the frame may be written again, but only by one plan.
@@ -414,8 +416,8 @@ fn of_two_commits_one_wins_and_the_other_is_told() {
                 writer.write(i, chunk_of(&content, 2 - i)).await.unwrap();
                 assert!(read_all(&inner).await == content, "the old frame is there until the commit");
             }
-            assert!(other.commit(Missing::Fail).await.is_ok());
-            assert!(matches!(one.commit(Missing::Fail).await, Err(ShareError::Committed(_))), "{kind}");
+            assert!(other.commit(MissingChunks::Fail).await.is_ok());
+            assert!(matches!(one.commit(MissingChunks::Fail).await, Err(ShareError::Committed(_))), "{kind}");
             assert!(matches!(one.write(0, chunk_of(&content, 0)).await, Err(ShareError::Committed(_))), "{kind}");
             let expected: Vec<u8> = content.chunks(CHUNK).rev().flatten().copied().collect();
             assert!(read_all(&inner).await == expected, "{kind}");
@@ -436,7 +438,7 @@ fn commits_at_the_same_time() {
             }
         });
         let writers: Vec<_> = (0..6).map(|_| block_on(SharedWriter::open(place.clone())).unwrap()).collect();
-        let commit = |writer: SharedWriter<_>| thread::spawn(move || block_on(writer.commit(Missing::Fail)));
+        let commit = |writer: SharedWriter<_>| thread::spawn(move || block_on(writer.commit(MissingChunks::Fail)));
         let commits: Vec<_> = writers.into_iter().map(commit).collect();
         let results: Vec<_> = commits.into_iter().map(|commit| commit.join().unwrap()).collect();
         let first = results.iter().find_map(|result| result.as_ref().ok()).copied();
@@ -484,15 +486,15 @@ fn commits_that_were_interrupted_are_finished_by_others() {
                     true => place.after(step, 0, Box::new(fail)),
                     false => place.before(step, 0, Box::new(fail)),
                 }
-                let first = killed.commit(Missing::Fail).await;
+                let first = killed.commit(MissingChunks::Fail).await;
                 assert_eq!(first.is_ok(), step.starts_with("remove"), "{kind}, {step}: {first:?}");
                 if first.is_err() && !(step == "put_index" && after) {
                     let next = SharedWriter::open(inner.clone()).await.unwrap();
-                    next.commit(Missing::Fail).await.unwrap_or_else(|error| panic!("{kind}, {step}: {error}"));
-                    assert!(matches!(killed.commit(Missing::Fail).await, Ok(_) | Err(ShareError::Committed(_))));
+                    next.commit(MissingChunks::Fail).await.unwrap_or_else(|error| panic!("{kind}, {step}: {error}"));
+                    assert!(matches!(killed.commit(MissingChunks::Fail).await, Ok(_) | Err(ShareError::Committed(_))));
                 } else if first.is_err() {
                     // It may ask again, and hears that it has succeeded.
-                    killed.commit(Missing::Fail).await.unwrap_or_else(|error| panic!("{kind}, {step}: {error}"));
+                    killed.commit(MissingChunks::Fail).await.unwrap_or_else(|error| panic!("{kind}, {step}: {error}"));
                 }
                 assert!(read_all(&*inner).await == content, "{kind}, {step}");
                 let late = SharedWriter::open(inner.clone()).await;
@@ -528,7 +530,7 @@ fn plans_that_were_abandoned() {
             assert!(place.chunks().await.unwrap().is_empty(), "{kind}");
             let error = abandoned.write(3, chunk_of(&other, 3)).await.unwrap_err();
             assert!(matches!(error, ShareError::PlanGone), "{kind}: {error}");
-            assert!(matches!(abandoned.commit(Missing::Zero).await, Err(ShareError::PlanGone)), "{kind}");
+            assert!(matches!(abandoned.commit(MissingChunks::Zero).await, Err(ShareError::PlanGone)), "{kind}");
             assert!(matches!(SharedWriter::open(place.clone()).await, Err(ShareError::NoPlan)), "{kind}");
 
             // Whoever looked before it was cleared, and writes after the next plan has been made.
@@ -552,12 +554,12 @@ fn plans_that_were_abandoned() {
             let error = late.write(1, chunk_of(&other, 1)).await.unwrap_err();
             assert!(matches!(error, ShareError::PlanGone), "{kind}: {error}");
             let last = receiver.await.unwrap();
-            let error = last.commit(Missing::Fail).await.unwrap_err();
+            let error = last.commit(MissingChunks::Fail).await.unwrap_err();
             assert!(matches!(error, ShareError::Missing { count: 4, .. }), "{kind}: not even by the late one: {error}");
             for i in 0..4 {
                 last.write(i, chunk_of(&content, i)).await.unwrap();
             }
-            last.commit(Missing::Fail).await.unwrap();
+            last.commit(MissingChunks::Fail).await.unwrap();
             assert!(read_all(&place).await == content, "{kind}");
             assert_eq!(place.chunks().await.unwrap().len(), 4, "{kind}: the commit has cleared up");
             assert!(place.plan().await.unwrap().is_none(), "{kind}");
@@ -576,9 +578,9 @@ fn wrong_numbers_lengths_and_files() {
         assert!(matches!(error, ShareError::Length { chunk: 1, expected: 8, found: 7 }));
         writer.write(0, vec![1; CHUNK].into()).await.unwrap();
         place.put_chunk(1, Bytes::from_static(b"no chunk")).await.unwrap();
-        assert!(matches!(writer.commit(Missing::Zero).await, Err(ShareError::Damaged { chunk: 1, .. })));
+        assert!(matches!(writer.commit(MissingChunks::Zero).await, Err(ShareError::Damaged { chunk: 1, .. })));
         writer.write(1, vec![2; 8].into()).await.unwrap();
-        writer.commit(Missing::Zero).await.unwrap();
+        writer.commit(MissingChunks::Zero).await.unwrap();
     });
     let reader = blocking::FrameReader::open(directory.path()).unwrap();
     assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), [vec![1; CHUNK], vec![2; 8]].concat());
@@ -590,7 +592,7 @@ fn wrong_numbers_lengths_and_files() {
         place.put_chunk(1, place.chunk_head(0, usize::MAX).await.unwrap().1).await.unwrap();
         let foreign = oxiblosc_core::chunk::special_chunk(oxiblosc_core::chunk::SpecialValue::Zero, CHUNK - 4, 4, 1024);
         place.put_chunk(2, foreign.unwrap().into()).await.unwrap();
-        let error = writer.commit(Missing::Zero).await.unwrap_err();
+        let error = writer.commit(MissingChunks::Zero).await.unwrap_err();
         assert!(matches!(error, ShareError::Length { chunk: 2, .. }), "{error}");
         // A plan that nobody can read is not taken for none.
         let version = place.plan().await.unwrap();
@@ -622,7 +624,7 @@ fn chunks_written_very_often() {
         }
         let error = refused.unwrap();
         assert!(matches!(error, ShareError::WrittenTooOften { chunk: 5, times: 16 }), "{error}");
-        writer.commit(Missing::Zero).await.unwrap();
+        writer.commit(MissingChunks::Zero).await.unwrap();
         let reader = FrameReader::open(place.clone()).await.unwrap();
         assert_eq!(reader.chunk(5).await.unwrap(), 15u32.to_le_bytes()[..]);
         assert_eq!(place.chunks().await.unwrap().len(), 1);
@@ -701,7 +703,7 @@ fn processes_fill_an_array() {
         assert!(process.wait().unwrap().success());
     }
     let writer = block_on(SharedWriter::open(Directory::new(&path).unwrap())).unwrap();
-    block_on(writer.commit(Missing::Fail)).unwrap();
+    block_on(writer.commit(MissingChunks::Fail)).unwrap();
     check_big(&path);
     let array = block_on(async { NdArray::open(FileSource::open(&path).await.unwrap()).await.unwrap() });
     assert_eq!(array.shape(), BIG);
@@ -720,7 +722,7 @@ fn threads_fill_an_array() {
     for thread in threads.collect::<Vec<_>>() {
         thread.join().unwrap();
     }
-    block_on(writer.commit(Missing::Fail)).unwrap();
+    block_on(writer.commit(MissingChunks::Fail)).unwrap();
     check_big(&path);
 }
 
@@ -769,7 +771,7 @@ fn no_poll_takes_long() {
             let again = (0..3).map(|_| longest_of(&contents[2])).min().unwrap_or_default();
             println!("{kind}, plain {plain}: {new} ns in one poll, {again} ns when it is there already");
             assert!(new.max(again) < 2_000_000, "{kind}, plain {plain}: {new} ns, {again} ns in one poll");
-            block_on(writer.commit(Missing::Fail)).unwrap();
+            block_on(writer.commit(MissingChunks::Fail)).unwrap();
         }
     }
 }

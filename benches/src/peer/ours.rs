@@ -48,7 +48,7 @@ impl Chunks {
     /// When the encoder refuses.
     pub fn append(&mut self, src: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let ctx = ChunkContext::default();
-        self.encoder.encode_into_on(src, &ctx, out, &*self.executor).map(drop).map_err(Error::new)
+        self.encoder.encode_append_on(src, &ctx, out, &*self.executor).map(drop).map_err(Error::new)
     }
 
     /// Decodes the items from number `start` on that fill `dst`.
@@ -64,7 +64,7 @@ impl Chunks {
 impl ChunkCodec for Chunks {
     fn compress(&mut self, src: &[u8], dst: &mut Slot) -> Result<()> {
         let room = dst.room(self.encoder.max_encoded_len(src.len()));
-        let len = self.encoder.encode_to(src, &ChunkContext::default(), room, &*self.executor).map_err(Error::new)?;
+        let len = self.encoder.encode_into(src, &ChunkContext::default(), room, &*self.executor).map_err(Error::new)?;
         dst.set_len(len);
         Ok(())
     }

@@ -6,7 +6,7 @@ use oxiblosc::nd::item_size;
 
 /// Whether the length of an array along its first axis is known before its data are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rows {
+pub(crate) enum FirstAxis {
     Known,
     /// Unknown: the first length of the shape is only a placeholder.
     AsTheyCome,
@@ -16,18 +16,18 @@ pub(crate) enum Rows {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) lens: Vec<u64>,
-    pub(crate) rows: Rows,
+    pub(crate) rows: FirstAxis,
 }
 
 impl Shape {
     /// A shape that is known.
     pub(crate) fn known(lens: Vec<u64>) -> Self {
-        Self { lens, rows: Rows::Known }
+        Self { lens, rows: FirstAxis::Known }
     }
 
     /// One dimension, as long as the data.
     pub(crate) fn line() -> Self {
-        Self { lens: vec![0], rows: Rows::AsTheyCome }
+        Self { lens: vec![0], rows: FirstAxis::AsTheyCome }
     }
 }
 
@@ -38,11 +38,11 @@ impl FromStr for Shape {
         let rest = text.trim().strip_prefix("-1");
         let (text, rows) = match rest.map(str::trim_start) {
             Some("") => return Ok(Self::line()),
-            Some(rest) => (rest.strip_prefix(',').ok_or("expected a comma after -1")?, Rows::AsTheyCome),
-            None => (text, Rows::Known),
+            Some(rest) => (rest.strip_prefix(',').ok_or("expected a comma after -1")?, FirstAxis::AsTheyCome),
+            None => (text, FirstAxis::Known),
         };
         let mut lens: Vec<u64> = lengths(text)?;
-        if rows == Rows::AsTheyCome {
+        if rows == FirstAxis::AsTheyCome {
             lens.insert(0, 0);
         }
         Ok(Self { lens, rows })
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(shape(""), Ok(Shape::known(vec![])));
         assert_eq!(shape("0,5"), Ok(Shape::known(vec![0, 5])));
         assert_eq!(shape("-1"), Ok(Shape::line()));
-        assert_eq!(shape("-1, 3"), Ok(Shape { lens: vec![0, 3], rows: Rows::AsTheyCome }));
+        assert_eq!(shape("-1, 3"), Ok(Shape { lens: vec![0, 3], rows: FirstAxis::AsTheyCome }));
         for bad in ["a", "2,,3", "2,-1", "-2", "-13", "1.5", "99999999999999999999"] {
             assert!(shape(bad).is_err(), "{bad}");
         }

@@ -18,11 +18,11 @@ use oxiblosc::{ChecksumPolicy, Pool, ReadOptions, Registry};
 
 use crate::units::parse_bytes;
 
-pub(crate) use array::{Rows, Shape};
+pub(crate) use array::{FirstAxis, Shape};
 pub(crate) use decoding::DecodingArgs;
 pub(crate) use encoding::{EncodingArgs, whole_items};
 pub(crate) use items::ItemRange;
-pub(crate) use output::{Format, Layout, OutputArgs, Vouchers};
+pub(crate) use output::{Format, FrameKind, IntegrityArgs, OutputArgs};
 pub(crate) use source::Source;
 
 const AFTER_HELP: &str =

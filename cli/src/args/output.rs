@@ -18,7 +18,7 @@ pub(crate) struct OutputArgs {
     /// is written [default: contiguous; recompress keeps a sparse frame sparse, but for standard output and
     /// in place of a file]
     #[arg(long, value_enum, value_name = "LAYOUT")]
-    pub(crate) layout: Option<Layout>,
+    pub(crate) layout: Option<FrameKind>,
     /// What kind of file to write
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Frame)]
     pub(crate) format: Format,
@@ -51,7 +51,7 @@ pub(crate) struct OutputArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Layout {
+pub(crate) enum FrameKind {
     /// One file
     Contiguous,
     /// A directory with one file for each chunk
@@ -92,7 +92,7 @@ enum Fingerprint {
 
 /// What a frame carries to verify it later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Vouchers {
+pub(crate) struct IntegrityArgs {
     pub(crate) checksums: bool,
     pub(crate) fingerprint: Option<FingerprintKind>,
 }
@@ -123,10 +123,10 @@ impl OutputArgs {
         if self.format == Format::Early && !self.vlmetalayers.is_empty() {
             return refuse("--vlmeta: early frames have no variable-length metalayers, use --meta");
         }
-        if self.format != Format::Frame && self.vouchers(Vouchers::default()) != Vouchers::default() {
+        if self.format != Format::Frame && self.vouchers(IntegrityArgs::default()) != IntegrityArgs::default() {
             return refuse("--checksum and --fingerprint: only frames of today can have them, leave out --format");
         }
-        if self.format != Format::Frame && self.layout.is_some_and(|layout| layout != Layout::Contiguous) {
+        if self.format != Format::Frame && self.layout.is_some_and(|layout| layout != FrameKind::Contiguous) {
             return refuse("--layout: only frames of today can be sparse or open-ended, leave out --format");
         }
         if self.format == Format::Early && encoding.typesize.is_some_and(|size| size > 255) {
@@ -139,8 +139,8 @@ impl OutputArgs {
     }
 
     /// The requested checksums and fingerprint, and those of `base` where none are requested.
-    pub(crate) fn vouchers(&self, base: Vouchers) -> Vouchers {
-        Vouchers {
+    pub(crate) fn vouchers(&self, base: IntegrityArgs) -> IntegrityArgs {
+        IntegrityArgs {
             checksums: self.checksum.map_or(base.checksums, |sum| sum == Checksum::Xxh3),
             fingerprint: self.fingerprint.map_or(base.fingerprint, |fingerprint| match fingerprint {
                 Fingerprint::None => None,

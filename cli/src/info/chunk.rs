@@ -8,7 +8,7 @@ use super::{Info, Named};
 use crate::error::one_line;
 
 /// What a chunk consists of.
-pub(super) struct Form {
+pub(super) struct ChunkKind {
     /// `stored`, `blocks`, `vlblocks`, or one of the special values.
     pub(super) body: &'static str,
     pub(super) split: bool,
@@ -45,7 +45,7 @@ pub(super) fn info(chunk: &[u8], registry: &Registry) -> Result<Info, ChunkError
         sealed: true,
         array: None,
         notes: notes(&header, chunk),
-        chunk: Some(Form {
+        chunk: Some(ChunkKind {
             body: body(&header),
             split: header.is_split() && !header.is_stored() && header.special().is_none(),
             lazy: header.is_lazy(),

@@ -1,7 +1,7 @@
 //! Information about a frame.
 
 use oxiblosc::chunk::{ChunkDecoder, ChunkHeader, SpecialKind};
-use oxiblosc::frame::{BitshuffleAge, Checksums, ChunkEntry, Frame, FrameType, Layout, MetaValue, Metalayers};
+use oxiblosc::frame::{BitshuffleAge, Checksums, ChunkEntry, Frame, FrameLayout, FrameType, MetaValue, Metalayers};
 use oxiblosc::nd::{ArrayMeta, item_size};
 use oxiblosc::{FilterId, Registry};
 
@@ -18,7 +18,7 @@ pub(super) async fn info(reader: &Reader, registry: &Registry) -> Info {
     // The parameters in the header of a frame are those for future chunks. Where the header has none, the first chunk
     // is a better guide.
     let (slots, blocksize) = match &first {
-        Some(chunk) if header.layout == Layout::Early => (&chunk.filters, block_size(chunk)),
+        Some(chunk) if header.layout == FrameLayout::Early => (&chunk.filters, block_size(chunk)),
         Some(chunk) if header.block_size == 0 => (&header.filters, block_size(chunk)),
         _ => (&header.filters, Some(u64::from(header.block_size)).filter(|&size| size > 0)),
     };
@@ -41,7 +41,7 @@ pub(super) async fn info(reader: &Reader, registry: &Registry) -> Info {
     Info {
         kind: match (header.layout, header.frame_type) {
             _ if array.is_some() => "b2nd",
-            (Layout::Early | Layout::Beta, _) => "early-frame",
+            (FrameLayout::Early | FrameLayout::Beta, _) => "early-frame",
             (_, FrameType::Sparse) => "sparse-frame",
             (_, FrameType::Contiguous) => "frame",
         },

@@ -13,14 +13,14 @@ use oxiblosc::pipeline::FilterSlots;
 use oxiblosc::{CodecId, Pool, ReadOptions, Registry, block_on};
 
 use crate::args::InfoArgs;
-use crate::detect::Kind;
+use crate::detect::FileKind;
 use crate::error::CliError;
 use crate::input::Input;
 
 pub(crate) fn run(args: &InfoArgs, registry: &Registry) -> Result<(), CliError> {
     let input = Input::open(&args.input)?;
     let info = match input.kind {
-        Kind::Frame => match input.unfinished() {
+        FileKind::Frame => match input.unfinished() {
             Some(head) => unfinished::info(&head, registry),
             None => {
                 // Nothing is decoded but the index and the metalayers; that needs no threads.
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &InfoArgs, registry: &Registry) -> Result<(), CliError> 
                 block_on(frame::info(&reader, registry))
             }
         },
-        Kind::Chunk => chunk::info(&input.chunk()?, registry).map_err(|e| input.failed(e))?,
+        FileKind::Chunk => chunk::info(&input.chunk()?, registry).map_err(|e| input.failed(e))?,
     };
     let mut out = io::stdout().lock();
     if args.json { writeln!(out, "{:#}", info.to_json()) } else { write!(out, "{info}") }
@@ -66,7 +66,7 @@ struct Info {
     /// Shapes and dtype of an n-dimensional array.
     array: Option<ArrayMeta>,
     /// The content of a single chunk.
-    chunk: Option<chunk::Form>,
+    chunk: Option<chunk::ChunkKind>,
     /// Notes for the user, in sentences.
     notes: Vec<String>,
 }

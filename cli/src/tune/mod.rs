@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::args::TuneArgs;
 use crate::error::CliError;
-use crate::plain::Plain;
 use crate::progress;
+use crate::raw::RawInput;
 use measure::{Measurement, candidates, measure};
 
 /// The channels that compressed bytes go through, and their speeds, on which the best choice depends.
@@ -21,7 +21,7 @@ const CHANNELS: [(&str, f64); 3] =
     [("a network of 100 MB/s", 1e8), ("a disk of 1 GB/s", 1e9), ("memory, 10 GB/s", 1e10)];
 
 pub(crate) fn run(args: &TuneArgs, registry: &Registry) -> Result<(), CliError> {
-    let mut input = Plain::open(&args.input, false, &args.decoding, args.quiet)?;
+    let mut input = RawInput::open(&args.input, false, &args.decoding, args.quiet)?;
     let item_size = input.npy.as_ref().map_or(1, |header| header.item_size);
     let typesize = args.typesize.map_or(item_size, |size| size as usize);
     let sample = sample::take(&mut input, typesize)?;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::error::CliError;
-use crate::plain::Plain;
+use crate::raw::RawInput;
 
 /// Bytes of a piece of the sample; each piece is compressed as one chunk.
 const PIECE: usize = 1 << 20;
@@ -12,7 +12,7 @@ const PIECES: usize = 8;
 
 /// Takes whole items from all over the input, which is read to its end, since the length of a stream is not known
 /// before.
-pub(super) fn take(input: &mut Plain, typesize: usize) -> Result<Vec<Bytes>, CliError> {
+pub(super) fn take(input: &mut RawInput, typesize: usize) -> Result<Vec<Bytes>, CliError> {
     let piece_bytes = (PIECE / typesize).max(1) * typesize;
     let mut sample = Vec::new();
     let mut stride = 1;

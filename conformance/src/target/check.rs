@@ -20,7 +20,7 @@ use oxiblosc_streaming::{FrameSink, Pool, ReadOptions, WriteError, WriteOptions,
 
 use super::place::{PATIENCE, no_leftovers};
 use super::size::take_until_full;
-use super::{Faults, Place, TargetKind};
+use super::{Faults, TargetKind, TestPlace};
 use crate::data::Random;
 use crate::report::Report;
 
@@ -105,7 +105,7 @@ impl<K: TargetKind> TargetCheck<K> {
             let (target, place) = self.kind.create(faults);
             let pool = Pool::new([0, 2][seed as usize % 2]);
             let sink = options().pool(&pool).sink(target).map_err(text)?;
-            let failures = stubborn(sink, &data, CHUNK, polls, &mut random)?;
+            let failures = write_with_retries(sink, &data, CHUNK, polls, &mut random)?;
             expect("failures", 0, failures).map_err(|e| format!("seed {seed}: {e}"))?;
             decodes(&*place, &data).map_err(|e| format!("seed {seed}, dropped after {polls} polls: {e}"))?;
         }
@@ -127,7 +127,7 @@ impl<K: TargetKind> TargetCheck<K> {
             let faults = Faults::failing(fails);
             let (target, place) = self.kind.create(faults.clone());
             let sink = options().pool(&Pool::inline()).sink(target).map_err(text)?;
-            let failures = stubborn(sink, &data, CHUNK, 3, &mut Random::new(1))?;
+            let failures = write_with_retries(sink, &data, CHUNK, 3, &mut Random::new(1))?;
             decodes(&*place, &data)?;
             Ok((faults.calls(), failures))
         };
@@ -241,7 +241,7 @@ impl<K: TargetKind> TargetCheck<K> {
             return Err(format!("{taken} bytes were taken though nothing got through, expected at most {most}"));
         }
         faults.block(false);
-        let failures = stubborn(sink, &data[taken..], CHUNK, 50, &mut random)?;
+        let failures = write_with_retries(sink, &data[taken..], CHUNK, 50, &mut random)?;
         expect("failures", 0, failures)?;
         decodes(&*place, &data)
     }
@@ -279,7 +279,7 @@ fn lengths() -> impl Iterator<Item = usize> {
 
 /// Writes `data` in pieces of up to three times `piece` bytes, retries whatever fails, and drops every future after
 /// `polls` polls. Returns the number of failures.
-pub(super) fn stubborn<T: Target>(
+pub(super) fn write_with_retries<T: Target>(
     mut sink: FrameSink<T>,
     data: &[u8],
     piece: usize,
@@ -361,7 +361,7 @@ fn in_time<F: Future>(future: F) -> Result<F::Output, String> {
     }))
 }
 
-pub(super) fn decodes(place: &dyn Place, expected: &[u8]) -> Result<(), String> {
+pub(super) fn decodes(place: &dyn TestPlace, expected: &[u8]) -> Result<(), String> {
     let source = place.frame().ok_or("there is no frame after the commit")?;
     let found = block_on(async {
         let reader = ReadOptions::new().registry(&Registry::empty()).pool(&Pool::inline()).open(source).await?;
@@ -376,7 +376,7 @@ pub(super) fn decodes(place: &dyn Place, expected: &[u8]) -> Result<(), String> 
 }
 
 /// Checks that no reader finds a frame there.
-fn nothing(place: &dyn Place) -> Result<(), String> {
+fn nothing(place: &dyn TestPlace) -> Result<(), String> {
     let Some(source) = place.frame() else { return Ok(()) };
     match block_on(ReadOptions::new().registry(&Registry::empty()).pool(&Pool::inline()).open(source)) {
         Ok(reader) => Err(format!("a frame of {} bytes is there that was never committed", reader.nbytes())),

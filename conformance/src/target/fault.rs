@@ -69,7 +69,7 @@ impl Faults {
     }
 
     /// Ends all faults.
-    pub fn heal(&self) {
+    pub fn clear(&self) {
         let mut state = self.lock();
         (state.pending, state.most, state.fails) = (0, usize::MAX, 0..0);
     }

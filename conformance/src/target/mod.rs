@@ -7,4 +7,4 @@ mod size;
 
 pub use check::TargetCheck;
 pub use fault::{Faults, Faulty};
-pub use place::{Place, TargetKind, no_leftovers};
+pub use place::{TargetKind, TestPlace, no_leftovers};

@@ -61,7 +61,7 @@ pub trait TargetKind {
     type Target: Target;
 
     /// A target at a new place, and the place. The implementation below the target asks `faults` before each operation.
-    fn create(&self, faults: Faults) -> (Self::Target, Box<dyn Place>);
+    fn create(&self, faults: Faults) -> (Self::Target, Box<dyn TestPlace>);
 
     /// How many bytes a target may hold when nothing below it accepts bytes; `None` if it may hold all, like a target
     /// that buffers the frame until it is complete.
@@ -77,7 +77,7 @@ pub trait TargetKind {
 }
 
 /// The place of one target, as readers see it.
-pub trait Place {
+pub trait TestPlace {
     /// The frame at this place; `None` if there is none.
     fn frame(&self) -> Option<Box<dyn RangeSource>>;
 
@@ -87,7 +87,7 @@ pub trait Place {
     }
 }
 
-impl<F: Fn() -> Option<Bytes>> Place for F {
+impl<F: Fn() -> Option<Bytes>> TestPlace for F {
     fn frame(&self) -> Option<Box<dyn RangeSource>> {
         self().map(|bytes| Box::new(bytes) as Box<dyn RangeSource>)
     }

@@ -14,7 +14,7 @@ use futures::io::{AsyncWrite, AsyncWriteExt};
 use oxiblosc_streaming::target::Target;
 use oxiblosc_streaming::{FrameSink, Pool, block_on};
 
-use super::check::{TargetCheck, decodes, expect, options, stubborn, text};
+use super::check::{TargetCheck, decodes, expect, options, text, write_with_retries};
 use super::{Faults, TargetKind};
 use crate::data::Random;
 use crate::report::Report;
@@ -72,7 +72,7 @@ impl<K: TargetKind> TargetCheck<K> {
         let (target, place) = self.kind.create(faults);
         let sink = options().chunk_size(chunk).pool(&Pool::new(2)).sink(target).map_err(text)?;
         let name = |e| format!("chunks of {chunk}, seed {seed}: {e}");
-        let failures = stubborn(sink, data, chunk, 3, &mut Random::new(seed)).map_err(name)?;
+        let failures = write_with_retries(sink, data, chunk, 3, &mut Random::new(seed)).map_err(name)?;
         expect("failures", 0, failures).and_then(|()| decodes(&*place, data)).map_err(name)
     }
 
@@ -98,7 +98,7 @@ impl<K: TargetKind> TargetCheck<K> {
         }
         faults.block(false);
         let rest = &data[4 * chunk + taken..];
-        expect("failures", 0, stubborn(sink, rest, chunk, 50, &mut Random::new(1))?)?;
+        expect("failures", 0, write_with_retries(sink, rest, chunk, 50, &mut Random::new(1))?)?;
         decodes(&*place, data)
     }
 
@@ -112,7 +112,7 @@ impl<K: TargetKind> TargetCheck<K> {
         let run = |faults: Faults| -> Result<(u64, u64), String> {
             let (target, place) = self.kind.create(faults.clone());
             let sink = options().chunk_size(chunk).pool(&Pool::inline()).sink(target).map_err(text)?;
-            let failures = stubborn(sink, data, chunk, 3, &mut Random::new(1))?;
+            let failures = write_with_retries(sink, data, chunk, 3, &mut Random::new(1))?;
             decodes(&*place, data)?;
             Ok((faults.calls(), failures))
         };

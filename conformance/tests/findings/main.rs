@@ -15,7 +15,7 @@ use entry::Entry;
 use finding::{Finding, Kind};
 use libtest_mimic::{Arguments, Failed, Trial};
 use oxiblosc as _;
-use oxiblosc_conformance::budget::{self, Budget, Heap};
+use oxiblosc_conformance::budget::{self, Heap, ResourceLimit};
 use oxiblosc_conformance::data::Random;
 use oxiblosc_fuzz::{Setup, Target, seed};
 
@@ -98,7 +98,7 @@ fn rounds(target: &'static Target) -> Result<(), Failed> {
 /// Runs `work` within its budget; what it panics of, and what panics in it and is caught, is a failure.
 fn supervised(what: &str, bytes: usize, work: impl FnOnce()) -> Result<(), Failed> {
     let caught = panic::catch_unwind(AssertUnwindSafe(|| {
-        Budget::bytes(bytes).time(TIME).run(&HEAP, what, || {
+        ResourceLimit::bytes(bytes).time(TIME).run(&HEAP, what, || {
             take_panic();
             let result = panic::catch_unwind(AssertUnwindSafe(work));
             // The library catches the panics of plugins; there should be none.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use oxiblosc::chunk::EncodeParams;
 use oxiblosc::nd::ArrayOptions;
-use oxiblosc::sparse::{Directory, Missing, SharedWriter};
+use oxiblosc::sparse::{Directory, MissingChunks, SharedWriter};
 use oxiblosc::{WriteOptions, block_on};
 use serde_json::json;
 
@@ -48,7 +48,7 @@ fn chunks_that_were_written_again() {
                     expected[i as usize * CHUNK..][..len].copy_from_slice(&bytes);
                     writer.write(i, bytes).await.expect("it is written");
                 }
-                writer.commit(Missing::Zero).await.expect("it is committed");
+                writer.commit(MissingChunks::Zero).await.expect("it is committed");
             });
             for op in ["frames.read_file", "frames.read_chunks"] {
                 let answer = worker.call(op, json!({ "path": path }), &[]);
@@ -90,7 +90,7 @@ fn an_array_of_64_mib_by_four_threads() {
             });
         }
     });
-    block_on(writer.commit(Missing::Fail)).expect("it is committed");
+    block_on(writer.commit(MissingChunks::Fail)).expect("it is committed");
     let expected: Vec<u8> =
         (0..4096).flat_map(|y| (0..4096).flat_map(move |x: i32| (y * 10_000 + x).to_le_bytes())).collect();
     let args = json!({ "path": path, "shape": [4096, 4096], "dtype": "<i4", "selections": [] });

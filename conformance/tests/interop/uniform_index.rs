@@ -8,7 +8,7 @@ use oxiblosc::chunk::SpecialKind;
 use oxiblosc::edit::EditOptions;
 use oxiblosc::frame::{FrameParams, FrameWriter};
 use oxiblosc::recover::recover;
-use oxiblosc::sparse::{Directory, Missing, SharedWriter};
+use oxiblosc::sparse::{Directory, MissingChunks, SharedWriter};
 use oxiblosc::{EncodeParams, Pool, Registry, WriteOptions, block_on};
 use serde_json::json;
 
@@ -108,7 +108,7 @@ fn indexes_of_runs_are_read() {
 fn sparse_indexes_of_chunks_that_nobody_wrote_are_read() {
     let Some(mut worker) = Worker::start() else { return };
     let directory = tempfile::tempdir().expect("a temporary directory");
-    for (kind, missing) in [(SpecialKind::Zero, Missing::Zero), (SpecialKind::Nan, Missing::Nan)] {
+    for (kind, missing) in [(SpecialKind::Zero, MissingChunks::Zero), (SpecialKind::Nan, MissingChunks::Nan)] {
         for count in COUNTS {
             let path: PathBuf = directory.path().join(format!("{kind:?}-{count}"));
             block_on(async {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use oxiblosc::target::{Part, Target};
 use oxiblosc_conformance::Report;
-use oxiblosc_conformance::target::{Faults, Place, TargetCheck, TargetKind};
+use oxiblosc_conformance::target::{Faults, TargetCheck, TargetKind, TestPlace};
 
 /// What is wrong with a target, with pieces of at least [`LARGE`] bytes alone: with small ones all of them are right.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -120,7 +120,7 @@ struct Kind(Fault);
 impl TargetKind for Kind {
     type Target = Wrong;
 
-    fn create(&self, faults: Faults) -> (Wrong, Box<dyn Place>) {
+    fn create(&self, faults: Faults) -> (Wrong, Box<dyn TestPlace>) {
         let public = Arc::new(Mutex::new(None));
         let target = Wrong {
             bytes: Vec::new(),

@@ -21,7 +21,7 @@ use oxiblosc::target::{
     FileTarget, MemoryTarget, OpenTarget, Part, PlaceTarget, SeekTarget, SparseTarget, SpoolTarget, Target,
 };
 use oxiblosc::{IoMode, recover};
-use oxiblosc_conformance::target::{Faults, Faulty, Place, TargetCheck, TargetKind};
+use oxiblosc_conformance::target::{Faults, Faulty, TargetCheck, TargetKind, TestPlace};
 use store::FaultyStore;
 use tempfile::TempDir;
 
@@ -32,10 +32,10 @@ struct Kind<F> {
     largest: usize,
 }
 
-impl<T: Target, F: Fn(Faults) -> (T, Box<dyn Place>)> TargetKind for Kind<F> {
+impl<T: Target, F: Fn(Faults) -> (T, Box<dyn TestPlace>)> TargetKind for Kind<F> {
     type Target = T;
 
-    fn create(&self, faults: Faults) -> (T, Box<dyn Place>) {
+    fn create(&self, faults: Faults) -> (T, Box<dyn TestPlace>) {
         (self.create)(faults)
     }
 
@@ -48,7 +48,7 @@ impl<T: Target, F: Fn(Faults) -> (T, Box<dyn Place>)> TargetKind for Kind<F> {
     }
 }
 
-fn check<T: Target>(name: &str, holds: Option<usize>, create: impl Fn(Faults) -> (T, Box<dyn Place>)) {
+fn check<T: Target>(name: &str, holds: Option<usize>, create: impl Fn(Faults) -> (T, Box<dyn TestPlace>)) {
     check_up_to(64 << 20, name, holds, create);
 }
 
@@ -56,7 +56,7 @@ fn check_up_to<T: Target>(
     largest: usize,
     name: &str,
     holds: Option<usize>,
-    create: impl Fn(Faults) -> (T, Box<dyn Place>),
+    create: impl Fn(Faults) -> (T, Box<dyn TestPlace>),
 ) {
     let report = TargetCheck::new(name, Kind { create, holds, largest }).run();
     println!("{report}");
@@ -189,7 +189,7 @@ impl InDirectory {
     }
 }
 
-impl Place for InDirectory {
+impl TestPlace for InDirectory {
     fn frame(&self) -> Option<Box<dyn RangeSource>> {
         let source = FileSource::open_inline(self.directory.path().join(self.name)).ok()?;
         Some(Box::new(source))
@@ -236,7 +236,7 @@ fn directory() {
 /// One object.
 struct Object(Arc<FaultyStore>);
 
-impl Place for Object {
+impl TestPlace for Object {
     fn frame(&self) -> Option<Box<dyn RangeSource>> {
         Some(Box::new(self.0.object(&Path::from("data.b2frame"))?))
     }
@@ -266,7 +266,7 @@ struct Objects(Arc<FaultyStore>);
 
 const PREFIX: &str = "some/where.b2frame";
 
-impl Place for Objects {
+impl TestPlace for Objects {
     fn frame(&self) -> Option<Box<dyn RangeSource>> {
         let index = self.0.object(&Path::from(format!("{PREFIX}/chunks.b2frame")))?;
         Some(Box::new(SparseObjects { index, store: Arc::clone(&self.0) }))

@@ -135,7 +135,7 @@ fn append<S: Store>(
                 while let Err(error) = editor.commit() {
                     if !go_on(&error)? {
                         // The last write may have been made, and what comes after it have failed.
-                        faults.heal();
+                        faults.clear();
                         return Ok(vec![editor.nbytes(), committed]);
                     }
                 }

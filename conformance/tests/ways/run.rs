@@ -72,7 +72,7 @@ pub(crate) fn write(
             }
         }
     };
-    faults.heal();
+    faults.clear();
     let there = place.settle()?;
     match outcome {
         Outcome::Closed(summary) if there => {

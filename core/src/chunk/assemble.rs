@@ -3,12 +3,12 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::ChunkError;
-use super::block_encoder::{BlockEncoder, Job, grown, write_stored};
+use super::block_encoder::{BlockEncoder, EncodeContext, resized, write_stored};
 use super::map::WORD;
 use crate::executor::{Executor, locked, try_for_each, unlocked};
 
 /// A chunk being built in a buffer that it must not outgrow.
-pub(crate) struct Output<'a> {
+pub(crate) struct ChunkBuffer<'a> {
     bytes: &'a mut [u8],
     /// Length of the header, which is written last.
     header_len: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Output<'a> {
 }
 
 /// The result of encoding the blocks.
-pub(crate) enum Outcome {
+pub(crate) enum EncodeResult {
     /// They are in the output. `zero` if all of them are runs of zeros.
     Done { zero: bool },
     /// They do not fit.
@@ -30,7 +30,7 @@ enum Stop {
     Failed(ChunkError),
 }
 
-impl<'a> Output<'a> {
+impl<'a> ChunkBuffer<'a> {
     /// Starts a chunk whose first `filled` bytes are reserved for the header and the block starts. `None` if they do
     /// not fit.
     pub(crate) fn new(bytes: &'a mut [u8], header_len: usize, filled: usize) -> Option<Self> {
@@ -65,26 +65,31 @@ impl<'a> Output<'a> {
 pub(crate) fn assemble(
     workers: &mut [Mutex<BlockEncoder>],
     executor: &dyn Executor,
-    job: &Job<'_>,
+    job: &EncodeContext<'_>,
     blocks: &[&[u8]],
-    out: &mut Output<'_>,
-) -> Result<Outcome, ChunkError> {
+    out: &mut ChunkBuffer<'_>,
+) -> Result<EncodeResult, ChunkError> {
     let result = match workers {
         [worker] => in_place(unlocked(worker), job, blocks, out),
         _ => side_by_side(workers, executor, job, blocks, out),
     };
     match result {
-        Ok(zero) => Ok(Outcome::Done { zero }),
-        Err(Stop::TooLong) => Ok(Outcome::TooLong),
+        Ok(zero) => Ok(EncodeResult::Done { zero }),
+        Err(Stop::TooLong) => Ok(EncodeResult::TooLong),
         Err(Stop::Failed(error)) => Err(error),
     }
 }
 
 /// Encodes one block after another straight into the output. Returns whether all are runs of zeros.
-fn in_place(worker: &mut BlockEncoder, job: &Job<'_>, blocks: &[&[u8]], out: &mut Output<'_>) -> Result<bool, Stop> {
+fn in_place(
+    worker: &mut BlockEncoder,
+    job: &EncodeContext<'_>,
+    blocks: &[&[u8]],
+    out: &mut ChunkBuffer<'_>,
+) -> Result<bool, Stop> {
     let base = out.len;
     let (starts, room) = out.rooms(blocks.len());
-    let mut run = Run { first: 0, blocks, starts };
+    let mut run = BlockRun { first: 0, blocks, starts };
     let encoded = run.encode(worker, job, room)?;
     if encoded.stored {
         store(blocks, room);
@@ -99,30 +104,30 @@ fn in_place(worker: &mut BlockEncoder, job: &Job<'_>, blocks: &[&[u8]], out: &mu
 fn side_by_side(
     workers: &mut [Mutex<BlockEncoder>],
     executor: &dyn Executor,
-    job: &Job<'_>,
+    job: &EncodeContext<'_>,
     blocks: &[&[u8]],
-    out: &mut Output<'_>,
+    out: &mut ChunkBuffer<'_>,
 ) -> Result<bool, Stop> {
     let spare = workers.first_mut().map(|worker| std::mem::take(&mut unlocked(worker).spare)).unwrap_or_default();
     let per_run = blocks_per_run(blocks, workers.len());
     let base = out.len;
     let (starts, room) = out.rooms(blocks.len());
     let count = blocks.len().div_ceil(per_run);
-    let queue = Mutex::new(Queue::new(room, base, count, spare));
+    let queue = Mutex::new(Reorder::new(room, base, count, spare));
     let runs = blocks.chunks(per_run).zip(starts.chunks_mut(WORD * per_run)).enumerate();
-    let runs = runs.map(|(i, (blocks, starts))| Run { first: i * per_run, blocks, starts });
+    let runs = runs.map(|(i, (blocks, starts))| BlockRun { first: i * per_run, blocks, starts });
     let result = try_for_each(executor, count, runs, |worker, mut run| {
         let mut worker = locked(&workers[worker]);
         let mut buffer = std::mem::take(&mut worker.finished);
         let most = run.blocks.iter().map(|block| block.len() + job.overhead(block.len())).sum();
-        let encoded = run.encode(&mut worker, job, grown(&mut buffer, most))?;
+        let encoded = run.encode(&mut worker, job, resized(&mut buffer, most))?;
         let i = run.first / per_run;
         if encoded.stored {
             worker.finished = std::mem::take(&mut buffer);
         }
-        let ready = locked(&queue).put(i, Finished { run, encoded, buffer }).ok_or(Stop::TooLong)?;
+        let ready = locked(&queue).put(i, EncodedRun { run, encoded, buffer }).ok_or(Stop::TooLong)?;
         // Copy without holding the lock.
-        let free: Vec<_> = ready.into_iter().map(Placed::fill).filter(|buffer| !buffer.is_empty()).collect();
+        let free: Vec<_> = ready.into_iter().map(PlacedRun::fill).filter(|buffer| !buffer.is_empty()).collect();
         let mut queue = locked(&queue);
         queue.spare.extend(free);
         if worker.finished.is_empty() {
@@ -130,7 +135,7 @@ fn side_by_side(
         }
         Ok(())
     });
-    let Queue { held, at, zero, mut spare, .. } = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let Reorder { held, at, zero, mut spare, .. } = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
     spare.truncate(workers.len());
     if let Some(worker) = workers.first_mut() {
         unlocked(worker).spare = spare;
@@ -158,7 +163,7 @@ fn store(blocks: &[&[u8]], mut out: &mut [u8]) {
 }
 
 /// Neighbouring blocks, which one worker encodes one after the other.
-struct Run<'r> {
+struct BlockRun<'r> {
     /// The number of the first one.
     first: usize,
     blocks: &'r [&'r [u8]],
@@ -167,20 +172,25 @@ struct Run<'r> {
 }
 
 /// An encoded run.
-struct EncodedRun {
+struct RunResult {
     len: usize,
     zero: bool,
     /// No block got shorter, and none has been written.
     stored: bool,
 }
 
-impl Run<'_> {
+impl BlockRun<'_> {
     /// Encodes the blocks into the front of `out`.
     ///
     /// Blocks to be stored are not written until there is one that is compressed: if none in the whole chunk is, the
     /// chunk is stored as a whole, and the data is copied once instead of three times.
-    fn encode(&mut self, worker: &mut BlockEncoder, job: &Job<'_>, out: &mut [u8]) -> Result<EncodedRun, Stop> {
-        let mut run = EncodedRun { len: 0, zero: true, stored: true };
+    fn encode(
+        &mut self,
+        worker: &mut BlockEncoder,
+        job: &EncodeContext<'_>,
+        out: &mut [u8],
+    ) -> Result<RunResult, Stop> {
+        let mut run = RunResult { len: 0, zero: true, stored: true };
         // Where the previous block begins, unless it is stored.
         let mut last = None;
         for (i, (src, start)) in self.blocks.iter().zip(self.starts.chunks_exact_mut(WORD)).enumerate() {
@@ -220,24 +230,24 @@ impl Run<'_> {
 }
 
 /// A run that has been encoded.
-struct Finished<'r> {
-    run: Run<'r>,
-    encoded: EncodedRun,
+struct EncodedRun<'r> {
+    run: BlockRun<'r>,
+    encoded: RunResult,
     /// Where it is, unless it is stored.
     buffer: Vec<u8>,
 }
 
 /// A run whose place in the chunk is known.
-struct Placed<'q, 'r> {
-    finished: Finished<'r>,
+struct PlacedRun<'q, 'r> {
+    finished: EncodedRun<'r>,
     at: usize,
     room: &'q mut [u8],
 }
 
-impl Placed<'_, '_> {
+impl PlacedRun<'_, '_> {
     /// Copies the run to its place and returns the buffer for reuse.
     fn fill(self) -> Vec<u8> {
-        let Finished { mut run, encoded, buffer } = self.finished;
+        let EncodedRun { mut run, encoded, buffer } = self.finished;
         run.begin_at(self.at);
         if encoded.stored {
             store(run.blocks, self.room);
@@ -249,7 +259,7 @@ impl Placed<'_, '_> {
 }
 
 /// Encoded runs on their way into the output.
-struct Queue<'q, 'r> {
+struct Reorder<'q, 'r> {
     /// The room that is still free.
     room: &'q mut [u8],
     /// Where it begins in the chunk.
@@ -257,9 +267,9 @@ struct Queue<'q, 'r> {
     /// The run that belongs there.
     next: usize,
     /// Runs after it that are already finished.
-    waiting: Vec<Option<Finished<'r>>>,
+    waiting: Vec<Option<EncodedRun<'r>>>,
     /// The leading stored runs, which have a place but have not been copied there; see [`Run::encode`].
-    held: Vec<Placed<'q, 'r>>,
+    held: Vec<PlacedRun<'q, 'r>>,
     /// A run that is not stored has been seen.
     shorter: bool,
     /// Bytes of the finished runs that wait.
@@ -269,14 +279,14 @@ struct Queue<'q, 'r> {
     spare: Vec<Vec<u8>>,
 }
 
-impl<'q, 'r> Queue<'q, 'r> {
+impl<'q, 'r> Reorder<'q, 'r> {
     fn new(room: &'q mut [u8], at: usize, count: usize, spare: Vec<Vec<u8>>) -> Self {
         let waiting = (0..count).map(|_| None).collect();
         Self { room, at, next: 0, waiting, held: Vec::new(), shorter: false, pending: 0, zero: true, spare }
     }
 
     /// Takes run `i` and returns the runs that can now be copied to their places. `None` if the chunk does not fit.
-    fn put(&mut self, i: usize, finished: Finished<'r>) -> Option<Vec<Placed<'q, 'r>>> {
+    fn put(&mut self, i: usize, finished: EncodedRun<'r>) -> Option<Vec<PlacedRun<'q, 'r>>> {
         self.zero &= finished.encoded.zero;
         self.shorter |= !finished.encoded.stored;
         self.pending += finished.encoded.len;
@@ -287,7 +297,7 @@ impl<'q, 'r> Queue<'q, 'r> {
         while let Some(finished) = self.waiting.get_mut(self.next).and_then(Option::take) {
             let len = finished.encoded.len;
             let (room, rest) = std::mem::take(&mut self.room).split_at_mut_checked(len)?;
-            self.held.push(Placed { finished, at: self.at, room });
+            self.held.push(PlacedRun { finished, at: self.at, room });
             self.room = rest;
             self.at += len;
             self.pending -= len;

@@ -3,7 +3,7 @@
 use super::check::resized;
 use super::error::StreamError;
 use super::header::VERSION_BLOSC1;
-use super::map::{BlockMap, Body, WORD};
+use super::map::{BlockMap, BlockMapBody, WORD};
 use super::plan::{BLOSC1_MAX_STREAMS, BLOSC1_MIN_STREAM};
 use super::{ChunkContext, ChunkError};
 use crate::codec::{Codec, CodecContext};
@@ -22,7 +22,7 @@ pub(crate) struct BlockDecoder {
 
 /// What a block decoder needs to know besides the block.
 #[derive(Clone, Copy)]
-pub(crate) struct Job<'a> {
+pub(crate) struct DecodeContext<'a> {
     pub(crate) map: &'a BlockMap,
     pub(crate) ctx: &'a ChunkContext<'a>,
     /// The decoded first block of the chunk, for blocks that need it. At least as long as any other block.
@@ -38,23 +38,23 @@ impl BlockDecoder {
     /// Decodes `block`, whose bytes are `span`, into `dst` of exactly its length.
     pub(crate) fn decode(
         &mut self,
-        job: &Job<'_>,
+        job: &DecodeContext<'_>,
         block: usize,
         span: &[u8],
         dst: &mut [u8],
     ) -> Result<(), ChunkError> {
-        let Job { map, ctx, reference } = *job;
+        let DecodeContext { map, ctx, reference } = *job;
         let header = map.header();
         let dict = match map.body() {
-            Body::Special(fill) => {
+            BlockMapBody::Special(fill) => {
                 fill.write(block * header.blocksize, dst);
                 return Ok(());
             }
-            Body::Stored => {
+            BlockMapBody::Stored => {
                 dst.copy_from_slice(span);
                 return Ok(());
             }
-            Body::Blocks { dict, .. } => dict.as_deref(),
+            BlockMapBody::Blocks { dict, .. } => dict.as_deref(),
         };
         let Self { codecs, pipeline, filtered } = self;
         let failed = |source| ChunkError::Pipeline { block, source };

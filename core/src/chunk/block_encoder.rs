@@ -1,7 +1,7 @@
 //! Encodes one block into its streams.
 
 use super::map::WORD;
-use super::plan::Plan;
+use super::plan::Blocking;
 use super::{ChunkContext, ChunkError, ChunkFormat, EncodeParams};
 use crate::codec::{Codec, CodecContext};
 use crate::filter::{BitshuffleRule, BlockContext};
@@ -23,7 +23,7 @@ pub(crate) struct BlockEncoder {
 }
 
 /// A block that fits.
-pub(crate) struct Encoded {
+pub(crate) struct EncodedBlock {
     /// Bytes it takes.
     pub(crate) len: usize,
     /// Its streams are all runs of zeros.
@@ -34,10 +34,10 @@ pub(crate) struct Encoded {
 
 /// What a block encoder needs to know besides the block.
 #[derive(Clone, Copy)]
-pub(crate) struct Job<'a> {
+pub(crate) struct EncodeContext<'a> {
     pub(crate) params: &'a EncodeParams,
     pub(crate) registry: &'a Registry,
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a Blocking,
     /// The filters that the header will name, which are not always those of the parameters.
     pub(crate) slots: &'a FilterSlots,
     pub(crate) ctx: &'a ChunkContext<'a>,
@@ -51,12 +51,12 @@ pub(crate) struct Job<'a> {
     pub(crate) repeats: bool,
 }
 
-impl<'a> Job<'a> {
+impl<'a> EncodeContext<'a> {
     /// A job without reference and dictionary, with the filters still to be applied.
     pub(crate) fn new(
         params: &'a EncodeParams,
         registry: &'a Registry,
-        plan: &'a Plan,
+        plan: &'a Blocking,
         slots: &'a FilterSlots,
         ctx: &'a ChunkContext<'a>,
     ) -> Self {
@@ -110,25 +110,31 @@ impl BlockEncoder {
     /// Writes the streams of `block`, whose bytes are `src`, to the front of `out`. `None` if they do not fit.
     pub(crate) fn encode(
         &mut self,
-        job: &Job<'_>,
+        job: &EncodeContext<'_>,
         block: usize,
         src: &[u8],
         out: &mut [u8],
-    ) -> Result<Option<Encoded>, ChunkError> {
+    ) -> Result<Option<EncodedBlock>, ChunkError> {
         let Self { codec, pipeline, filtered, apart, .. } = self;
-        let mut coder = Coder { codec: &mut **codec, apart, job, block };
+        let mut coder = StreamEncoder { codec: &mut **codec, apart, job, block };
         pipeline.set(job.slots, job.registry).map_err(|e| failed(block, e))?;
         if job.filtered || pipeline.is_empty() {
             return coder.encode(src, true, out);
         }
-        let filtered = grown(filtered, src.len());
+        let filtered = resized(filtered, src.len());
         pipeline.forward(&job.block(block, src.len()), src, filtered).map_err(|e| failed(block, e))?;
         // The next block overwrites these bytes.
         coder.encode(filtered, false, out)
     }
 
     /// Applies the filters and nothing else.
-    pub(crate) fn filter(&mut self, job: &Job<'_>, block: usize, src: &[u8], dst: &mut [u8]) -> Result<(), ChunkError> {
+    pub(crate) fn filter(
+        &mut self,
+        job: &EncodeContext<'_>,
+        block: usize,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<(), ChunkError> {
         self.pipeline.set(job.slots, job.registry).map_err(|e| failed(block, e))?;
         self.pipeline.forward(&job.block(block, src.len()), src, dst).map_err(|e| failed(block, e))
     }
@@ -140,7 +146,7 @@ impl BlockEncoder {
     /// `block` as a decoder will have it: `src` without what the filters discard.
     pub(crate) fn decoded<'b>(
         &mut self,
-        job: &Job<'_>,
+        job: &EncodeContext<'_>,
         block: usize,
         src: &'b [u8],
         buffer: &'b mut Vec<u8>,
@@ -150,8 +156,8 @@ impl BlockEncoder {
             return Ok(src);
         }
         let context = job.block(block, src.len());
-        let filtered = grown(&mut self.filtered, src.len());
-        let decoded = grown(buffer, src.len());
+        let filtered = resized(&mut self.filtered, src.len());
+        let decoded = resized(buffer, src.len());
         self.pipeline.forward(&context, src, filtered).map_err(|e| failed(block, e))?;
         self.pipeline.backward(&context, filtered, decoded).map_err(|e| failed(block, e))?;
         Ok(decoded)
@@ -164,7 +170,7 @@ fn failed(block: usize, source: PipelineError) -> ChunkError {
 
 /// Grows a buffer to at least `len` bytes, with unspecified contents. Fresh zero pages cost less than clearing old
 /// ones.
-pub(crate) fn grown(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
+pub(crate) fn resized(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
     if buffer.len() < len {
         *buffer = vec![0; len];
     }
@@ -172,22 +178,22 @@ pub(crate) fn grown(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
 }
 
 /// Turns one filtered block into streams.
-struct Coder<'a> {
+struct StreamEncoder<'a> {
     codec: &'a mut dyn Codec,
     apart: &'a mut Vec<u8>,
-    job: &'a Job<'a>,
+    job: &'a EncodeContext<'a>,
     block: usize,
 }
 
-impl Coder<'_> {
+impl StreamEncoder<'_> {
     /// `lasting` if the bytes are still available later.
-    fn encode(&mut self, filtered: &[u8], lasting: bool, out: &mut [u8]) -> Result<Option<Encoded>, ChunkError> {
+    fn encode(&mut self, filtered: &[u8], lasting: bool, out: &mut [u8]) -> Result<Option<EncodedBlock>, ChunkError> {
         // Blosc 1, the Blosc2 of 2019 and blocks of variable length have no runs, so that the codec gets them.
         let runs = self.job.params.format == ChunkFormat::Blosc2 && !self.job.plan.vl;
         let streams = self.job.plan.streams(filtered.len());
         let len = filtered.len() / streams;
         let context = self.job.block(self.block, filtered.len());
-        let mut encoded = Encoded { len: 0, zero: true, stored: false };
+        let mut encoded = EncodedBlock { len: 0, zero: true, stored: false };
         for (stream, src) in filtered.chunks_exact(len).enumerate() {
             let out = &mut out[encoded.len..];
             let written = if runs && let Some(byte) = repeated(src) {
@@ -241,7 +247,7 @@ impl Coder<'_> {
         let len = if let Some(room) = room.get_mut(..src.len()) {
             codec.compress(context, src, room).map_err(failed)?.filter(shorter)
         } else {
-            let apart = grown(apart, src.len());
+            let apart = resized(apart, src.len());
             let coded = codec.compress(context, src, apart).map_err(failed)?.filter(shorter);
             coded.filter(|&len| match room.get_mut(..len) {
                 Some(room) => {

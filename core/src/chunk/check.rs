@@ -1,8 +1,8 @@
 //! Decodes whole chunks block by block, in the memory of one block.
 
-use super::block_decoder::Job;
-use super::decoder::Parts;
-use super::map::Body;
+use super::block_decoder::DecodeContext;
+use super::decoder::BlockScratch;
+use super::map::BlockMapBody;
 use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
 use crate::executor::{Executor, Inline, PerWorker, locked, try_for_each, unlocked};
 use crate::id::FilterId;
@@ -35,7 +35,7 @@ impl ChunkDecoder {
     ) -> Result<usize, ChunkError> {
         let map = self.map(chunk)?;
         let nbytes = map.header().nbytes;
-        if let Body::Blocks { .. } = map.body() {
+        if let BlockMapBody::Blocks { .. } = map.body() {
             let lens = block_lens(&map, chunk)?;
             let longest = lens.iter().copied().max().unwrap_or(0);
             let alone = executor.workers().saturating_mul(longest) > MOST_AT_ONCE;
@@ -75,7 +75,7 @@ impl ChunkDecoder {
             let count = executor.workers().min(lens.len()).max(1);
             let buffers = &*scratch.first(count, || Ok::<_, ChunkError>(Vec::new()))?;
             let workers = &*self.workers(count)?;
-            let job = Job { map, ctx, reference };
+            let job = DecodeContext { map, ctx, reference };
             let first = usize::from(reference.is_some());
             let blocks = lens.iter().copied().enumerate().skip(first);
             try_for_each(executor, lens.len(), blocks, |worker, (block, len)| {
@@ -95,7 +95,7 @@ impl ChunkDecoder {
     }
 
     /// Keeps the buffers for the next chunk, except for large ones, which few chunks need.
-    fn let_go(&mut self, mut parts: Parts) {
+    fn let_go(&mut self, mut parts: BlockScratch) {
         for buffer in [&mut parts.block, &mut parts.reference] {
             if buffer.len() > MOST_KEPT {
                 *buffer = Vec::new();
@@ -119,9 +119,9 @@ impl ChunkDecoder {
         let map = self.map(chunk)?;
         let header = map.header();
         let fill = match map.body() {
-            Body::Stored => return each(&chunk[header.header_len()..header.cbytes]),
-            Body::Special(fill) => fill,
-            Body::Blocks { .. } => {
+            BlockMapBody::Stored => return each(&chunk[header.header_len()..header.cbytes]),
+            BlockMapBody::Special(fill) => fill,
+            BlockMapBody::Blocks { .. } => {
                 let mut parts = self.take_parts();
                 let result = self.each_block(&map, chunk, ctx, &mut parts.block, &mut parts.reference, each);
                 self.let_go(parts);
@@ -159,7 +159,7 @@ impl ChunkDecoder {
                 continue;
             }
             let place = resized(block_buffer, len)?;
-            let job = Job { map, ctx, reference };
+            let job = DecodeContext { map, ctx, reference };
             unlocked(&mut self.workers(1)?[0]).decode(&job, block, &chunk[map.span(block)], place)?;
             each(place)?;
         }
@@ -176,7 +176,7 @@ impl ChunkDecoder {
     ) -> Result<Option<&'b [u8]>, ChunkError> {
         let Some(first) = map.block_bytes(0).filter(|_| map.needs_reference(1)) else { return Ok(None) };
         let place = resized(buffer, first.len())?;
-        let job = Job { map, ctx, reference: None };
+        let job = DecodeContext { map, ctx, reference: None };
         unlocked(&mut self.workers(1)?[0]).decode(&job, 0, &chunk[map.span(0)], place)?;
         Ok(Some(place))
     }

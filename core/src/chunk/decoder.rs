@@ -2,9 +2,9 @@
 
 use std::sync::Mutex;
 
-use super::block_decoder::{BlockDecoder, Job};
+use super::block_decoder::{BlockDecoder, DecodeContext};
 use super::check::{Scratch, zeroed};
-use super::map::{BlockMap, Body};
+use super::map::{BlockMap, BlockMapBody};
 use super::{ChunkContext, ChunkError};
 use crate::executor::{Executor, Inline, PerWorker, locked, try_for_each, unlocked};
 use crate::limits::Limits;
@@ -17,13 +17,13 @@ pub struct ChunkDecoder {
     registry: Registry,
     limits: Limits,
     workers: PerWorker<BlockDecoder>,
-    parts: Parts,
+    parts: BlockScratch,
     scratch: Scratch,
 }
 
 /// Buffers for blocks of which only a part is wanted, or to which other blocks refer.
 #[derive(Default)]
-pub(super) struct Parts {
+pub(super) struct BlockScratch {
     pub(super) block: Vec<u8>,
     pub(super) reference: Vec<u8>,
 }
@@ -35,7 +35,7 @@ impl ChunkDecoder {
             registry: registry.clone(),
             limits: Limits::default(),
             workers: PerWorker::new(),
-            parts: Parts::default(),
+            parts: BlockScratch::default(),
             scratch: Scratch::new(),
         }
     }
@@ -124,7 +124,7 @@ impl ChunkDecoder {
         if map.needs_reference(block) && found < expected {
             return Err(ChunkError::Reference { block, expected, found });
         }
-        let job = Job { map, ctx, reference };
+        let job = DecodeContext { map, ctx, reference };
         unlocked(&mut self.workers(1)?[0]).decode(&job, block, span, dst)
     }
 
@@ -157,11 +157,11 @@ impl ChunkDecoder {
         &self.limits
     }
 
-    pub(super) fn take_parts(&mut self) -> Parts {
+    pub(super) fn take_parts(&mut self) -> BlockScratch {
         std::mem::take(&mut self.parts)
     }
 
-    pub(super) fn give_back_parts(&mut self, parts: Parts) {
+    pub(super) fn give_back_parts(&mut self, parts: BlockScratch) {
         self.parts = parts;
     }
 
@@ -197,20 +197,20 @@ impl ChunkDecoder {
             return Err(ChunkError::Destination { expected: header.nbytes, found: dst.len() });
         }
         match map.body() {
-            Body::Special(fill) => fill.write(0, dst),
-            Body::Stored => dst.copy_from_slice(&chunk[header.header_len()..header.cbytes]),
-            Body::Blocks { .. } if header.has_vl_blocks() => {
+            BlockMapBody::Special(fill) => fill.write(0, dst),
+            BlockMapBody::Stored => dst.copy_from_slice(&chunk[header.header_len()..header.cbytes]),
+            BlockMapBody::Blocks { .. } if header.has_vl_blocks() => {
                 let blocks = split_vl(map, chunk, dst)?;
                 let blocks = blocks.into_iter().filter(|(block, _)| wanted(*block));
                 self.decode_each(map, chunk, ctx, None, blocks, executor)?;
             }
-            Body::Blocks { .. } => {
+            BlockMapBody::Blocks { .. } => {
                 let mut blocks = dst.chunks_mut(header.blocksize).enumerate();
                 let mut reference = None;
                 if map.needs_reference(1) {
                     // The other blocks refer to this one.
                     if let Some((block, dst)) = blocks.next() {
-                        let job = Job { map, ctx, reference: None };
+                        let job = DecodeContext { map, ctx, reference: None };
                         unlocked(&mut self.workers(1)?[0]).decode(&job, block, &chunk[map.span(block)], dst)?;
                         reference = Some(&*dst);
                     }
@@ -233,7 +233,7 @@ impl ChunkDecoder {
         // An upper bound.
         let count = blocks.size_hint().1.unwrap_or(usize::MAX);
         let workers = &*self.workers(executor.workers().min(count).max(1))?;
-        let job = Job { map, ctx, reference };
+        let job = DecodeContext { map, ctx, reference };
         try_for_each(executor, count, blocks, |worker, (block, dst)| {
             locked(&workers[worker]).decode(&job, block, &chunk[map.span(block)], dst)
         })

@@ -4,7 +4,7 @@
 
 use super::ChunkError;
 use super::block_encoder::repeated;
-use super::plan::Plan;
+use super::plan::Blocking;
 use crate::codec::Codec;
 
 /// The largest dictionary that C-Blosc2 reads.
@@ -18,7 +18,7 @@ const MIN_SAMPLES: usize = 8;
 
 /// Trains a dictionary on the filtered bytes of a chunk. `None` if the chunk is too small, or the codec finds nothing
 /// that the streams have in common.
-pub(crate) fn train(plan: &Plan, codec: &mut dyn Codec, filtered: &[u8]) -> Result<Option<Vec<u8>>, ChunkError> {
+pub(crate) fn train(plan: &Blocking, codec: &mut dyn Codec, filtered: &[u8]) -> Result<Option<Vec<u8>>, ChunkError> {
     let nbytes = filtered.len();
     let max_len = MAX_LEN.min(nbytes / FRACTION);
     let (count, sample_len) = if plan.vl {

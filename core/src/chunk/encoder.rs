@@ -2,15 +2,15 @@
 
 use std::sync::Mutex;
 
-use super::assemble::{Outcome, Output, assemble};
-use super::block_encoder::{BlockEncoder, Job, grown};
+use super::assemble::{ChunkBuffer, EncodeResult, assemble};
+use super::block_encoder::{BlockEncoder, EncodeContext, resized};
 use super::check::zeroed;
 use super::dict;
 use super::header::{
     MAX_BLOCKSIZE, VERSION_BLOSC1, VERSION_BLOSC2, VERSION_EARLY, VERSION_VL_BLOCKS, VL_BLOCKS, flag, flag2,
 };
 use super::map::WORD;
-use super::plan::Plan;
+use super::plan::Blocking;
 use super::{
     ChunkContext, ChunkError, ChunkFormat, ChunkHeader, EncodeParams, SpecialKind, SpecialValue, special_chunk,
 };
@@ -97,18 +97,23 @@ impl ChunkEncoder {
         executor: &dyn Executor,
     ) -> Result<Vec<u8>, ChunkError> {
         let mut chunk = Vec::new();
-        self.encode_into_on(src, ctx, &mut chunk, executor)?;
+        self.encode_append_on(src, ctx, &mut chunk, executor)?;
         Ok(chunk)
     }
 
     /// Encodes `src` and appends the chunk to `out`, which is left unchanged on error. Returns the length of the chunk,
     /// which is at most that of `src` plus a header.
-    pub fn encode_into(&mut self, src: &[u8], ctx: &ChunkContext<'_>, out: &mut Vec<u8>) -> Result<usize, ChunkError> {
-        self.encode_into_on(src, ctx, out, &Inline)
+    pub fn encode_append(
+        &mut self,
+        src: &[u8],
+        ctx: &ChunkContext<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, ChunkError> {
+        self.encode_append_on(src, ctx, out, &Inline)
     }
 
     /// As [`encode_into`](ChunkEncoder::encode_into), with the blocks spread over the workers of `executor`.
-    pub fn encode_into_on(
+    pub fn encode_append_on(
         &mut self,
         src: &[u8],
         ctx: &ChunkContext<'_>,
@@ -116,8 +121,8 @@ impl ChunkEncoder {
         executor: &dyn Executor,
     ) -> Result<usize, ChunkError> {
         let mut scratch = self.take_scratch();
-        let room = grown(&mut scratch, self.max_encoded_len(src.len()));
-        let result = self.encode_to(src, ctx, room, executor);
+        let room = resized(&mut scratch, self.max_encoded_len(src.len()));
+        let result = self.encode_into(src, ctx, room, executor);
         if let Ok(len) = &result {
             out.extend_from_slice(&scratch[..*len]);
         }
@@ -139,7 +144,7 @@ impl ChunkEncoder {
     ///
     /// # Errors
     /// [`ChunkError::Destination`] when `dst` is shorter than [`max_encoded_len`](ChunkEncoder::max_encoded_len) says.
-    pub fn encode_to(
+    pub fn encode_into(
         &mut self,
         src: &[u8],
         ctx: &ChunkContext<'_>,
@@ -172,18 +177,18 @@ impl ChunkEncoder {
         let mut room = (starts_end + nbytes / EXPECTED).min(most);
         while !self.stores(&plan) && starts_end <= most {
             let mut dst = zeroed("chunk to encode", room)?;
-            let Some(mut out) = Output::new(&mut dst, header_len, starts_end) else { break };
+            let Some(mut out) = ChunkBuffer::new(&mut dst, header_len, starts_end) else { break };
             let cut = blocks.iter().copied().enumerate();
             let outcome = self.write_blocks(&plan, cut, ctx, &Inline, &mut header, &mut out)?;
             header.cbytes = out.len();
             match outcome {
-                Outcome::TooLong if room < most => {
+                EncodeResult::TooLong if room < most => {
                     room = room.saturating_mul(8).min(most);
                     header = self.header(&plan, self.slots(&plan));
                 }
                 // To be stored, or encoded as zeros, they must be contiguous.
-                Outcome::TooLong | Outcome::Done { zero: true } => break,
-                Outcome::Done { zero: false } => {
+                EncodeResult::TooLong | EncodeResult::Done { zero: true } => break,
+                EncodeResult::Done { zero: false } => {
                     dst[..header_len].copy_from_slice(&header.to_bytes());
                     dst.truncate(header.cbytes);
                     dst.shrink_to_fit();
@@ -208,16 +213,16 @@ impl ChunkEncoder {
         self.scratch = scratch;
     }
 
-    fn plan(&self, nbytes: usize) -> Result<Plan, ChunkError> {
+    fn plan(&self, nbytes: usize) -> Result<Blocking, ChunkError> {
         if nbytes > ChunkHeader::MAX_NBYTES {
             let (what, limit) = ("chunk to encode", ChunkHeader::MAX_NBYTES);
             return Err(ChunkError::Limit { what, limit, found: nbytes });
         }
-        Ok(Plan::new(&self.params, &self.traits, nbytes))
+        Ok(Blocking::new(&self.params, &self.traits, nbytes))
     }
 
     /// Whether to store the data without trying to compress it.
-    fn stores(&self, plan: &Plan) -> bool {
+    fn stores(&self, plan: &Blocking) -> bool {
         let least = match self.params.format {
             ChunkFormat::Blosc2 => MIN_COMPRESSED,
             ChunkFormat::Blosc1 | ChunkFormat::Early => BLOSC1_MIN_COMPRESSED,
@@ -226,7 +231,7 @@ impl ChunkEncoder {
     }
 
     /// The header, with `cbytes` still zero.
-    pub(super) fn header(&self, plan: &Plan, filters: FilterSlots) -> ChunkHeader {
+    pub(super) fn header(&self, plan: &Blocking, filters: FilterSlots) -> ChunkHeader {
         let params = &self.params;
         let has = |id, bit| if filters.contains(id) { bit } else { 0 };
         let extended = flag::EXTENDED | has(FilterId::DELTA, flag::DELTA);
@@ -258,7 +263,13 @@ impl ChunkEncoder {
 
     /// Writes `src` as a stored chunk. `tried` is the header of the attempt to compress it, if there was one: C-Blosc2
     /// then keeps its flags and otherwise clears them; Blosc 1 always keeps them.
-    fn store(&self, plan: &Plan, tried: Option<ChunkHeader>, src: &[u8], dst: &mut [u8]) -> Result<usize, ChunkError> {
+    fn store(
+        &self,
+        plan: &Blocking,
+        tried: Option<ChunkHeader>,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize, ChunkError> {
         let mut header = tried.unwrap_or_else(|| {
             let mut header = self.header(plan, self.params.filters);
             if self.params.format == ChunkFormat::Blosc2 {
@@ -280,7 +291,7 @@ impl ChunkEncoder {
     /// stored one. Returns the length.
     fn write(
         &mut self,
-        plan: &Plan,
+        plan: &Blocking,
         src: &[u8],
         ctx: &ChunkContext<'_>,
         executor: &dyn Executor,
@@ -288,20 +299,20 @@ impl ChunkEncoder {
     ) -> Result<usize, ChunkError> {
         let mut header = self.header(plan, self.slots(plan));
         let header_len = header.header_len();
-        let Some(mut out) = Output::new(dst, header_len, header.block_starts_end()) else {
+        let Some(mut out) = ChunkBuffer::new(dst, header_len, header.block_starts_end()) else {
             return self.store(plan, Some(header), src, dst);
         };
         let blocks = src.chunks(plan.blocksize).enumerate();
         let outcome = self.write_blocks(plan, blocks, ctx, executor, &mut header, &mut out)?;
         header.cbytes = out.len();
         match outcome {
-            Outcome::TooLong => return self.store(plan, Some(header), src, dst),
-            Outcome::Done { zero } if zero && header.is_extended() && self.zeros_decode_to_zeros(src) => {
+            EncodeResult::TooLong => return self.store(plan, Some(header), src, dst),
+            EncodeResult::Done { zero } if zero && header.is_extended() && self.zeros_decode_to_zeros(src) => {
                 // Only the header remains. Its flags still say how the chunk was made.
                 header.blosc2_flags |= SpecialKind::Zero.bits();
                 header.cbytes = header_len;
             }
-            Outcome::Done { .. } => {}
+            EncodeResult::Done { .. } => {}
         }
         dst[..header_len].copy_from_slice(&header.to_checked_bytes()?);
         Ok(header.cbytes)
@@ -310,18 +321,18 @@ impl ChunkEncoder {
     /// Writes the dictionary, if there is one, and the blocks, and records the dictionary in `header`.
     pub(super) fn write_blocks<'s>(
         &mut self,
-        plan: &Plan,
+        plan: &Blocking,
         blocks: impl ExactSizeIterator<Item = (usize, &'s [u8])> + Clone + Send,
         ctx: &ChunkContext<'_>,
         executor: &dyn Executor,
         header: &mut ChunkHeader,
-        out: &mut Output<'_>,
-    ) -> Result<Outcome, ChunkError> {
+        out: &mut ChunkBuffer<'_>,
+    ) -> Result<EncodeResult, ChunkError> {
         let slots = header.filters;
         let Self { params, registry, workers, reference, filtered, repeats, .. } = self;
         let count = executor.workers().min(plan.block_count()).max(1);
         let workers = workers.first(count, || new_worker(params, registry))?;
-        let mut job = Job::new(params, registry, plan, &slots, ctx);
+        let mut job = EncodeContext::new(params, registry, plan, &slots, ctx);
         job.repeats = *repeats;
         if let Some((_, first)) = blocks.clone().next()
             && slots.contains(FilterId::DELTA)
@@ -340,7 +351,7 @@ impl ChunkEncoder {
             header.blosc2_flags |= flag2::DICT;
             // "int32 size, then the dictionary"; at most 32 KiB.
             if !out.push(&(dict.len() as u32).to_le_bytes()) || !out.push(dict) {
-                return Ok(Outcome::TooLong);
+                return Ok(EncodeResult::TooLong);
             }
             job.dict = Some(dict);
         }
@@ -354,7 +365,7 @@ impl ChunkEncoder {
     /// Under the old bit-shuffle rule, C-Blosc2 forgets the end of a last block that is shorter than an item, or that
     /// ends in part of an item after a multiple of eight whole ones. Blosc 1 does not, but both read the chunk
     /// correctly if byte shuffle or nothing replaces bit shuffle.
-    fn slots(&self, plan: &Plan) -> FilterSlots {
+    fn slots(&self, plan: &Blocking) -> FilterSlots {
         let mut slots = self.params.filters;
         let typesize = usize::from(plan.typesize);
         let last = plan.nbytes % plan.blocksize;
@@ -379,11 +390,11 @@ impl ChunkEncoder {
 fn filter_all<'s, 'b>(
     workers: &[Mutex<BlockEncoder>],
     executor: &dyn Executor,
-    job: &Job<'_>,
+    job: &EncodeContext<'_>,
     blocks: impl Iterator<Item = (usize, &'s [u8])>,
     buffer: &'b mut Vec<u8>,
 ) -> Result<&'b [u8], ChunkError> {
-    let buffer = grown(buffer, job.plan.nbytes);
+    let buffer = resized(buffer, job.plan.nbytes);
     let mut rest = &mut *buffer;
     let mut pairs = Vec::with_capacity(job.plan.block_count());
     for (block, src) in blocks {

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::header::flag2;
-use super::map::{Body, WORD};
+use super::map::{BlockMapBody, WORD};
 use super::{BlockMap, ChunkError, ChunkHeader};
 
 /// A chunk without its blocks: header, where the blocks lie in the chunk, and where the chunk lies in its frame.
@@ -31,10 +31,10 @@ impl LazyChunk {
     pub fn new(map: &BlockMap, number: u32, offset: u64) -> Option<Self> {
         let mut header = map.header().clone();
         let spans = match map.body() {
-            Body::Special(_) => return None,
-            Body::Blocks { spans, .. } => spans.clone(),
+            BlockMapBody::Special(_) => return None,
+            BlockMapBody::Blocks { spans, .. } => spans.clone(),
             // Spans of a chunk lie below its length, which fits 31 bits.
-            Body::Stored => (0..map.block_count())
+            BlockMapBody::Stored => (0..map.block_count())
                 .map(|block| map.span(block))
                 .map(|span| (span.start as u32, span.end as u32))
                 .collect(),

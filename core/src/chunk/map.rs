@@ -45,11 +45,11 @@ pub(crate) const WORD: usize = 4;
 #[derive(Debug, Clone)]
 pub struct BlockMap {
     header: ChunkHeader,
-    body: Body,
+    body: BlockMapBody,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Body {
+pub(crate) enum BlockMapBody {
     /// Nothing is stored per block.
     Special(Fill),
     /// The data itself follows the header.
@@ -122,12 +122,12 @@ impl BlockMap {
         }
         if let Some(kind) = header.special() {
             return Ok(match Fill::parse(kind, &header, prefix) {
-                Ok(fill) => MapProgress::Ready(Self { header, body: Body::Special(fill) }),
+                Ok(fill) => MapProgress::Ready(Self { header, body: BlockMapBody::Special(fill) }),
                 Err(needed) => MapProgress::NeedPrefix(needed),
             });
         }
         if header.is_stored() {
-            return Ok(MapProgress::Ready(Self { header, body: Body::Stored }));
+            return Ok(MapProgress::Ready(Self { header, body: BlockMapBody::Stored }));
         }
         if let Some(rounded) = rounded(&header) {
             match Self::with_blocks(rounded, prefix) {
@@ -149,12 +149,12 @@ impl BlockMap {
             return Ok(MapProgress::NeedPrefix(starts_end));
         };
         let spans = spans(&header, starts, body_start)?;
-        Ok(MapProgress::Ready(Self { header, body: Body::Blocks { spans, dict } }))
+        Ok(MapProgress::Ready(Self { header, body: BlockMapBody::Blocks { spans, dict } }))
     }
 
     /// Whether the first block directly follows what precedes the blocks, as in the chunks of every writer.
     fn begins_at_first_block(&self) -> bool {
-        let Body::Blocks { spans, dict } = &self.body else { return false };
+        let BlockMapBody::Blocks { spans, dict } = &self.body else { return false };
         let dict_len = dict.as_ref().map_or(0, |dict| WORD + dict.len());
         let first = spans.iter().map(|&(start, _)| start as usize).min();
         first.is_none_or(|first| first == self.header.block_starts_end() + dict_len)
@@ -174,7 +174,7 @@ impl BlockMap {
                 if dict.is_some() { "bit 0 set with a dictionary" } else { "bit 0 clear without dictionary" };
             return Err(ChunkError::invalid("blosc2_flags", 31, expected, header.blosc2_flags));
         }
-        let body = if header.is_stored() { Body::Stored } else { Body::Blocks { spans, dict } };
+        let body = if header.is_stored() { BlockMapBody::Stored } else { BlockMapBody::Blocks { spans, dict } };
         Ok(Self { header, body })
     }
 
@@ -183,7 +183,7 @@ impl BlockMap {
         &self.header
     }
 
-    pub(crate) fn body(&self) -> &Body {
+    pub(crate) fn body(&self) -> &BlockMapBody {
         &self.body
     }
 
@@ -196,13 +196,15 @@ impl BlockMap {
     /// and the next block). Empty for special chunks, whose blocks need no bytes, and for blocks that do not exist.
     pub fn span(&self, block: usize) -> Range<usize> {
         match &self.body {
-            Body::Special(_) => 0..0,
-            Body::Stored => {
+            BlockMapBody::Special(_) => 0..0,
+            BlockMapBody::Stored => {
                 let bytes = self.block_bytes(block).unwrap_or(0..0);
                 let base = self.header.header_len();
                 base + bytes.start..base + bytes.end
             }
-            Body::Blocks { spans, .. } => spans.get(block).map_or(0..0, |&(start, end)| start as usize..end as usize),
+            BlockMapBody::Blocks { spans, .. } => {
+                spans.get(block).map_or(0..0, |&(start, end)| start as usize..end as usize)
+            }
         }
     }
 
@@ -299,7 +301,7 @@ impl BlockMap {
     /// filter do, except the first one and blocks of variable length.
     pub fn needs_reference(&self, block: usize) -> bool {
         block > 0
-            && matches!(self.body, Body::Blocks { .. })
+            && matches!(self.body, BlockMapBody::Blocks { .. })
             && !self.header.has_vl_blocks()
             && self.header.filters.contains(FilterId::DELTA)
     }
@@ -345,10 +347,10 @@ fn rounded(header: &ChunkHeader) -> Option<ChunkHeader> {
 }
 
 /// The dictionary, if there is one, and where the blocks may begin. `Err` is the number of bytes needed to tell.
-type Dict = Result<(Option<Vec<u8>>, usize), usize>;
+type DictSpan = Result<(Option<Vec<u8>>, usize), usize>;
 
 /// Layout (chunk format, dictionary): `i32 size` after the block starts, then that many bytes.
-fn dict(header: &ChunkHeader, starts_end: usize, prefix: &[u8]) -> Result<Dict, ChunkError> {
+fn dict(header: &ChunkHeader, starts_end: usize, prefix: &[u8]) -> Result<DictSpan, ChunkError> {
     if !header.has_dict() {
         return Ok(Ok((None, starts_end)));
     }

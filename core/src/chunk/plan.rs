@@ -22,7 +22,7 @@ const L1: usize = 32 << 10;
 
 /// How a chunk is split into blocks and streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct Blocking {
     /// Type size as the header has it.
     pub(crate) typesize: u8,
     /// Bytes of a block, except that the last one may be shorter; the number of blocks if their lengths vary. At least
@@ -36,7 +36,7 @@ pub(crate) struct Plan {
     pub(crate) vl: bool,
 }
 
-impl Plan {
+impl Blocking {
     /// The plan for `nbytes` bytes. `traits` are those of the codec, or of a plain one if none will be used.
     pub(crate) fn new(params: &EncodeParams, traits: &CodecTraits, nbytes: usize) -> Self {
         let blocksize = match params.format {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::check::{resized, zeroed};
 use super::header::{MAX_BLOCKSIZE, flag, flag2};
-use super::map::Body;
+use super::map::BlockMapBody;
 use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
 
 impl BlockMap {
@@ -18,7 +18,7 @@ impl BlockMap {
         bytes: Range<usize>,
     ) -> Result<impl Iterator<Item = usize> + Clone + use<>, ChunkError> {
         let mut blocks = self.blocks_of_bytes(bytes)?;
-        if let Body::Special(_) = self.body() {
+        if let BlockMapBody::Special(_) = self.body() {
             blocks = 0..0;
         }
         let reference = (blocks.start > 0 && self.needs_reference(blocks.start)).then_some(0);
@@ -126,7 +126,7 @@ impl ChunkDecoder {
             return Err(ChunkError::Destination { expected: bytes.len(), found: dst.len() });
         }
         self.check_limit(map)?;
-        if let Body::Special(fill) = map.body() {
+        if let BlockMapBody::Special(fill) = map.body() {
             fill.write(bytes.start, dst);
             return Ok(());
         }
@@ -155,7 +155,7 @@ impl ChunkDecoder {
                 let (part, tail) = std::mem::take(&mut rest).split_at_mut(wanted.len());
                 rest = tail;
                 let inside = wanted.start - block_bytes.start..wanted.end - block_bytes.start;
-                if let Body::Stored = map.body() {
+                if let BlockMapBody::Stored = map.body() {
                     // There is nothing to decode.
                     let stored = span(block)?;
                     part.copy_from_slice(stored.get(inside).ok_or_else(|| ChunkError::Truncated {

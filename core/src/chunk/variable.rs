@@ -3,11 +3,11 @@
 //! Source: C-Blosc2 3.0. The header's block size holds the number of blocks, the starts rise, and each block is its
 //! decoded length followed by the output of the codec, or by the bytes themselves if that is not shorter.
 
-use super::assemble::{Outcome, Output};
-use super::block_encoder::grown;
+use super::assemble::{ChunkBuffer, EncodeResult};
+use super::block_encoder::resized;
 use super::dict;
 use super::map::WORD;
-use super::plan::Plan;
+use super::plan::Blocking;
 use super::{ChunkContext, ChunkEncoder, ChunkError, ChunkFormat, ChunkHeader};
 use crate::executor::{Executor, Inline};
 use crate::pipeline::FilterSlots;
@@ -57,13 +57,13 @@ impl ChunkEncoder {
             let (what, limit) = ("chunk of variable-length blocks", i32::MAX as usize);
             return Err(ChunkError::Limit { what, limit, found: most });
         }
-        let plan = Plan::variable(self.params(), blocks.len(), nbytes);
+        let plan = Blocking::variable(self.params(), blocks.len(), nbytes);
         if self.params().level == 0 {
             return self.keep_blocks(&plan, &blocks, most);
         }
         let mut bytes = self.take_scratch();
         // A dictionary may be added.
-        let room = grown(&mut bytes, most.saturating_add(WORD + dict::MAX_LEN));
+        let room = resized(&mut bytes, most.saturating_add(WORD + dict::MAX_LEN));
         let result = self.write_variable(&plan, &blocks, ctx, executor, room);
         let chunk = result.map(|len| bytes[..len].to_vec());
         self.give_back_scratch(bytes);
@@ -73,7 +73,7 @@ impl ChunkEncoder {
     /// Returns the length of the chunk.
     fn write_variable(
         &mut self,
-        plan: &Plan,
+        plan: &Blocking,
         blocks: &[&[u8]],
         ctx: &ChunkContext<'_>,
         executor: &dyn Executor,
@@ -85,9 +85,9 @@ impl ChunkEncoder {
         let too_long = || ChunkError::Limit { what: "chunk of variable-length blocks", limit, found };
         let most = found.min(limit);
         let bytes = &mut bytes[..most];
-        let mut out = Output::new(bytes, header_len, header.block_starts_end()).ok_or_else(too_long)?;
+        let mut out = ChunkBuffer::new(bytes, header_len, header.block_starts_end()).ok_or_else(too_long)?;
         let blocks = blocks.iter().copied().enumerate();
-        if let Outcome::TooLong = self.write_blocks(plan, blocks, ctx, executor, &mut header, &mut out)? {
+        if let EncodeResult::TooLong = self.write_blocks(plan, blocks, ctx, executor, &mut header, &mut out)? {
             return Err(too_long());
         }
         header.cbytes = out.len();
@@ -96,7 +96,7 @@ impl ChunkEncoder {
     }
 
     /// Writes blocks that are neither filtered nor compressed, which takes no plugin.
-    fn keep_blocks(&self, plan: &Plan, blocks: &[&[u8]], len: usize) -> Result<Vec<u8>, ChunkError> {
+    fn keep_blocks(&self, plan: &Blocking, blocks: &[&[u8]], len: usize) -> Result<Vec<u8>, ChunkError> {
         let mut header = self.header(plan, FilterSlots::NONE);
         header.cbytes = len;
         let mut out = Vec::with_capacity(len);

@@ -18,7 +18,7 @@ use rmp::Marker;
 
 use super::fields::put;
 use super::header::{ChunkSize, Fields, FrameHeader, FrameType, at, bool_marker};
-use super::{FrameError, Layout};
+use super::{FrameError, FrameLayout};
 use crate::id::{CodecId, FilterId};
 use crate::pipeline::{FilterSlot, FilterSlots};
 
@@ -33,29 +33,29 @@ const BETA_SLOTS: u8 = 8;
 /// "general flags" of a frame with 64-bit offsets, version 0: bits 4 and 5 say 2, bit 2 says frame.
 const EARLY_FLAGS: u8 = 0x24;
 
-pub(super) fn parse(head: &[u8], layout: Layout) -> Result<FrameHeader, FrameError> {
+pub(super) fn parse(head: &[u8], layout: FrameLayout) -> Result<FrameHeader, FrameError> {
     let f = Fields(head);
     let flags = f.u8(at::FLAGS);
     // In version 0, which ended with beta 1, bits 2 and 3 said what kind of file this is. Beta 2 to beta 5 wrote 1, and
     // the development versions from January 2021 on 2.
-    let (version, min, max) = if layout == Layout::Early { (flags & 0x03, 0, 0) } else { (flags & 0x0F, 1, 2) };
+    let (version, min, max) = if layout == FrameLayout::Early { (flags & 0x03, 0, 0) } else { (flags & 0x0F, 1, 2) };
     if version < min || version > max {
         return Err(FrameError::Version { found: version, min, max });
     }
     let frame_type = match f.u8(at::FRAME_TYPE) {
-        1 if layout == Layout::Beta => FrameType::Sparse,
-        found if found > 1 && layout == Layout::Beta => return Err(FrameError::FrameType { found, expected: 0 }),
+        1 if layout == FrameLayout::Beta => FrameType::Sparse,
+        found if found > 1 && layout == FrameLayout::Beta => return Err(FrameError::FrameType { found, expected: 0 }),
         _ => FrameType::Contiguous,
     };
     let has_more = f.u8(HAS_MORE);
-    if layout == Layout::Early {
+    if layout == FrameLayout::Early {
         let first = f.u8(0);
         let expected = bool_marker(first == 0x9C);
         if has_more != expected {
             return Err(FrameError::EarlyMetalayers { first, expected, found: has_more });
         }
     }
-    let filters = if layout == Layout::Beta { beta_filters(&f)? } else { FilterSlots::NONE };
+    let filters = if layout == FrameLayout::Beta { beta_filters(&f)? } else { FilterSlots::NONE };
     let nbytes = f.size("nbytes", at::NBYTES)?;
     Ok(FrameHeader {
         layout,
@@ -74,7 +74,7 @@ pub(super) fn parse(head: &[u8], layout: Layout) -> Result<FrameHeader, FrameErr
         block_size: 0,
         chunk_size: f.chunk_size(CHUNKSIZE, nbytes)?,
         threads: (f.i16(THREADS), f.i16(THREADS + 3)),
-        has_vlmetalayers: layout == Layout::Beta && has_more == Marker::True.to_u8(),
+        has_vlmetalayers: layout == FrameLayout::Beta && has_more == Marker::True.to_u8(),
         filters,
         use_dict: false,
     })
@@ -98,11 +98,11 @@ fn beta_filters(f: &Fields<'_>) -> Result<FilterSlots, FrameError> {
 /// Serialises an early header, without its metalayers; beta headers are written in the same way but only by tests.
 pub(super) fn to_bytes(header: &FrameHeader) -> Vec<u8> {
     let mut out = vec![0; header.layout.min_header_len()];
-    let has_metalayers = header.header_len as usize > Layout::Early.min_header_len();
+    let has_metalayers = header.header_len as usize > FrameLayout::Early.min_header_len();
     let (first, flags) = match header.layout {
-        Layout::Early if has_metalayers => (0x9C, EARLY_FLAGS),
-        Layout::Early => (0x9B, EARLY_FLAGS),
-        Layout::Beta | Layout::Current => (0x9D, 0x20 | header.version),
+        FrameLayout::Early if has_metalayers => (0x9C, EARLY_FLAGS),
+        FrameLayout::Early => (0x9B, EARLY_FLAGS),
+        FrameLayout::Beta | FrameLayout::Current => (0x9D, 0x20 | header.version),
     };
     header.put_common(&mut out, first, flags, header.frame_type.to_u8());
     out[at::CODEC] = header.level << 4 | header.codec.0 & 0x0F;
@@ -114,7 +114,7 @@ pub(super) fn to_bytes(header: &FrameHeader) -> Vec<u8> {
     put(&mut out, CHUNKSIZE, &chunk_size.to_be_bytes());
     header.put_threads(&mut out, THREADS);
     out[HAS_MORE] = bool_marker(has_metalayers);
-    if header.layout != Layout::Early {
+    if header.layout != FrameLayout::Early {
         out[HAS_MORE] = bool_marker(header.has_vlmetalayers);
         out[HAS_MORE + 1] = Marker::FixExt16.to_u8();
         let active = header.filters.active();

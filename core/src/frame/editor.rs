@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::chunk_table::{ChunkTable, Insertion, check_len};
+use super::commit_check::CommitCheck;
 use super::header::FrameType;
 use super::index::{ChunkEntry, is_special, special_of};
-use super::proof::Written;
-use super::rules::{Accepted, Form, Offered};
+use super::rules::{CheckedChunk, NewChunk, Representation};
 use super::sparse::index_file;
-use super::table::{Place, Table, check_len};
 use super::{
-    ChecksumState, ChunkAddress, ChunkWrite, Fingerprint, Frame, FrameError, FrameWriteError, Layout, Metalayers,
+    ChecksumState, ChunkAddress, ChunkWrite, Fingerprint, Frame, FrameError, FrameLayout, FrameWriteError, Metalayers,
     SpecialPlacement, chunk_checksum,
 };
 use crate::chunk::{ChunkHeader, SpecialKind};
@@ -18,7 +18,7 @@ use crate::registry::Registry;
 /// How the changes of an editor take effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "nothing has changed until a commit is carried out"]
-pub enum Commit {
+pub enum EditCommit {
     /// A contiguous frame: write `tail` (after the chunks written so far), make sure that it and the chunks are on
     /// stable storage, then write `patch`, the one write that makes the new frame the valid one. After that the file
     /// may be cut to `frame_len`.
@@ -56,7 +56,7 @@ pub enum Commit {
     },
 }
 
-impl Commit {
+impl EditCommit {
     /// Bytes that a disk writes as a whole or not at all, when their offset is a multiple of it.
     pub const SECTOR: u64 = 512;
 }
@@ -74,7 +74,7 @@ impl Commit {
 /// reading the whole frame, which is what a copy does.
 #[derive(Debug, Clone)]
 pub struct FrameEditor {
-    table: Table,
+    table: ChunkTable,
     /// Where the next chunk goes, from the start of a contiguous frame.
     end: u64,
     /// What is in the file.
@@ -114,13 +114,13 @@ impl FrameEditor {
         registry: &Registry,
     ) -> Result<Self, FrameWriteError> {
         let layout = frame.header().layout;
-        if layout != Layout::Current {
+        if layout != FrameLayout::Current {
             return Err(FrameWriteError::Layout { layout });
         }
         if *frame.checksums() == ChecksumState::Damaged {
             return Err(FrameWriteError::Checksums);
         }
-        let table = Table::of(frame, special, registry)?;
+        let table = ChunkTable::of(frame, special, registry)?;
         let files = files_of(&table);
         let (header, frame_len) = (frame.header_bytes().to_vec(), frame.frame_len());
         Ok(Self {
@@ -186,8 +186,8 @@ impl FrameEditor {
     ///
     /// # Errors
     /// [`FrameWriteError::NoSuchChunk`].
-    pub fn learn(&mut self, i: u64, chunk: &ChunkHeader) -> Result<(), FrameWriteError> {
-        self.table.learn(i, chunk)?;
+    pub fn set_chunk_header(&mut self, i: u64, chunk: &ChunkHeader) -> Result<(), FrameWriteError> {
+        self.table.set_chunk_header(i, chunk)?;
         self.stored.insert(self.table.entry(i)?, chunk.cbytes as u64);
         Ok(())
     }
@@ -228,7 +228,7 @@ impl FrameEditor {
     /// # Errors
     /// The chunk is damaged, or its length is not right for its place: see [`FrameWriter::push`](super::FrameWriter::push).
     pub fn append(&mut self, chunk: &[u8]) -> Result<Option<ChunkWrite>, FrameWriteError> {
-        self.place(self.nchunks(), Offered::Chunk(chunk), Place::Insert)
+        self.place(self.nchunks(), NewChunk::Chunk(chunk), Insertion::Insert)
     }
 
     /// Appends `nbytes` bytes of a special value as one chunk.
@@ -236,7 +236,7 @@ impl FrameEditor {
     /// # Errors
     /// Those of [`append`](Self::append).
     pub fn append_special(&mut self, kind: SpecialKind, nbytes: usize) -> Result<Option<ChunkWrite>, FrameWriteError> {
-        self.place(self.nchunks(), Offered::Special(kind, nbytes), Place::Insert)
+        self.place(self.nchunks(), NewChunk::Special(kind, nbytes), Insertion::Insert)
     }
 
     /// Inserts a chunk before chunk `i`, or at the end if that is `nchunks()`.
@@ -244,7 +244,7 @@ impl FrameEditor {
     /// # Errors
     /// Those of [`append`](Self::append).
     pub fn insert(&mut self, i: u64, chunk: &[u8]) -> Result<Option<ChunkWrite>, FrameWriteError> {
-        self.place(i, Offered::Chunk(chunk), Place::Insert)
+        self.place(i, NewChunk::Chunk(chunk), Insertion::Insert)
     }
 
     /// Inserts `nbytes` bytes of a special value before chunk `i`, as one chunk.
@@ -257,7 +257,7 @@ impl FrameEditor {
         kind: SpecialKind,
         nbytes: usize,
     ) -> Result<Option<ChunkWrite>, FrameWriteError> {
-        self.place(i, Offered::Special(kind, nbytes), Place::Insert)
+        self.place(i, NewChunk::Special(kind, nbytes), Insertion::Insert)
     }
 
     /// Replaces chunk `i`.
@@ -265,7 +265,7 @@ impl FrameEditor {
     /// # Errors
     /// Those of [`append`](Self::append), and [`FrameWriteError::UnknownLen`].
     pub fn update(&mut self, i: u64, chunk: &[u8]) -> Result<Option<ChunkWrite>, FrameWriteError> {
-        self.place(i, Offered::Chunk(chunk), Place::Replace)
+        self.place(i, NewChunk::Chunk(chunk), Insertion::Replace)
     }
 
     /// Replaces chunk `i` by `nbytes` bytes of a special value.
@@ -278,7 +278,7 @@ impl FrameEditor {
         kind: SpecialKind,
         nbytes: usize,
     ) -> Result<Option<ChunkWrite>, FrameWriteError> {
-        self.place(i, Offered::Special(kind, nbytes), Place::Replace)
+        self.place(i, NewChunk::Special(kind, nbytes), Insertion::Replace)
     }
 
     /// Removes chunk `i`.
@@ -334,7 +334,7 @@ impl FrameEditor {
             }
             let kind = special_of(entry).ok_or(FrameError::SpecialEntry { chunk: i, found: entry })?;
             let nbytes = edited.chunk_len(i)? as usize;
-            let stored = edited.place(i, Offered::Special(kind, nbytes), Place::Replace)?;
+            let stored = edited.place(i, NewChunk::Special(kind, nbytes), Insertion::Replace)?;
             needed += write + stored.as_ref().map_or(0, |write| write.bytes(&[]).len() as u64);
             check(needed)?;
             writes.extend(stored);
@@ -386,14 +386,14 @@ impl FrameEditor {
     /// # Errors
     /// Index or trailer cannot be encoded; [`FrameWriteError::Unreadable`] and [`FrameWriteError::Altered`] when the
     /// frame could not be opened any more, or would hold something else. Nothing is committed then.
-    pub fn commit(&mut self) -> Result<Commit, FrameWriteError> {
+    pub fn commit(&mut self) -> Result<EditCommit, FrameWriteError> {
         match self.table.header.frame_type {
             FrameType::Contiguous => self.commit_contiguous(),
             FrameType::Sparse => self.commit_sparse(),
         }
     }
 
-    fn commit_contiguous(&mut self) -> Result<Commit, FrameWriteError> {
+    fn commit_contiguous(&mut self) -> Result<EditCommit, FrameWriteError> {
         let header_len = u64::from(self.table.header.header_len);
         let empty = self.nchunks() == 0;
         let mut tail = Vec::new();
@@ -419,34 +419,34 @@ impl FrameEditor {
             tail = self.table.close(&[], tail_at, false, None)?;
         }
         let header = self.table.header_bytes();
-        Written { header: &header, tail_at, tail: &tail, has_index }.check(&self.table)?;
+        CommitCheck { header: &header, tail_at, tail: &tail, has_index }.check(&self.table)?;
         let frame_len = self.table.header.frame_len;
         let commit = if empty { self.patch_empty(&header, tail) } else { self.patch(&header, tail_at, tail) };
-        self.settle(header, frame_len);
+        self.set_committed(header, frame_len);
         Ok(commit)
     }
 
     /// The commit of a frame with chunks. Index and trailer, if they change, go after everything else.
-    fn patch(&self, header: &[u8], tail_at: u64, tail: Vec<u8>) -> Commit {
+    fn patch(&self, header: &[u8], tail_at: u64, tail: Vec<u8>) -> EditCommit {
         let patch = changed_part(&self.committed.header, header);
         if patch.as_ref().is_some_and(|patch| !is_one_sector(patch)) {
-            return Commit::Rewrite { head: header.to_vec(), tail_at, tail };
+            return EditCommit::Rewrite { head: header.to_vec(), tail_at, tail };
         }
         let tail = (!tail.is_empty()).then_some((tail_at, tail));
-        Commit::Patch { tail, patch, frame_len: self.table.header.frame_len }
+        EditCommit::Patch { tail, patch, frame_len: self.table.header.frame_len }
     }
 
     /// The commit of a frame without chunks, whose trailer goes right after the header, where chunks or the old trailer
     /// are.
-    fn patch_empty(&self, header: &[u8], trailer: Vec<u8>) -> Commit {
+    fn patch_empty(&self, header: &[u8], trailer: Vec<u8>) -> EditCommit {
         let frame_len = self.table.header.frame_len;
         let patch = changed_part(&self.committed.header, header);
         if trailer.is_empty() {
             return match patch {
                 Some(patch) if !is_one_sector(&patch) => {
-                    Commit::Rewrite { head: header.to_vec(), tail_at: frame_len, tail: Vec::new() }
+                    EditCommit::Rewrite { head: header.to_vec(), tail_at: frame_len, tail: Vec::new() }
                 }
-                patch => Commit::Patch { tail: None, patch, frame_len },
+                patch => EditCommit::Patch { tail: None, patch, frame_len },
             };
         }
         let frame = [header, &trailer[..]].concat();
@@ -455,17 +455,17 @@ impl FrameEditor {
         let end = frame.len().min(usize::try_from(self.committed.frame_len).unwrap_or(usize::MAX));
         let patch = (start as u64, frame[start..end].to_vec());
         if !is_one_sector(&patch) {
-            return Commit::Rewrite { head: frame, tail_at: frame_len, tail: Vec::new() };
+            return EditCommit::Rewrite { head: frame, tail_at: frame_len, tail: Vec::new() };
         }
         let tail = (end < frame.len()).then(|| (end as u64, frame[end..].to_vec()));
-        Commit::Patch { tail, patch: Some(patch), frame_len }
+        EditCommit::Patch { tail, patch: Some(patch), frame_len }
     }
 
-    fn commit_sparse(&mut self) -> Result<Commit, FrameWriteError> {
+    fn commit_sparse(&mut self) -> Result<EditCommit, FrameWriteError> {
         let index = index_file(&mut self.table, None)?;
         let (header, tail) = index.split_at(self.table.header.header_len as usize);
         let tail_at = header.len() as u64;
-        Written { header, tail_at, tail, has_index: true }.check(&self.table)?;
+        CommitCheck { header, tail_at, tail, has_index: true }.check(&self.table)?;
         let header = header.to_vec();
         let files = files_of(&self.table);
         let before = self.committed.files.union(&self.written);
@@ -473,8 +473,8 @@ impl FrameEditor {
         self.committed.files = files;
         self.written.clear();
         self.next_id = 0;
-        self.settle(header, index.len() as u64);
-        Ok(Commit::Replace { index, remove })
+        self.set_committed(header, index.len() as u64);
+        Ok(EditCommit::Replace { index, remove })
     }
 
     /// Rolls back to an earlier copy of this editor, with no commit in between. What has been written since is
@@ -484,7 +484,7 @@ impl FrameEditor {
         *self = Self { written, next_id, ..to };
     }
 
-    fn settle(&mut self, header: Vec<u8>, frame_len: u64) {
+    fn set_committed(&mut self, header: Vec<u8>, frame_len: u64) {
         self.committed.header = header;
         self.committed.frame_len = frame_len;
         self.end = frame_len;
@@ -492,14 +492,19 @@ impl FrameEditor {
         self.trailer_changed = false;
     }
 
-    fn place(&mut self, i: u64, offered: Offered<'_>, place: Place) -> Result<Option<ChunkWrite>, FrameWriteError> {
-        let accepted = self.table.admit(i, offered, place)?;
-        let old = if place == Place::Replace { Some(self.table.entry(i)?) } else { None };
-        let Accepted { nbytes, vl_blocks, form } = accepted;
+    fn place(
+        &mut self,
+        i: u64,
+        offered: NewChunk<'_>,
+        place: Insertion,
+    ) -> Result<Option<ChunkWrite>, FrameWriteError> {
+        let accepted = self.table.check_chunk(i, offered, place)?;
+        let old = if place == Insertion::Replace { Some(self.table.entry(i)?) } else { None };
+        let CheckedChunk { nbytes, vl_blocks, form } = accepted;
         let (entry, write) = match form {
-            Form::Entry(special) => (special, None),
-            Form::AsIs(len) => self.allocate(len as u64, None)?,
-            Form::Bytes(bytes) => self.allocate(bytes.len() as u64, Some(bytes))?,
+            Representation::Entry(special) => (special, None),
+            Representation::AsIs(len) => self.allocate(len as u64, None)?,
+            Representation::Bytes(bytes) => self.allocate(bytes.len() as u64, Some(bytes))?,
         };
         let sum = write.as_ref().map_or(0, |write| self.table.checksum(write.bytes(offered.bytes())));
         self.table.put(i, entry, nbytes, vl_blocks, sum, place);
@@ -555,7 +560,7 @@ impl FrameEditor {
 }
 
 /// The files that a sparse frame refers to.
-fn files_of(table: &Table) -> BTreeSet<u32> {
+fn files_of(table: &ChunkTable) -> BTreeSet<u32> {
     if table.header.frame_type == FrameType::Contiguous {
         return BTreeSet::new();
     }
@@ -574,5 +579,5 @@ fn changed_part(old: &[u8], new: &[u8]) -> Option<(u64, Vec<u8>)> {
 /// Whether a disk writes these bytes, at least one, in one step.
 fn is_one_sector((start, bytes): &(u64, Vec<u8>)) -> bool {
     let last = start + (bytes.len() as u64).saturating_sub(1);
-    start / Commit::SECTOR == last / Commit::SECTOR
+    start / EditCommit::SECTOR == last / EditCommit::SECTOR
 }

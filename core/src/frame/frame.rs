@@ -8,7 +8,7 @@ use super::header::{ChunkSize, FrameHeader, FrameType};
 use super::index::{ChunkEntry, Index, is_special, special_of};
 use super::layout::BitshuffleAge;
 use super::stored::special_chunk;
-use super::{ChecksumState, Fingerprint, FrameError, Layout, Metalayers, Trailer, chunk_checksum};
+use super::{ChecksumState, Fingerprint, FrameError, FrameLayout, Metalayers, Trailer, chunk_checksum};
 use crate::chunk::{ChunkContext, ChunkDecoder, ChunkHeader, SpecialKind};
 use crate::limits::Limits;
 
@@ -168,7 +168,7 @@ impl Frame {
     ///
     /// A frame that was filled with one value has an index of a few bytes for millions of chunks. Code that visits all
     /// chunks has to look at each run only once.
-    pub fn alike(&self, i: u64) -> Range<u64> {
+    pub fn run_of(&self, i: u64) -> Range<u64> {
         let end = self.index.run_end(i).max(i);
         // The last chunk may be shorter.
         let last = end == self.nchunks() && end - i > 1 && self.chunk_len(end - 1) != self.chunk_len(i);
@@ -236,7 +236,7 @@ impl Frame {
         if found > room {
             return Err(FrameError::ChunkBounds { chunk: i, offset, found, room });
         }
-        if self.header.layout == Layout::Current && found < MIN_ROOM {
+        if self.header.layout == FrameLayout::Current && found < MIN_ROOM {
             return Err(FrameError::ChunkTooSmall { chunk: i, offset, found, min: MIN_ROOM });
         }
         Ok(())
@@ -286,13 +286,13 @@ impl Frame {
     /// Which bit-shuffle rule the writer of the frame followed.
     pub fn bitshuffle_age(&self) -> BitshuffleAge {
         match self.header.layout {
-            Layout::Current => BitshuffleAge::ByChunk,
-            Layout::Early => BitshuffleAge::Before,
+            FrameLayout::Current => BitshuffleAge::ByChunk,
+            FrameLayout::Early => BitshuffleAge::Before,
             // Beta 2 wrote 0x0D where 0x94 belongs, which beta 3 fixed. The rule changed between beta 4 and beta 5. The
             // frames of 2021 have version 2.
-            Layout::Beta if self.trailer.marker == 0x0D => BitshuffleAge::Before,
-            Layout::Beta if self.header.version == 1 => BitshuffleAge::Ambiguous,
-            Layout::Beta => BitshuffleAge::ByChunk,
+            FrameLayout::Beta if self.trailer.marker == 0x0D => BitshuffleAge::Before,
+            FrameLayout::Beta if self.header.version == 1 => BitshuffleAge::Ambiguous,
+            FrameLayout::Beta => BitshuffleAge::ByChunk,
         }
     }
 
@@ -396,7 +396,7 @@ impl Frame {
 /// so that an unknown one does not make all other chunks unreadable.
 pub(super) fn check_entries(header: &FrameHeader, index: &Index) -> Result<(), FrameError> {
     let cbytes = header.cbytes;
-    let min_room = if header.layout == Layout::Current { MIN_ROOM } else { ChunkHeader::MIN_LEN as u64 };
+    let min_room = if header.layout == FrameLayout::Current { MIN_ROOM } else { ChunkHeader::MIN_LEN as u64 };
     for (chunks, entry) in index.runs() {
         let chunk = chunks.start;
         match header.frame_type {

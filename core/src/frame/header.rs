@@ -7,7 +7,7 @@ use rmp::Marker;
 
 use super::fields::{array, put, u8_at};
 use super::metalayers::Metalayers;
-use super::{FrameError, Layout, early};
+use super::{FrameError, FrameLayout, early};
 use crate::chunk::SplitMode;
 use crate::id::{CodecId, FilterId};
 use crate::pipeline::{FilterSlots, SLOTS};
@@ -36,7 +36,7 @@ pub(super) mod at {
 }
 
 /// Bytes of the header without the metalayers.
-pub(super) const FIXED_LEN: usize = Layout::Current.min_header_len();
+pub(super) const FIXED_LEN: usize = FrameLayout::Current.min_header_len();
 
 /// "general_flags", bits 4 and 5: offsets in the index have 64 bits.
 const FLAG_OFFSETS_64: u8 = 0x10;
@@ -108,7 +108,7 @@ impl ChunkSize {
 #[non_exhaustive]
 pub struct FrameHeader {
     /// Age of the layout.
-    pub layout: Layout,
+    pub layout: FrameLayout,
     /// Bytes of the header with its metalayers; the chunks start here.
     pub header_len: u32,
     /// Bytes of the whole frame.
@@ -176,22 +176,22 @@ impl FrameHeader {
     /// # Errors
     /// Those of `parse`, except for the frame length.
     pub fn parse_unfinished(head: &[u8]) -> Result<Self, FrameError> {
-        let layout = Layout::detect(head)?;
+        let layout = FrameLayout::detect(head)?;
         let min = layout.min_header_len();
         if head.len() < min {
             return Err(FrameError::TooShort { len: head.len() as u64, min: min as u64 });
         }
         match layout {
-            Layout::Current => parse_current(head),
-            Layout::Early | Layout::Beta => early::parse(head, layout),
+            FrameLayout::Current => parse_current(head),
+            FrameLayout::Early | FrameLayout::Beta => early::parse(head, layout),
         }
     }
 
     /// Serialises the fixed part in the layout that the header names. The lengths are written as they stand.
     pub fn to_bytes(&self) -> Vec<u8> {
         match self.layout {
-            Layout::Current => self.current_bytes().to_vec(),
-            Layout::Early | Layout::Beta => early::to_bytes(self),
+            FrameLayout::Current => self.current_bytes().to_vec(),
+            FrameLayout::Early | FrameLayout::Beta => early::to_bytes(self),
         }
     }
 
@@ -314,7 +314,7 @@ impl Fields<'_> {
     }
 
     /// The header length, at least that of the fixed part and of what always follows it.
-    pub(super) fn header_len(&self, layout: Layout) -> Result<u32, FrameError> {
+    pub(super) fn header_len(&self, layout: FrameLayout) -> Result<u32, FrameError> {
         let found = self.i32(at::HEADER_LEN);
         // 94 = 87 + the metalayers section up to and including the number of entries, which every reader parses.
         let min = layout.min_header_len() as u64 + if layout.always_has_metalayers() { 7 } else { 0 };
@@ -344,7 +344,7 @@ impl Fields<'_> {
 
 fn parse_current(head: &[u8]) -> Result<FrameHeader, FrameError> {
     let f = Fields(head);
-    let layout = Layout::Current;
+    let layout = FrameLayout::Current;
     let flags = f.u8(at::FLAGS);
     let version = flags & 0x0F;
     if version > VERSION_VARIABLE {
@@ -393,7 +393,7 @@ fn parse_current(head: &[u8]) -> Result<FrameHeader, FrameError> {
 }
 
 /// Length of a header with these metalayers.
-pub(super) fn full_len(layout: Layout, metalayers: &Metalayers) -> usize {
+pub(super) fn full_len(layout: FrameLayout, metalayers: &Metalayers) -> usize {
     let section = if metalayers.is_empty() && !layout.always_has_metalayers() { 0 } else { metalayers.section_len() };
     layout.min_header_len() + section
 }

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::column::Column;
 use super::error::ExpectedIndex;
+use super::run_length::RunLengthVec;
 use super::stored::{set_early, stored_chunk};
 use super::{FrameError, FrameWriteError};
 use crate::chunk::{
@@ -79,7 +79,7 @@ pub(super) const fn is_special(entry: u64) -> bool {
 }
 
 /// The entries of an index.
-pub(super) type Index = Column<u64>;
+pub(super) type Index = RunLengthVec<u64>;
 
 impl Index {
     /// Checks the header of the index chunk at `offset` and returns how many entries it has.

@@ -10,7 +10,7 @@ pub const MAGIC: &[u8; 8] = b"b2frame\0";
 /// Which of the three header layouts a frame has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum Layout {
+pub enum FrameLayout {
     /// First byte 0x9B or 0x9C: 2019, up to 2.0.0-beta.1 (early frame format document). Neither filters nor a trailer.
     Early,
     /// First byte 0x9D: 2.0.0-beta.2 up to the development versions of February 2021. Filters, and a trailer.
@@ -20,7 +20,7 @@ pub enum Layout {
     Current,
 }
 
-impl Layout {
+impl FrameLayout {
     /// Detects the layout of the frame that starts with `head`, which must hold at least 65 bytes, or the whole frame
     /// if it is shorter.
     ///

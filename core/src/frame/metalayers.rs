@@ -19,7 +19,7 @@ use rmp::Marker;
 
 use super::error::Section;
 use super::fields::{i32_at, put, u8_at, u16_at, u32_at};
-use super::{FrameError, FrameWriteError, Layout};
+use super::{FrameError, FrameLayout, FrameWriteError};
 
 /// Most metalayers that every reader accepts in either section.
 pub const MAX_METALAYERS: usize = 16;
@@ -112,7 +112,7 @@ impl Metalayers {
     ///
     /// # Errors
     /// When the section is damaged.
-    pub fn of_header(header: &Bytes, layout: Layout) -> Result<Self, FrameError> {
+    pub fn of_header(header: &Bytes, layout: FrameLayout) -> Result<Self, FrameError> {
         match layout.min_header_len() {
             min if min == header.len() => Ok(Self::new()),
             min => Self::parse_header(header, min),
@@ -130,7 +130,7 @@ impl Metalayers {
     }
 
     fn parse(section: Section, bytes: &Bytes, map_at: usize, max: u16) -> Result<Self, FrameError> {
-        let places = Places::find(section, bytes, map_at, max)?;
+        let places = Offsets::find(section, bytes, map_at, max)?;
         let entries = places.entries.into_iter();
         Ok(Self { entries: entries.map(|(name, value)| (bytes[name].into(), bytes.slice(value))).collect() })
     }
@@ -195,16 +195,16 @@ impl Metalayers {
 
 /// Where the parts of a section are, from the start of the header or of the trailer.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(super) struct Offsets {
     map: Range<usize>,
     /// Names and contents, in file order.
     entries: Vec<(Range<usize>, Range<usize>)>,
 }
 
-impl Places {
+impl Offsets {
     /// Those of `header`, a whole header of the current layout.
     pub(super) fn of_header(header: &[u8]) -> Result<Self, FrameError> {
-        let map_at = Layout::Current.min_header_len() + MAP_AT;
+        let map_at = FrameLayout::Current.min_header_len() + MAP_AT;
         Self::find(Section::Header, header, map_at, MAX_METALAYERS as u16)
     }
 
@@ -282,7 +282,7 @@ impl Places {
 
     /// Where the content called `name` is in `bytes`, if nothing else of the section overlaps it: readers accept two
     /// names that share a content, but it cannot be changed for only one of them.
-    pub(super) fn sole_content(&self, bytes: &[u8], name: &str) -> Option<Range<usize>> {
+    pub(super) fn unique_content_range(&self, bytes: &[u8], name: &str) -> Option<Range<usize>> {
         let called = |(n, _): &&(Range<usize>, Range<usize>)| bytes.get(n.clone()) == Some(name.as_bytes());
         let at = self.entries.iter().position(|entry| called(&entry))?;
         let content = &self.entries[at].1;

@@ -9,9 +9,9 @@ use bytes::Bytes;
 use super::frame::Frame;
 use super::header::{ChunkSize, FrameHeader, FrameType};
 use super::index::{ENTRY_LEN, Index};
-use super::salvage::{Head, index_entries};
+use super::partial::{Head, index_entries};
 use super::trailer::{Trailer, TrailerExtent};
-use super::{ChecksumState, ChunkEntry, FrameError, FrameOpener, Layout, OpenStep, Sequential};
+use super::{ChecksumState, ChunkEntry, FrameError, FrameLayout, FrameOpener, OpenStep, Sequential};
 use crate::chunk::ChunkHeader;
 use crate::limits::Limits;
 use crate::nd::ArrayMeta;
@@ -83,7 +83,7 @@ impl OpenEnded {
         let bytes = head;
         let head = Head::parse(bytes, &limits)?;
         let header = &head.header;
-        let plain = header.layout == Layout::Current && header.frame_type == FrameType::Contiguous;
+        let plain = header.layout == FrameLayout::Current && header.frame_type == FrameType::Contiguous;
         let open = plain && Sequential::find(&head.metalayers).is_some_and(|promise| promise.is_open(header));
         // Lossless: all of them are there.
         let head_bytes = bytes.slice(..head.header.header_len as usize);
@@ -239,7 +239,7 @@ impl OpenEnded {
     /// If a frame cannot have these chunks.
     pub fn so_far(&self) -> Result<Frame, FrameError> {
         let mut head = self.head.clone();
-        let count = whole_slabs(&mut head, self.offsets.len());
+        let count = trim_to_slabs(&mut head, self.offsets.len());
         let cut = self.offsets.get(count);
         let full = head.header.chunk_size.fixed().unwrap_or(0) as u64;
         // Only arrays are cut, whose chunks are all of the same length.
@@ -256,9 +256,9 @@ impl OpenEnded {
     /// The complete frame as it will be once it is sealed, with the totals that its header lacks. `index` is what lies
     /// at [`end`](Self::end), empty in a frame without chunks; `trailer` follows it.
     fn closed(&self, index: Bytes, trailer: Bytes, registry: &Registry) -> Result<Frame, FrameError> {
-        let parsed = Trailer::parse(&trailer, Layout::Current)?;
+        let parsed = Trailer::parse(&trailer, FrameLayout::Current)?;
         let mut head = self.head.clone();
-        if let Some(meta) = head.late_array(&parsed.vlmetalayers, registry)
+        if let Some(meta) = head.array_from_trailer(&parsed.vlmetalayers, registry)
             && let Ok(content) = meta.to_bytes()
         {
             // The length stays the same.
@@ -281,7 +281,7 @@ impl OpenEnded {
 
 /// Sets the rows of an array to those of the complete slabs among `found` chunks, and returns how many chunks that
 /// takes: all of them if the frame is not an array.
-fn whole_slabs(head: &mut Head, found: usize) -> usize {
+fn trim_to_slabs(head: &mut Head, found: usize) -> usize {
     let Some(Ok(mut meta)) = ArrayMeta::find(&head.metalayers) else { return found };
     let FrameHeader { typesize, .. } = head.header;
     let (Some(&rows), Some(&slab_rows)) = (meta.geometry.shape.first(), meta.geometry.chunk_shape.first()) else {

@@ -9,7 +9,7 @@ use super::header::{ChunkSize, FIXED_LEN, FrameHeader, FrameType};
 use super::index::{Index, MIN_INDEX};
 use super::metalayers::Metalayers;
 use super::trailer::{TRAILER_TAIL, Trailer};
-use super::{ChecksumState, Checksums, FrameError, Layout};
+use super::{ChecksumState, Checksums, FrameError, FrameLayout};
 use crate::chunk::{ChunkDecoder, ChunkHeader};
 use crate::limits::Limits;
 use crate::registry::Registry;
@@ -103,7 +103,7 @@ impl FrameOpener {
     /// What is wrong with the frame; [`FrameError::MissingBytes`] when called again without the bytes asked for.
     pub fn step(&mut self) -> Result<OpenStep, FrameError> {
         if self.asked.is_empty() {
-            let min = Layout::Early.min_header_len() as u64;
+            let min = FrameLayout::Early.min_header_len() as u64;
             if self.available < min {
                 return Err(FrameError::TooShort { len: self.available, min });
             }
@@ -134,7 +134,7 @@ impl FrameOpener {
         let head_len = (FIXED_LEN as u64).min(self.available);
         let head = self.get(0..head_len).ok_or(FrameError::MissingBytes { start: 0, end: head_len })?;
         let header = FrameHeader::parse(&head)?;
-        let plan = Plan::new(&header, self.available, self.frame_type, &self.limits)?;
+        let plan = Extents::new(&header, self.available, self.frame_type, &self.limits)?;
 
         let mut want = |range: Range<u64>| {
             let found = self.get(range.clone());
@@ -177,7 +177,7 @@ impl FrameOpener {
     pub(super) fn trailer(
         &self,
         header: &FrameHeader,
-        plan: &Plan,
+        plan: &Extents,
         want: &mut impl FnMut(Range<u64>) -> Option<Bytes>,
     ) -> Result<Option<Located>, FrameError> {
         let end = header.frame_len;
@@ -196,7 +196,7 @@ impl FrameOpener {
         let room = room.min(self.limits.trailer_bytes as u64);
         let len = Trailer::len_from_tail(&tail, end, room, header.layout)?;
         // C-Blosc2 looks for the trailer of an empty frame right behind the header.
-        if header.nbytes == 0 && header.layout == Layout::Current && len != end - plan.index_at {
+        if header.nbytes == 0 && header.layout == FrameLayout::Current && len != end - plan.index_at {
             let found = len;
             let (min, max) = (end - plan.index_at, end - plan.index_at);
             return Err(FrameError::TrailerLen { offset: end - TRAILER_TAIL as u64 + 1, found, min, max });
@@ -209,13 +209,13 @@ impl FrameOpener {
     pub(super) fn index(
         &self,
         header: &FrameHeader,
-        plan: &Plan,
+        plan: &Extents,
         trailer_at: Option<u64>,
         want: &mut impl FnMut(Range<u64>) -> Option<Bytes>,
     ) -> Result<Option<(Index, Bytes)>, FrameError> {
         let at = plan.index_at;
         if header.nbytes == 0 {
-            if header.layout == Layout::Early && at != header.frame_len {
+            if header.layout == FrameLayout::Early && at != header.frame_len {
                 return Err(FrameError::EarlyEnd { expected: at, found: header.frame_len });
             }
             return Ok(Some((Index::EMPTY, Bytes::new())));
@@ -232,7 +232,7 @@ impl FrameOpener {
         let chunk = ChunkHeader::parse(&head).map_err(|source| FrameError::Index { offset: at, source })?;
         let count = Index::check_header(&chunk, at, room, plan.nchunks, &self.limits)?;
         let index_end = at + chunk.cbytes as u64;
-        if header.layout == Layout::Early && index_end != header.frame_len {
+        if header.layout == FrameLayout::Early && index_end != header.frame_len {
             return Err(FrameError::EarlyEnd { expected: index_end, found: header.frame_len });
         }
         let Some(bytes) = want(at..index_end) else { return Ok(None) };
@@ -292,14 +292,14 @@ pub(super) struct Located {
 }
 
 /// What the header alone says about the rest.
-pub(super) struct Plan {
+pub(super) struct Extents {
     /// Where the index starts.
     index_at: u64,
     /// Number of chunks; `None` when only the index tells.
     nchunks: Option<u64>,
 }
 
-impl Plan {
+impl Extents {
     pub(super) fn new(
         header: &FrameHeader,
         available: u64,
@@ -330,7 +330,7 @@ impl Plan {
         let nchunks = match header.chunk_size {
             _ if header.nbytes == 0 => Some(0),
             // Early writers stored 0 for frames of fixed chunks with a short last one, so the index decides there.
-            ChunkSize::Fixed(n) if header.layout != Layout::Early => Some(header.nbytes.div_ceil(n.into())),
+            ChunkSize::Fixed(n) if header.layout != FrameLayout::Early => Some(header.nbytes.div_ceil(n.into())),
             _ => None,
         };
         match nchunks {

@@ -1,7 +1,7 @@
 //! The parameters of a new frame.
 
 use super::header::{ChunkSize, FrameHeader, FrameType, full_len};
-use super::{FingerprintKind, Frame, FrameWriteError, Head, Layout, Metalayers, Section, Sequential};
+use super::{FingerprintKind, Frame, FrameLayout, FrameWriteError, Head, Metalayers, Section, Sequential};
 use crate::chunk::EncodeParams;
 use crate::id::CodecId;
 use crate::pipeline::FilterSlots;
@@ -35,7 +35,7 @@ pub struct FrameParams {
     pub special: SpecialPlacement,
     /// Age of the layout to write: [`Layout::Current`], or [`Layout::Early`] for the software of 2019, with chunks in
     /// [`ChunkFormat::Early`](crate::chunk::ChunkFormat::Early).
-    pub layout: Layout,
+    pub layout: FrameLayout,
     /// Promise to readers that see the frame only once, front to back, that its chunks lie in order without holes: adds
     /// the header metalayer [`Sequential::NAME`](super::Sequential::NAME) and implies [`SpecialPlacement::Stored`].
     pub sequential: bool,
@@ -55,7 +55,7 @@ impl FrameParams {
             chunk_size,
             metalayers: Metalayers::new(),
             special: SpecialPlacement::default(),
-            layout: Layout::Current,
+            layout: FrameLayout::Current,
             sequential: false,
             fingerprint: None,
             checksums: false,
@@ -68,7 +68,7 @@ impl FrameParams {
     ///
     /// Chunks can be copied as they are when the frame's [`bitshuffle_age`](super::Frame::bitshuffle_age) is
     /// [`ByChunk`](super::BitshuffleAge::ByChunk); otherwise those that are bit-shuffled must be encoded again.
-    pub fn like(frame: &Frame) -> Self {
+    pub fn from_frame(frame: &Frame) -> Self {
         Self {
             fingerprint: FingerprintKind::from_u8(frame.fingerprint().kind),
             checksums: frame.checksums().valid().is_some(),
@@ -77,16 +77,16 @@ impl FrameParams {
     }
 
     /// Parameters for a copy of what is left of a frame, given only its head.
-    pub fn like_head(head: &Head) -> Self {
+    pub fn from_head(head: &Head) -> Self {
         Self::of(&head.header, head.metalayers.clone())
     }
 
     fn of(header: &FrameHeader, mut metalayers: Metalayers) -> Self {
         let sequential = metalayers.remove(Sequential::NAME).is_some() && header.frame_type == FrameType::Contiguous;
-        let early_filters = header.layout == Layout::Early;
+        let early_filters = header.layout == FrameLayout::Early;
         let chunk_size = match header.chunk_size {
             ChunkSize::Fixed(n) => n as usize,
-            ChunkSize::Variable if header.nbytes > 0 || header.layout == Layout::Current => 0,
+            ChunkSize::Variable if header.nbytes > 0 || header.layout == FrameLayout::Current => 0,
             // An empty frame whose chunk size is not settled. Its copy does not state one either.
             ChunkSize::Variable | ChunkSize::Unset => 1 << 20,
         };
@@ -106,7 +106,7 @@ impl FrameParams {
             chunk_size,
             metalayers,
             special: SpecialPlacement::Index,
-            layout: Layout::Current,
+            layout: FrameLayout::Current,
             sequential,
             fingerprint: None,
             checksums: false,
@@ -116,8 +116,8 @@ impl FrameParams {
     /// The header of an empty frame with these parameters.
     pub(super) fn header(&self) -> Result<FrameHeader, FrameWriteError> {
         let early = match self.layout {
-            Layout::Current => false,
-            Layout::Early if self.frame_type == FrameType::Contiguous => true,
+            FrameLayout::Current => false,
+            FrameLayout::Early if self.frame_type == FrameType::Contiguous => true,
             layout => return Err(FrameWriteError::Layout { layout }),
         };
         let fits = |what, value: usize, min: usize, max: usize| match u32::try_from(value) {

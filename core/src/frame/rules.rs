@@ -4,7 +4,7 @@ use super::header::{ChunkSize, FrameHeader};
 use super::index::special_entry;
 use super::stored::{EARLY_VERSION, set_early, special_body};
 
-use super::{FrameWriteError, Layout, SpecialPlacement};
+use super::{FrameLayout, FrameWriteError, SpecialPlacement};
 use crate::chunk::{ChunkError, ChunkHeader, SpecialKind};
 use crate::id::FilterId;
 
@@ -13,7 +13,7 @@ const MIN_CHUNK: usize = ChunkHeader::EXTENDED_LEN;
 
 /// A chunk that is offered to a frame.
 #[derive(Clone, Copy)]
-pub(super) enum Offered<'a> {
+pub(super) enum NewChunk<'a> {
     /// As bytes.
     Chunk(&'a [u8]),
     /// As the first bytes of a chunk and its length. Only for chunks that stay as they are.
@@ -22,7 +22,7 @@ pub(super) enum Offered<'a> {
     Special(SpecialKind, usize),
 }
 
-impl<'a> Offered<'a> {
+impl<'a> NewChunk<'a> {
     /// The bytes offered, if any.
     pub(super) fn bytes(self) -> &'a [u8] {
         match self {
@@ -33,17 +33,17 @@ impl<'a> Offered<'a> {
 }
 
 /// A chunk that a frame accepts.
-pub(super) struct Accepted {
+pub(super) struct CheckedChunk {
     /// Decoded bytes.
     pub(super) nbytes: usize,
     /// Whether the blocks are of variable length.
     pub(super) vl_blocks: bool,
     /// What goes into the frame.
-    pub(super) form: Form,
+    pub(super) form: Representation,
 }
 
 /// What goes into a frame for a chunk.
-pub(super) enum Form {
+pub(super) enum Representation {
     /// Only an index entry.
     Entry(u64),
     /// The chunk that was offered, of this length.
@@ -63,7 +63,7 @@ pub(super) struct ChunkRules {
     /// Decoded bytes of a block; 0 when the frame does not tell.
     block_size: u32,
     special: SpecialPlacement,
-    layout: Layout,
+    layout: FrameLayout,
 }
 
 impl ChunkRules {
@@ -79,7 +79,7 @@ impl ChunkRules {
     }
 
     /// Records what an accepted chunk settles for those that follow.
-    pub(super) fn settle(&mut self, nbytes: u64, vl_blocks: bool) {
+    pub(super) fn fix_chunk_size(&mut self, nbytes: u64, vl_blocks: bool) {
         self.vl_blocks.get_or_insert(vl_blocks);
         if self.chunk_size == ChunkSize::Unset {
             // Lengths of chunks were checked to fit.
@@ -89,15 +89,15 @@ impl ChunkRules {
 
     /// Checks what is to become chunk `number`. The caller, who knows its place, checks that the length is right for
     /// it.
-    pub(super) fn accept(&self, number: u64, offered: Offered<'_>) -> Result<Accepted, FrameWriteError> {
+    pub(super) fn accept(&self, number: u64, offered: NewChunk<'_>) -> Result<CheckedChunk, FrameWriteError> {
         match offered {
-            Offered::Chunk(chunk) => self.accept_chunk(number, chunk, chunk.len()),
-            Offered::Head(head, len) => self.accept_chunk(number, head, len),
-            Offered::Special(kind, nbytes) => self.accept_special(number, kind, nbytes),
+            NewChunk::Chunk(chunk) => self.accept_chunk(number, chunk, chunk.len()),
+            NewChunk::Head(head, len) => self.accept_chunk(number, head, len),
+            NewChunk::Special(kind, nbytes) => self.accept_special(number, kind, nbytes),
         }
     }
 
-    fn accept_chunk(&self, number: u64, chunk: &[u8], len: usize) -> Result<Accepted, FrameWriteError> {
+    fn accept_chunk(&self, number: u64, chunk: &[u8], len: usize) -> Result<CheckedChunk, FrameWriteError> {
         let invalid = |source: ChunkError| FrameWriteError::Chunk { chunk: number, source };
         let header = ChunkHeader::parse(chunk).map_err(invalid)?;
         if header.cbytes != len {
@@ -117,7 +117,7 @@ impl ChunkRules {
         if self.vl_blocks.is_some_and(|vl| vl != vl_blocks) {
             return Err(FrameWriteError::MixedBlocks { chunk: number, variable: vl_blocks });
         }
-        if self.layout == Layout::Early {
+        if self.layout == FrameLayout::Early {
             check_early(&header)?;
         }
         let form = match header.special() {
@@ -125,25 +125,25 @@ impl ChunkRules {
             Some(SpecialKind::Nan) if u32::from(header.typesize) != self.typesize => {
                 self.repeated(number, SpecialKind::Nan, header.nbytes, header.typesize.into())?
             }
-            None if self.layout == Layout::Early && header.version > EARLY_VERSION => {
+            None if self.layout == FrameLayout::Early && header.version > EARLY_VERSION => {
                 let mut bytes = chunk.to_vec();
                 set_early(&mut bytes);
-                Form::Bytes(bytes)
+                Representation::Bytes(bytes)
             }
-            None | Some(SpecialKind::Value) => Form::AsIs(len),
+            None | Some(SpecialKind::Value) => Representation::AsIs(len),
             Some(kind) => self.special_form(number, kind, header.nbytes)?,
         };
-        Ok(Accepted { nbytes: header.nbytes, vl_blocks, form })
+        Ok(CheckedChunk { nbytes: header.nbytes, vl_blocks, form })
     }
 
-    fn accept_special(&self, number: u64, kind: SpecialKind, nbytes: usize) -> Result<Accepted, FrameWriteError> {
+    fn accept_special(&self, number: u64, kind: SpecialKind, nbytes: usize) -> Result<CheckedChunk, FrameWriteError> {
         if nbytes == 0 {
             return Err(FrameWriteError::EmptyChunk { chunk: number });
         }
         if self.vl_blocks == Some(true) {
             return Err(FrameWriteError::MixedBlocks { chunk: number, variable: false });
         }
-        if self.layout == Layout::Early {
+        if self.layout == FrameLayout::Early {
             return Err(FrameWriteError::EarlyFeature { what: "chunks of a special value" });
         }
         let typesize = self.typesize as usize;
@@ -156,27 +156,33 @@ impl ChunkRules {
         if !whole || nbytes > ChunkHeader::MAX_NBYTES {
             return Err(FrameWriteError::Special { chunk: number, nbytes });
         }
-        Ok(Accepted { nbytes, vl_blocks: false, form: self.special_form(number, kind, nbytes)? })
+        Ok(CheckedChunk { nbytes, vl_blocks: false, form: self.special_form(number, kind, nbytes)? })
     }
 
     /// A chunk without a body is never stored as such: C-Blosc2 cannot open a file that starts with one.
-    fn special_form(&self, number: u64, kind: SpecialKind, nbytes: usize) -> Result<Form, FrameWriteError> {
+    fn special_form(&self, number: u64, kind: SpecialKind, nbytes: usize) -> Result<Representation, FrameWriteError> {
         // The length of a chunk in the index follows from its position, which takes chunks of fixed size, and C-Blosc2
         // assumes a whole number of items.
         let in_index = self.special == SpecialPlacement::Index
             && self.chunk_size != ChunkSize::Variable
             && nbytes.is_multiple_of(self.typesize as usize);
         match special_entry(kind) {
-            Some(entry) if in_index => Ok(Form::Entry(entry)),
+            Some(entry) if in_index => Ok(Representation::Entry(entry)),
             _ => self.repeated(number, kind, nbytes, self.typesize as usize),
         }
     }
 
-    fn repeated(&self, number: u64, kind: SpecialKind, nbytes: usize, item: usize) -> Result<Form, FrameWriteError> {
+    fn repeated(
+        &self,
+        number: u64,
+        kind: SpecialKind,
+        nbytes: usize,
+        item: usize,
+    ) -> Result<Representation, FrameWriteError> {
         // C-Blosc2 reads slices of arrays by blocks, and only accepts chunks with the same number of them.
         let block_size = if self.block_size == 0 { nbytes } else { self.block_size as usize };
         special_body(kind, nbytes, item, block_size)
-            .map(Form::Bytes)
+            .map(Representation::Bytes)
             .ok_or(FrameWriteError::Special { chunk: number, nbytes })
     }
 

@@ -3,8 +3,8 @@
 //! Source: sparse frame format document of C-Blosc2. The index file is a frame without chunks section whose index
 //! entries are the numbers in the names of the chunk files.
 
+use super::chunk_table::ChunkTable;
 use super::index::Index;
-use super::table::Table;
 use super::{Fingerprinter, FrameWriteError};
 use crate::chunk::ChunkHeader;
 
@@ -32,7 +32,10 @@ pub(super) fn least_cbytes(entries: &Index) -> u64 {
 }
 
 /// Header, index and trailer of a sparse frame.
-pub(super) fn index_file(table: &mut Table, fingerprint: Option<Fingerprinter>) -> Result<Vec<u8>, FrameWriteError> {
+pub(super) fn index_file(
+    table: &mut ChunkTable,
+    fingerprint: Option<Fingerprinter>,
+) -> Result<Vec<u8>, FrameWriteError> {
     table.header.cbytes = table.header.cbytes.max(least_cbytes(table.entries()));
     let index = table.index_bytes()?;
     let header_len = u64::from(table.header.header_len);

@@ -9,7 +9,7 @@ use rmp::Marker;
 use super::error::Section;
 use super::fields::{array, put, u8_at, u16_at, u32_at};
 use super::metalayers::MAX_VLMETALAYERS_READ;
-use super::{Fingerprint, FrameError, FrameWriteError, Layout, Metalayers};
+use super::{Fingerprint, FrameError, FrameLayout, FrameWriteError, Metalayers};
 
 /// Bytes from the length field's marker to the end: `CE len D8 kind fingerprint`.
 pub(super) const TRAILER_TAIL: usize = 23;
@@ -58,7 +58,12 @@ impl Trailer {
     /// Reads the length of the trailer from `tail`, the last 23 bytes (or more) of a frame that ends at `frame_len`.
     ///
     /// `room` is what header and chunks leave for it.
-    pub(super) fn len_from_tail(tail: &[u8], frame_len: u64, room: u64, layout: Layout) -> Result<u64, FrameError> {
+    pub(super) fn len_from_tail(
+        tail: &[u8],
+        frame_len: u64,
+        room: u64,
+        layout: FrameLayout,
+    ) -> Result<u64, FrameError> {
         let marker_at = frame_len.saturating_sub(TRAILER_TAIL as u64);
         let end = tail.len().checked_sub(TRAILER_TAIL).map(|at| &tail[at..]).unwrap_or_default();
         let found = u8_at(end, 0);
@@ -66,7 +71,7 @@ impl Trailer {
             (Some(marker), Some(len)) if marker == Marker::U32.to_u8() => len,
             _ => return Err(FrameError::TrailerMarker { offset: marker_at, found }),
         };
-        let min = if layout == Layout::Beta { MIN_BETA_TRAILER } else { MIN_TRAILER_LEN };
+        let min = if layout == FrameLayout::Beta { MIN_BETA_TRAILER } else { MIN_TRAILER_LEN };
         if u64::from(len) < min || u64::from(len) > room {
             return Err(FrameError::TrailerLen { offset: marker_at + 1, found: len.into(), min, max: room });
         }
@@ -74,7 +79,7 @@ impl Trailer {
     }
 
     /// Parses a whole trailer.
-    pub fn parse(trailer: &Bytes, layout: Layout) -> Result<Self, FrameError> {
+    pub fn parse(trailer: &Bytes, layout: FrameLayout) -> Result<Self, FrameError> {
         let len = trailer.len() as u64;
         let declared = Self::len_from_tail(trailer, len, len, layout)?;
         if declared != len {
@@ -91,10 +96,10 @@ impl Trailer {
         let digest = array(trailer, at + 2).unwrap_or_default();
         let mut parsed = Self { marker, version, fingerprint: Fingerprint { kind, digest }, ..Self::default() };
         // Beta frames changed from one to the other while their layout stayed the same.
-        let is_user_metadata = layout == Layout::Beta && u8_at(&body, 2) == Some(Marker::Bin32.to_u8());
+        let is_user_metadata = layout == FrameLayout::Beta && u8_at(&body, 2) == Some(Marker::Bin32.to_u8());
         if is_user_metadata {
             parsed.user_metadata = user_metadata(&body, len)?;
-        } else if layout == Layout::Beta && u8_at(&body, 2) != Some(Marker::FixArray(3).to_u8()) {
+        } else if layout == FrameLayout::Beta && u8_at(&body, 2) != Some(Marker::FixArray(3).to_u8()) {
             return Err(FrameError::TrailerKind { found: u8_at(&body, 2).unwrap_or_default() });
         } else {
             parsed.vlmetalayers = Metalayers::parse_trailer(&body)?;

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{FrameError, Layout, Section};
+use super::{FrameError, FrameLayout, Section};
 use crate::chunk::ChunkError;
 use crate::id::CodecId;
 
@@ -26,7 +26,7 @@ pub enum FrameWriteError {
     #[error("frames of the layout {layout:?} cannot be written like this")]
     Layout {
         /// The layout.
-        layout: Layout,
+        layout: FrameLayout,
     },
     /// The codec did not exist in 2019.
     #[error("the early layout has the codecs 0 to 5, not {codec}")]

@@ -1,9 +1,9 @@
 //! Writing a frame, front to back.
 
+use super::chunk_table::{ChunkTable, Insertion, check_len};
 use super::header::FrameType;
-use super::rules::{Form, Offered};
+use super::rules::{NewChunk, Representation};
 use super::sparse::index_file;
-use super::table::{Place, Table, check_len};
 use super::{
     Fingerprint, Fingerprinter, Frame, FrameParams, FrameWriteError, Metalayers, Sequential, SpecialPlacement,
 };
@@ -71,7 +71,7 @@ impl ChunkWrite {
 /// ```
 #[derive(Debug, Clone)]
 pub struct FrameWriter {
-    table: Table,
+    table: ChunkTable,
     sequential: bool,
     /// Bytes of all stored chunks. (The header of a sparse frame can say more: see [`index_file`].)
     cbytes: u64,
@@ -101,7 +101,7 @@ impl FrameWriter {
             params.special = SpecialPlacement::Stored;
         }
         Ok(Self {
-            table: Table::new(&params, registry)?,
+            table: ChunkTable::new(&params, registry)?,
             sequential: params.sequential,
             cbytes: 0,
             next_id: 0,
@@ -133,7 +133,7 @@ impl FrameWriter {
     /// The chunk is damaged, decodes to nothing or to another length than the chunk size, follows a short one, or
     /// mixes blocks of variable length with regular ones. The frame stays as it was.
     pub fn push(&mut self, chunk: &[u8]) -> Result<Option<ChunkWrite>, FrameWriteError> {
-        self.place(Offered::Chunk(chunk), None)
+        self.place(NewChunk::Chunk(chunk), None)
     }
 
     /// Adds a chunk of `nbytes` bytes that consists of a special value, other than a repeated one.
@@ -141,7 +141,7 @@ impl FrameWriter {
     /// # Errors
     /// As [`push`](Self::push); [`FrameWriteError::Special`] when `nbytes` is no whole number of such items.
     pub fn push_special(&mut self, kind: SpecialKind, nbytes: usize) -> Result<Option<ChunkWrite>, FrameWriteError> {
-        self.place(Offered::Special(kind, nbytes), None)
+        self.place(NewChunk::Special(kind, nbytes), None)
     }
 
     /// Adds `count` chunks of `nbytes` bytes each that consist of a special value, other than a repeated one, and exist
@@ -162,7 +162,7 @@ impl FrameWriter {
     /// Those of [`push`](Self::push); [`FrameWriteError::Adopted`] for a chunk that cannot stay as it is, because it has
     /// no body or the frame is contiguous.
     pub fn adopt(&mut self, id: u32, chunk: &[u8]) -> Result<(), FrameWriteError> {
-        self.place(Offered::Chunk(chunk), Some(id)).map(drop)
+        self.place(NewChunk::Chunk(chunk), Some(id)).map(drop)
     }
 
     /// As [`adopt`](Self::adopt), given the first bytes of the chunk (32 of them suffice) and the length of its file.
@@ -171,23 +171,24 @@ impl FrameWriter {
     /// Those of [`adopt`](Self::adopt).
     pub fn adopt_head(&mut self, id: u32, head: &[u8], len: u64) -> Result<(), FrameWriteError> {
         let len = usize::try_from(len).map_err(|_| FrameWriteError::TooLong)?;
-        self.place(Offered::Head(head, len), Some(id)).map(drop)
+        self.place(NewChunk::Head(head, len), Some(id)).map(drop)
     }
 
-    fn place(&mut self, offered: Offered<'_>, id: Option<u32>) -> Result<Option<ChunkWrite>, FrameWriteError> {
+    fn place(&mut self, offered: NewChunk<'_>, id: Option<u32>) -> Result<Option<ChunkWrite>, FrameWriteError> {
         let number = self.nchunks();
-        let accepted = self.unfinished()?.admit(number, offered, Place::Insert)?;
-        let stays = id.is_none() || (matches!(accepted.form, Form::AsIs(_)) && self.frame_type() == FrameType::Sparse);
+        let accepted = self.unfinished()?.check_chunk(number, offered, Insertion::Insert)?;
+        let stays = id.is_none()
+            || (matches!(accepted.form, Representation::AsIs(_)) && self.frame_type() == FrameType::Sparse);
         if !stays {
             return Err(FrameWriteError::Adopted { chunk: number });
         }
         let (len, replacement) = match accepted.form {
-            Form::Entry(special) => {
-                self.table.put(number, special, accepted.nbytes, accepted.vl_blocks, 0, Place::Insert);
+            Representation::Entry(special) => {
+                self.table.put(number, special, accepted.nbytes, accepted.vl_blocks, 0, Insertion::Insert);
                 return Ok(None);
             }
-            Form::AsIs(len) => (len, None),
-            Form::Bytes(bytes) => (bytes.len(), Some(bytes)),
+            Representation::AsIs(len) => (len, None),
+            Representation::Bytes(bytes) => (bytes.len(), Some(bytes)),
         };
         let (entry, address) = match self.frame_type() {
             FrameType::Contiguous => (self.cbytes, ChunkAddress::Offset(self.header_len() + self.cbytes)),
@@ -207,7 +208,7 @@ impl FrameWriter {
         if let Some(fingerprint) = &mut self.fingerprint {
             fingerprint.update(stored);
         }
-        self.table.put(number, entry, accepted.nbytes, accepted.vl_blocks, sum, Place::Insert);
+        self.table.put(number, entry, accepted.nbytes, accepted.vl_blocks, sum, Insertion::Insert);
         Ok(Some(write))
     }
 
@@ -269,7 +270,7 @@ impl FrameWriter {
     }
 
     /// The table, while it may still change.
-    fn unfinished(&mut self) -> Result<&mut Table, FrameWriteError> {
+    fn unfinished(&mut self) -> Result<&mut ChunkTable, FrameWriteError> {
         if self.frame_len.is_some() {
             return Err(FrameWriteError::Finished);
         }

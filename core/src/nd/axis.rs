@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// One index of a list, and where it goes in the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Pick {
+pub(super) struct ListedIndex {
     /// Index along the axis of the array.
     pub(super) index: u64,
     /// Index along the axis of the result.
@@ -21,12 +21,12 @@ pub(super) enum Axis {
     /// descend to it.
     Even { first: u64, step: u64, count: u64, position: u64, descending: bool },
     /// Any indices, sorted; equal ones in order of their positions.
-    List(Arc<[Pick]>),
+    List(Arc<[ListedIndex]>),
 }
 
 /// The members of an [`Axis`] that fall in one tile (chunk or block).
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Stretch {
+pub(super) struct TileSpan {
     /// Which tile along the axis.
     pub(super) tile: u64,
     /// First member.
@@ -35,7 +35,7 @@ pub(super) struct Stretch {
     pub(super) to: u64,
 }
 
-impl Stretch {
+impl TileSpan {
     pub(super) fn count(&self) -> u64 {
         self.to - self.from
     }
@@ -68,7 +68,7 @@ impl Axis {
 
     /// The members from `from` on, but before `limit`, that fall in the same tile as `from`. Tiles are `length` long
     /// and counted from `origin`, which is at most the index of any member.
-    pub(super) fn stretch(&self, from: u64, limit: u64, origin: u64, length: u64) -> Stretch {
+    pub(super) fn stretch(&self, from: u64, limit: u64, origin: u64, length: u64) -> TileSpan {
         let index = self.index(from);
         let tile = (index - origin) / length;
         let end = origin + (tile + 1) * length;
@@ -85,7 +85,7 @@ impl Axis {
                 from + rest[..bound].partition_point(|pick| pick.index < end) as u64
             }
         };
-        Stretch { tile, from, to: to.min(limit) }
+        TileSpan { tile, from, to: to.min(limit) }
     }
 
     /// The first member whose index is at least `index`; `count` or more when there is none.
@@ -97,7 +97,7 @@ impl Axis {
     }
 
     /// How many different indices a stretch has.
-    pub(super) fn distinct(&self, stretch: &Stretch) -> u64 {
+    pub(super) fn distinct(&self, stretch: &TileSpan) -> u64 {
         match self {
             Axis::Even { .. } => stretch.count(),
             Axis::List(picks) => {

@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::axis::{Axis, Pick};
-use super::plan::Kind;
+use super::axis::{Axis, ListedIndex};
+use super::plan::PlanKind;
 use super::{NdError, Plan};
 
 /// Where a [`Plan`] may be cut into bands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Cut {
+pub enum BandAxis {
     /// Between chunks: no chunk is in two bands.
     Chunks,
     /// Between blocks: no block is in two bands.
@@ -34,11 +34,11 @@ impl Plan {
     ///
     /// # Errors
     /// As [`buffer_bytes`](Plan::buffer_bytes).
-    pub fn bands(&self, cut: Cut) -> Result<impl Iterator<Item = Band> + use<>, NdError> {
+    pub fn bands(&self, cut: BandAxis) -> Result<impl Iterator<Item = Band> + use<>, NdError> {
         let bytes = self.buffer_bytes()?;
         let along = self.band_axis();
         let members = match (&self.kind, along) {
-            (Kind::Product { axes, .. }, Some(along)) => axes[along].count(),
+            (PlanKind::Product { axes, .. }, Some(along)) => axes[along].count(),
             _ => 1,
         };
         let members = if bytes == 0 { 0 } else { members };
@@ -47,7 +47,7 @@ impl Plan {
             if at == members {
                 return None;
             }
-            let (Kind::Product { axes, .. }, Some(along)) = (&plan.kind, along) else {
+            let (PlanKind::Product { axes, .. }, Some(along)) = (&plan.kind, along) else {
                 at = members;
                 return Some(Band { buffer: 0..bytes, plan: plan.clone() });
             };
@@ -57,8 +57,8 @@ impl Plan {
             let edge = if descending { members - at - 1 } else { at };
             let chunk = axis.index(edge) / tiling.chunk * tiling.chunk;
             let (origin, length) = match cut {
-                Cut::Chunks => (0, tiling.chunk),
-                Cut::Blocks => (chunk, tiling.block),
+                BandAxis::Chunks => (0, tiling.chunk),
+                BandAxis::Blocks => (chunk, tiling.block),
             };
             // A chunk may end within a block, and no tile reaches beyond it.
             let range = if descending {
@@ -81,14 +81,14 @@ impl Plan {
     /// The axis along which the plan can be cut. All axes before it have a single member, so that rows along it are
     /// consecutive.
     fn band_axis(&self) -> Option<usize> {
-        let Kind::Product { axes, .. } = &self.kind else { return None };
+        let PlanKind::Product { axes, .. } = &self.kind else { return None };
         let along = axes.iter().position(|axis| axis.count() > 1)?;
         axes[along].is_in_order().then_some(along)
     }
 
     /// The band of the given members of an axis, which is at row `at` of the buffer.
     fn band(&self, along: usize, members: Range<u64>, at: u64) -> Band {
-        let Kind::Product { axes, strides } = &self.kind else {
+        let PlanKind::Product { axes, strides } = &self.kind else {
             // Only products have a band axis.
             return Band { buffer: 0..0, plan: self.clone() };
         };
@@ -101,7 +101,7 @@ impl Plan {
         if let Some(len) = shape.iter_mut().find(|len| **len > 1) {
             *len = rows;
         }
-        let kind = Kind::Product { axes, strides: *strides };
+        let kind = PlanKind::Product { axes, strides: *strides };
         let plan = Plan { tiling: Arc::clone(&self.tiling), shape, kind };
         Band { buffer: at as usize * strides[along]..(at + rows) as usize * strides[along], plan }
     }
@@ -125,7 +125,7 @@ impl Axis {
             }
             Axis::List(picks) => {
                 let picks = picks[members.start as usize..members.end as usize].iter();
-                Axis::List(picks.map(|pick| Pick { position: pick.position - members.start, ..*pick }).collect())
+                Axis::List(picks.map(|pick| ListedIndex { position: pick.position - members.start, ..*pick }).collect())
             }
         }
     }

@@ -5,7 +5,7 @@
 //! a box whose rows are contiguous is one for each row.
 
 use super::MAX_DIMS;
-use super::axis::Pick;
+use super::axis::ListedIndex;
 
 /// One loop of a copy: how many steps, and by how many bytes each moves in the two buffers.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +13,7 @@ pub(super) enum Loop<'a> {
     /// Steps of equal width; they may go backwards.
     Even { count: usize, src: isize, dst: isize },
     /// Steps to the picks of a list, which has at least one.
-    Listed { picks: &'a [Pick], tile_stride: isize, buffer_stride: isize, into_tile: bool },
+    Listed { picks: &'a [ListedIndex], tile_stride: isize, buffer_stride: isize, into_tile: bool },
 }
 
 impl Loop<'_> {
@@ -44,7 +44,7 @@ impl Loop<'_> {
 
 /// A nest of loops ready to run, outermost first.
 #[derive(Debug)]
-pub(super) struct Nest<'a> {
+pub(super) struct LoopNest<'a> {
     loops: [Loop<'a>; MAX_DIMS],
     depth: usize,
     run: usize,
@@ -52,7 +52,7 @@ pub(super) struct Nest<'a> {
     dst: usize,
 }
 
-impl<'a> Nest<'a> {
+impl<'a> LoopNest<'a> {
     /// A copy of `run` bytes from `src` to `dst`, to which [`surround`](Self::surround) then adds loops.
     pub(super) fn new(run: usize, src: usize, dst: usize) -> Self {
         Self { loops: [Loop::Even { count: 0, src: 0, dst: 0 }; MAX_DIMS], depth: 0, run, src, dst }
@@ -95,28 +95,28 @@ impl<'a> Nest<'a> {
     /// mostly items of the usual sizes.
     pub(super) fn copy(&self, src: &[u8], dst: &mut [u8]) {
         match self.run {
-            1 => self.copy_runs(Fixed::<1>, src, dst),
-            2 => self.copy_runs(Fixed::<2>, src, dst),
-            3 => self.copy_runs(Fixed::<3>, src, dst),
-            4 => self.copy_runs(Fixed::<4>, src, dst),
-            6 => self.copy_runs(Fixed::<6>, src, dst),
-            8 => self.copy_runs(Fixed::<8>, src, dst),
-            12 => self.copy_runs(Fixed::<12>, src, dst),
-            16 => self.copy_runs(Fixed::<16>, src, dst),
-            24 => self.copy_runs(Fixed::<24>, src, dst),
-            32 => self.copy_runs(Fixed::<32>, src, dst),
-            64 => self.copy_runs(Fixed::<64>, src, dst),
-            run => self.copy_runs(Any(run), src, dst),
+            1 => self.copy_runs(FixedRun::<1>, src, dst),
+            2 => self.copy_runs(FixedRun::<2>, src, dst),
+            3 => self.copy_runs(FixedRun::<3>, src, dst),
+            4 => self.copy_runs(FixedRun::<4>, src, dst),
+            6 => self.copy_runs(FixedRun::<6>, src, dst),
+            8 => self.copy_runs(FixedRun::<8>, src, dst),
+            12 => self.copy_runs(FixedRun::<12>, src, dst),
+            16 => self.copy_runs(FixedRun::<16>, src, dst),
+            24 => self.copy_runs(FixedRun::<24>, src, dst),
+            32 => self.copy_runs(FixedRun::<32>, src, dst),
+            64 => self.copy_runs(FixedRun::<64>, src, dst),
+            run => self.copy_runs(AnyRun(run), src, dst),
         }
     }
 
     /// Writes `item` over everything in `dst` that [`copy`](Self::copy) would write; runs must be whole numbers of it.
     pub(super) fn fill(&self, item: &[u8], dst: &mut [u8]) {
-        self.copy_runs(Repeat(self.run, item), &[], dst);
+        self.copy_runs(FillRun(self.run, item), &[], dst);
     }
 
     /// Steps through the loops like an odometer, with the innermost as a plain loop.
-    fn copy_runs<R: Run>(&self, run: R, src: &[u8], dst: &mut [u8]) {
+    fn copy_runs<R: CopyRun>(&self, run: R, src: &[u8], dst: &mut [u8]) {
         let Some((inner, outer)) = self.loops[..self.depth].split_first() else {
             return run.copy(src, self.src, dst, self.dst);
         };
@@ -166,7 +166,7 @@ fn advance(s: &mut usize, d: &mut usize, (src, dst): (isize, isize)) {
 }
 
 /// A run of contiguous bytes, of a length that the compiler may know.
-trait Run: Copy {
+trait CopyRun: Copy {
     fn len(self) -> usize;
 
     #[inline(always)]
@@ -176,9 +176,9 @@ trait Run: Copy {
 }
 
 #[derive(Clone, Copy)]
-struct Fixed<const N: usize>;
+struct FixedRun<const N: usize>;
 
-impl<const N: usize> Run for Fixed<N> {
+impl<const N: usize> CopyRun for FixedRun<N> {
     #[inline(always)]
     fn len(self) -> usize {
         N
@@ -186,9 +186,9 @@ impl<const N: usize> Run for Fixed<N> {
 }
 
 #[derive(Clone, Copy)]
-struct Any(usize);
+struct AnyRun(usize);
 
-impl Run for Any {
+impl CopyRun for AnyRun {
     #[inline(always)]
     fn len(self) -> usize {
         self.0
@@ -197,9 +197,9 @@ impl Run for Any {
 
 /// A run of one repeated item.
 #[derive(Clone, Copy)]
-struct Repeat<'i>(usize, &'i [u8]);
+struct FillRun<'i>(usize, &'i [u8]);
 
-impl Run for Repeat<'_> {
+impl CopyRun for FillRun<'_> {
     fn len(self) -> usize {
         self.0
     }

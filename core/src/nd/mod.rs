@@ -51,13 +51,13 @@ mod tile;
 mod tiling;
 mod walk;
 
-pub use band::{Band, Cut};
+pub use band::{Band, BandAxis};
 pub use dtype::item_size;
 pub use error::NdError;
 pub use geometry::{Geometry, MAX_DIMS};
 pub use meta::{ArrayMeta, FrameSizes};
 pub use partition::Partition;
 pub use plan::{BlockPlan, ChunkPlan, Plan};
-pub use resize::{Moved, Resize, Stale};
+pub use resize::{ClearRegion, KeptChunks, ResizePlan};
 pub use selection::{AxisSelection, Selection};
-pub use tiling::{Location, MAX_BLOCK_BYTES, MAX_CHUNK_BYTES, MAX_CHUNKS, Tiling, Window};
+pub use tiling::{ItemPosition, MAX_BLOCK_BYTES, MAX_CHUNK_BYTES, MAX_CHUNKS, Tiling, Window};

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::axis::{Axis, Stretch};
-use super::copy::{Loop, Nest};
+use super::axis::{Axis, TileSpan};
+use super::copy::{Loop, LoopNest};
 use super::geometry::product;
 use super::selection::Resolved;
 use super::walk::TileWalk;
@@ -37,11 +37,11 @@ use super::{MAX_DIMS, NdError, Selection, Tiling, Window};
 pub struct Plan {
     pub(super) tiling: Arc<Tiling>,
     pub(super) shape: Vec<u64>,
-    pub(super) kind: Kind,
+    pub(super) kind: PlanKind,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Kind {
+pub(super) enum PlanKind {
     /// Every combination of the members of the axes, with the distance in the buffer between neighbours along each
     /// axis.
     Product { axes: Vec<Axis>, strides: [usize; MAX_DIMS] },
@@ -79,7 +79,7 @@ impl Plan {
                     points.push(Point { chunk: at.chunk, block: at.block, place, offset: at.offset });
                 }
                 points.sort_unstable();
-                Ok(Self { tiling: Arc::new(tiling.clone()), shape: vec![count as u64], kind: Kind::Points(points) })
+                Ok(Self { tiling: Arc::new(tiling.clone()), shape: vec![count as u64], kind: PlanKind::Points(points) })
             }
         }
     }
@@ -114,7 +114,7 @@ impl Plan {
             // there is nothing to copy (`buffer_bytes` fails, or no chunk is visited).
             stride = stride.wrapping_mul(len as usize);
         }
-        Self { tiling: Arc::new(tiling.clone()), shape, kind: Kind::Product { axes, strides } }
+        Self { tiling: Arc::new(tiling.clone()), shape, kind: PlanKind::Product { axes, strides } }
     }
 
     /// The tiling of the array.
@@ -145,8 +145,8 @@ impl Plan {
     /// The chunks that the selection touches, in ascending order.
     pub fn chunks(&self) -> impl Iterator<Item = ChunkPlan<'_>> {
         let (mut walk, mut points): (_, &[Point]) = match &self.kind {
-            Kind::Product { axes, .. } => (TileWalk::of_chunks(&self.tiling, axes), &[]),
-            Kind::Points(points) => (None, points),
+            PlanKind::Product { axes, .. } => (TileWalk::of_chunks(&self.tiling, axes), &[]),
+            PlanKind::Points(points) => (None, points),
         };
         std::iter::from_fn(move || {
             if let Some(walk) = &mut walk {
@@ -156,15 +156,15 @@ impl Plan {
             let number = points.first()?.chunk;
             let (here, rest) = points.split_at(points.partition_point(|point| point.chunk == number));
             points = rest;
-            Some(ChunkPlan { plan: self, number, stretches: [Stretch::default(); MAX_DIMS], points: here })
+            Some(ChunkPlan { plan: self, number, stretches: [TileSpan::default(); MAX_DIMS], points: here })
         })
     }
 
     /// The part of the selection in chunk `number`, if any, found without looking at other chunks.
     pub fn chunk(&self, number: u64) -> Option<ChunkPlan<'_>> {
-        let mut found = ChunkPlan { plan: self, number, stretches: [Stretch::default(); MAX_DIMS], points: &[] };
+        let mut found = ChunkPlan { plan: self, number, stretches: [TileSpan::default(); MAX_DIMS], points: &[] };
         match &self.kind {
-            Kind::Product { axes, .. } => {
+            PlanKind::Product { axes, .. } => {
                 let position = self.tiling.chunk_position(number).ok()?;
                 let tilings = self.tiling.axes().iter().zip(position);
                 for ((stretch, axis), (tiling, tile)) in found.stretches.iter_mut().zip(axes).zip(tilings) {
@@ -178,7 +178,7 @@ impl Plan {
                     }
                 }
             }
-            Kind::Points(points) => {
+            PlanKind::Points(points) => {
                 let from = points.partition_point(|point| point.chunk < number);
                 let here = points[from..].partition_point(|point| point.chunk == number);
                 found.points = &points[from..from + here];
@@ -202,7 +202,7 @@ pub struct ChunkPlan<'p> {
     plan: &'p Plan,
     number: u64,
     /// The members of each axis that fall in the chunk, for a product.
-    stretches: [Stretch; MAX_DIMS],
+    stretches: [TileSpan; MAX_DIMS],
     /// The points in the chunk, for a list of points.
     points: &'p [Point],
 }
@@ -222,7 +222,7 @@ impl<'p> ChunkPlan<'p> {
     /// chunk first, and starts from zeros.
     pub fn covers_all(&self) -> bool {
         // Points are few for their chunk; to count the distinct ones would cost more than it can save.
-        let Kind::Product { axes, .. } = &self.plan.kind else { return false };
+        let PlanKind::Product { axes, .. } = &self.plan.kind else { return false };
         axes.iter()
             .zip(self.plan.tiling.axes())
             .zip(&self.stretches)
@@ -233,8 +233,8 @@ impl<'p> ChunkPlan<'p> {
     pub fn blocks(&self) -> impl Iterator<Item = BlockPlan<'p>> + use<'p> {
         let Self { plan, stretches: chunk, mut points, .. } = *self;
         let mut walk = match &plan.kind {
-            Kind::Product { axes, .. } => Some(TileWalk::of_blocks(&plan.tiling, axes, &chunk)),
-            Kind::Points(_) => None,
+            PlanKind::Product { axes, .. } => Some(TileWalk::of_blocks(&plan.tiling, axes, &chunk)),
+            PlanKind::Points(_) => None,
         };
         std::iter::from_fn(move || {
             if let Some(walk) = &mut walk {
@@ -248,7 +248,7 @@ impl<'p> ChunkPlan<'p> {
             let number = points.first()?.block;
             let (here, rest) = points.split_at(points.partition_point(|point| point.block == number));
             points = rest;
-            let stretches = [Stretch::default(); MAX_DIMS];
+            let stretches = [TileSpan::default(); MAX_DIMS];
             Some(BlockPlan { plan, number, origin: [0; MAX_DIMS], stretches, points: here })
         })
     }
@@ -303,7 +303,7 @@ pub struct BlockPlan<'p> {
     number: usize,
     /// Index along each axis where the block begins, and the members that fall in it, for a product.
     origin: [u64; MAX_DIMS],
-    stretches: [Stretch; MAX_DIMS],
+    stretches: [TileSpan; MAX_DIMS],
     /// The points in the block, for a list of points.
     points: &'p [Point],
 }
@@ -408,8 +408,8 @@ impl<'p> BlockPlan<'p> {
     ///
     /// Once both buffers have the right length, all offsets are inside them: members of a stretch lie in the block,
     /// positions below the count of their axis.
-    fn nest(&self, direction: Direction) -> Option<Nest<'p>> {
-        let Kind::Product { axes, strides } = &self.plan.kind else { return None };
+    fn nest(&self, direction: Direction) -> Option<LoopNest<'p>> {
+        let PlanKind::Product { axes, strides } = &self.plan.kind else { return None };
         let tilings = self.plan.tiling.axes();
         let (mut in_block, mut in_buffer) = (0, 0);
         for (axis, tiling) in tilings.iter().enumerate() {
@@ -418,7 +418,7 @@ impl<'p> BlockPlan<'p> {
             in_buffer += axes[axis].position(from) as usize * strides[axis];
         }
         let (src, dst) = direction.order(in_block, in_buffer);
-        let mut nest = Nest::new(self.plan.tiling.item_size(), src, dst);
+        let mut nest = LoopNest::new(self.plan.tiling.item_size(), src, dst);
         for (axis, tiling) in tilings.iter().enumerate().rev() {
             let stretch = &self.stretches[axis];
             let (tile_stride, buffer_stride) = (tiling.item_stride as isize, strides[axis] as isize);

@@ -24,14 +24,14 @@ use super::{AxisSelection, NdError, Selection, Tiling};
 /// # Ok::<(), oxiblosc_core::nd::NdError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Resize {
+pub struct ResizePlan {
     old: Tiling,
     new: Tiling,
 }
 
 /// Some consecutive chunks of the new array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moved {
+pub enum KeptChunks {
     /// The chunks that were numbered `from..from + count`.
     Kept {
         /// Old number of the first.
@@ -48,7 +48,7 @@ pub enum Moved {
 
 /// A kept chunk with old data where the array has new items.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stale {
+pub struct ClearRegion {
     /// Its number before.
     pub from: u64,
     /// Its number after.
@@ -57,7 +57,7 @@ pub struct Stale {
     pub extents: Vec<u64>,
 }
 
-impl Resize {
+impl ResizePlan {
     /// Plans to give an array another shape, of the same rank.
     ///
     /// # Errors
@@ -99,11 +99,11 @@ impl Resize {
 
     /// All chunks of the new array in order of their numbers, as runs that are kept or fresh. Along the first axis
     /// an array grows and shrinks at its end, and there are at most two.
-    pub fn moves(&self) -> impl Iterator<Item = Moved> + '_ {
+    pub fn moves(&self) -> impl Iterator<Item = KeptChunks> + '_ {
         let (old, new) = (self.old.axes(), self.new.axes());
         // The innermost axis whose number of chunks changes: everything inside it moves as one.
         let pivot = (0..old.len()).rev().find(|&axis| old[axis].chunks != new[axis].chunks);
-        let mut rows = Rows { old: &self.old, new: &self.new, pivot, next: 0, pending: None };
+        let mut rows = ChunkRows { old: &self.old, new: &self.new, pivot, next: 0, pending: None };
         std::iter::from_fn(move || {
             let mut run = rows.pop()?;
             while let Some(more) = rows.pop() {
@@ -120,7 +120,7 @@ impl Resize {
     }
 
     /// The kept chunks with old data where the array has new items, each once.
-    pub fn stale(&self) -> impl Iterator<Item = Stale> + '_ {
+    pub fn stale(&self) -> impl Iterator<Item = ClearRegion> + '_ {
         let (old, new) = (self.old.axes(), self.new.axes());
         // Along an axis that grows, the last old chunk is such a chunk unless it was full.
         let edge =
@@ -135,9 +135,9 @@ impl Resize {
                     _ if other < axis && edge(other) => 0..kept[other] - 1,
                     _ => 0..kept[other],
                 });
-                Positions::new(ranges.collect())
+                BoxIndices::new(ranges.collect())
             })
-            .map(move |position| Stale {
+            .map(move |position| ClearRegion {
                 from: position.iter().zip(old).map(|(at, axis)| at * axis.chunk_stride).sum(),
                 to: position.iter().zip(new).map(|(at, axis)| at * axis.chunk_stride).sum(),
                 extents: position.iter().zip(old).map(|(&at, axis)| axis.visible(at)).collect(),
@@ -146,29 +146,31 @@ impl Resize {
 }
 
 /// Joins two consecutive runs if they are of the same kind and their kept chunks were consecutive before.
-fn joined(first: Moved, second: Moved) -> Option<Moved> {
+fn joined(first: KeptChunks, second: KeptChunks) -> Option<KeptChunks> {
     match (first, second) {
-        (Moved::Fresh { count }, Moved::Fresh { count: more }) => Some(Moved::Fresh { count: count + more }),
-        (Moved::Kept { from, count }, Moved::Kept { from: next, count: more }) if from + count == next => {
-            Some(Moved::Kept { from, count: count + more })
+        (KeptChunks::Fresh { count }, KeptChunks::Fresh { count: more }) => {
+            Some(KeptChunks::Fresh { count: count + more })
+        }
+        (KeptChunks::Kept { from, count }, KeptChunks::Kept { from: next, count: more }) if from + count == next => {
+            Some(KeptChunks::Kept { from, count: count + more })
         }
         _ => None,
     }
 }
 
 /// The chunks of the new array, cut into rows along the pivot axis.
-struct Rows<'r> {
+struct ChunkRows<'r> {
     old: &'r Tiling,
     new: &'r Tiling,
     pivot: Option<usize>,
     /// The next chunk.
     next: u64,
     /// A run that was taken but not used.
-    pending: Option<Moved>,
+    pending: Option<KeptChunks>,
 }
 
-impl Rows<'_> {
-    fn pop(&mut self) -> Option<Moved> {
+impl ChunkRows<'_> {
+    fn pop(&mut self) -> Option<KeptChunks> {
         if let Some(run) = self.pending.take() {
             return Some(run);
         }
@@ -178,7 +180,7 @@ impl Rows<'_> {
         }
         let Some(pivot) = self.pivot else {
             self.next = total;
-            return Some(Moved::Kept { from: 0, count: total });
+            return Some(KeptChunks::Kept { from: 0, count: total });
         };
         let (old, new) = (self.old.axes(), self.new.axes());
         // Position of the chunk along the axes up to the pivot; `next` is always at the beginning of a row or at the
@@ -190,30 +192,30 @@ impl Rows<'_> {
         let kept_along = old[pivot].chunks.min(new[pivot].chunks);
         let run = if kept_outside && along < kept_along {
             let from = (0..pivot).map(|axis| position(axis) * old[axis].chunk_stride).sum();
-            Moved::Kept { from, count: kept_along * inner }
+            KeptChunks::Kept { from, count: kept_along * inner }
         } else {
-            Moved::Fresh { count: (new[pivot].chunks - along) * inner }
+            KeptChunks::Fresh { count: (new[pivot].chunks - along) * inner }
         };
-        let (Moved::Kept { count, .. } | Moved::Fresh { count }) = run;
+        let (KeptChunks::Kept { count, .. } | KeptChunks::Fresh { count }) = run;
         self.next += count;
         Some(run)
     }
 }
 
 /// All positions in a box, in C order.
-struct Positions {
+struct BoxIndices {
     ranges: Vec<Range<u64>>,
     next: Option<Vec<u64>>,
 }
 
-impl Positions {
+impl BoxIndices {
     fn new(ranges: Vec<Range<u64>>) -> Self {
         let next = ranges.iter().all(|range| !range.is_empty()).then(|| ranges.iter().map(|r| r.start).collect());
         Self { ranges, next }
     }
 }
 
-impl Iterator for Positions {
+impl Iterator for BoxIndices {
     type Item = Vec<u64>;
 
     fn next(&mut self) -> Option<Vec<u64>> {

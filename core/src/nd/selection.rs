@@ -3,7 +3,7 @@
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 use std::str::FromStr;
 
-use super::axis::{Axis, Pick};
+use super::axis::{Axis, ListedIndex};
 use super::{MAX_DIMS, NdError, Tiling};
 
 /// A selection of items of an array, as in NumPy: one [`AxisSelection`] for each axis, or a list of coordinates.
@@ -22,10 +22,10 @@ use super::{MAX_DIMS, NdError, Tiling};
 /// # Ok::<(), oxiblosc_core::nd::NdError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Selection(Kind);
+pub struct Selection(SelectionKind);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Kind {
+enum SelectionKind {
     /// `head` for the first axes and `tail` for the last ones; those between are taken whole.
     Axes {
         head: Vec<AxisSelection>,
@@ -77,7 +77,7 @@ impl Selection {
 
     /// One selection for each of the first axes; the others are taken whole.
     pub fn axes<A: Into<AxisSelection>>(axes: impl IntoIterator<Item = A>) -> Self {
-        Self(Kind::Axes { head: axes.into_iter().map(Into::into).collect(), tail: Vec::new() })
+        Self(SelectionKind::Axes { head: axes.into_iter().map(Into::into).collect(), tail: Vec::new() })
     }
 
     /// A box.
@@ -99,13 +99,13 @@ impl Selection {
             list.indices.extend_from_slice(point);
             list.count += 1;
         }
-        Self(Kind::Points(list))
+        Self(SelectionKind::Points(list))
     }
 
     /// Adds selections for the last axes of the array, however many axes there are: `...` in NumPy. Points stay as
     /// they are.
     pub fn last<A: Into<AxisSelection>>(mut self, axes: impl IntoIterator<Item = A>) -> Self {
-        if let Kind::Axes { tail, .. } = &mut self.0 {
+        if let SelectionKind::Axes { tail, .. } = &mut self.0 {
             tail.extend(axes.into_iter().map(Into::into));
         }
         self
@@ -114,8 +114,8 @@ impl Selection {
     /// Resolves the selection against the shape of an array.
     pub(super) fn resolve(&self, tiling: &Tiling) -> Result<Resolved, NdError> {
         match &self.0 {
-            Kind::Axes { head, tail } => resolve_axes(head, tail, tiling.shape()),
-            Kind::Points(points) => {
+            SelectionKind::Axes { head, tail } => resolve_axes(head, tail, tiling.shape()),
+            SelectionKind::Points(points) => {
                 let ndim = tiling.ndim();
                 if let Some(found) = points.ragged.or(points.ndim).filter(|&found| found != ndim) {
                     return Err(NdError::Rank { what: "a point", expected: ndim, found });
@@ -185,7 +185,7 @@ impl AxisSelection {
             Self::List(indices) => {
                 let mut picks = Vec::with_capacity(indices.len());
                 for (position, &index) in indices.iter().enumerate() {
-                    picks.push(Pick { index: resolve_index(index, len, axis)?, position: position as u64 });
+                    picks.push(ListedIndex { index: resolve_index(index, len, axis)?, position: position as u64 });
                 }
                 // Positions are unique and order equal indices, so that the last one wins a write.
                 picks.sort_unstable();
@@ -287,7 +287,7 @@ impl FromStr for Selection {
                 return Err(NdError::TooManyDims { limit: MAX_DIMS, found: head.len() + tail.len() });
             }
         }
-        Ok(Self(Kind::Axes { head, tail }))
+        Ok(Self(SelectionKind::Axes { head, tail }))
     }
 }
 

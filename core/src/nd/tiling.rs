@@ -270,7 +270,7 @@ impl Tiling {
     ///
     /// # Errors
     /// The index has another number of dimensions or is outside the array.
-    pub fn locate(&self, index: &[u64]) -> Result<Location, NdError> {
+    pub fn locate(&self, index: &[u64]) -> Result<ItemPosition, NdError> {
         if index.len() != self.ndim() {
             return Err(NdError::Rank { what: "the index", expected: self.ndim(), found: index.len() });
         }
@@ -278,7 +278,7 @@ impl Tiling {
             let found = i64::try_from(index[axis]).unwrap_or(i64::MAX);
             return Err(NdError::OutOfBounds { axis, index: found, len: self.axes[axis].len });
         }
-        let mut location = Location { chunk: 0, block: 0, offset: 0 };
+        let mut location = ItemPosition { chunk: 0, block: 0, offset: 0 };
         for (axis, &at) in self.axes.iter().zip(index) {
             let in_chunk = at % axis.chunk;
             location.chunk += at / axis.chunk * axis.chunk_stride;
@@ -305,7 +305,7 @@ impl Tiling {
 
 /// Where an item is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Location {
+pub struct ItemPosition {
     /// Number of the chunk.
     pub chunk: u64,
     /// Number of the block in the chunk.

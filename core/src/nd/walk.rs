@@ -1,6 +1,6 @@
 //! Visits the tiles (chunks of an array, blocks of a chunk) that a selection touches.
 
-use super::axis::{Axis, Stretch};
+use super::axis::{Axis, TileSpan};
 use super::{MAX_DIMS, Tiling};
 
 /// Visits the tiles that a selection touches, in ascending order of their number: an odometer whose digits are the
@@ -9,7 +9,7 @@ use super::{MAX_DIMS, Tiling};
 pub(super) struct TileWalk<'p> {
     axes: &'p [Axis],
     digits: [Digit; MAX_DIMS],
-    current: [Stretch; MAX_DIMS],
+    current: [TileSpan; MAX_DIMS],
     done: bool,
 }
 
@@ -41,7 +41,7 @@ impl<'p> TileWalk<'p> {
     }
 
     /// Walks the blocks of one chunk, which holds the members `chunk` of each axis.
-    pub(super) fn of_blocks(tiling: &Tiling, axes: &'p [Axis], chunk: &[Stretch; MAX_DIMS]) -> Self {
+    pub(super) fn of_blocks(tiling: &Tiling, axes: &'p [Axis], chunk: &[TileSpan; MAX_DIMS]) -> Self {
         let mut digits = [Digit::default(); MAX_DIMS];
         for ((digit, stretch), tiling) in digits.iter_mut().zip(chunk).zip(tiling.axes()) {
             let origin = stretch.tile * tiling.chunk;
@@ -52,7 +52,7 @@ impl<'p> TileWalk<'p> {
     }
 
     fn start(axes: &'p [Axis], digits: [Digit; MAX_DIMS]) -> Self {
-        let mut walk = Self { axes, digits, current: [Stretch::default(); MAX_DIMS], done: false };
+        let mut walk = Self { axes, digits, current: [TileSpan::default(); MAX_DIMS], done: false };
         (0..axes.len()).for_each(|axis| walk.turn(axis, digits[axis].from));
         walk
     }
@@ -66,7 +66,7 @@ impl<'p> TileWalk<'p> {
 
 impl Iterator for TileWalk<'_> {
     /// Number of the tile, and the members in it along each axis.
-    type Item = (u64, [Stretch; MAX_DIMS]);
+    type Item = (u64, [TileSpan; MAX_DIMS]);
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.done {

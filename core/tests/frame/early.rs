@@ -2,7 +2,7 @@
 
 use oxiblosc_core::chunk::{ChunkFormat, ChunkHeader, EncodeParams, SpecialKind};
 use oxiblosc_core::filter::BitshuffleRule;
-use oxiblosc_core::frame::{BitshuffleAge, FrameParams, FrameWriteError, FrameWriter, Layout};
+use oxiblosc_core::frame::{BitshuffleAge, FrameLayout, FrameParams, FrameWriteError, FrameWriter};
 use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_core::{CodecId, FilterId, Registry};
 
@@ -15,7 +15,7 @@ fn params(chunk_size: usize, filter: FilterId) -> FrameParams {
         filters: FilterSlots::single(filter),
         ..encode(4)
     };
-    FrameParams { layout: Layout::Early, ..FrameParams::new(encode, chunk_size) }
+    FrameParams { layout: FrameLayout::Early, ..FrameParams::new(encode, chunk_size) }
 }
 
 /// An early frame of `len` bytes.
@@ -40,7 +40,7 @@ fn early_frames_round_trip() {
                 let file = write(&params, data.chunks(4000), &[]).unwrap();
                 assert_eq!(file[0], if metalayer { 0x9C } else { 0x9B });
                 let frame = open(&file).unwrap();
-                assert_eq!(frame.header().layout, Layout::Early);
+                assert_eq!(frame.header().layout, FrameLayout::Early);
                 assert_eq!(frame.bitshuffle_age(), BitshuffleAge::Before);
                 assert_eq!(frame.chunk_context(0).bitshuffle, Some(BitshuffleRule::WholeBlockOrNothing));
                 assert_eq!(frame.metalayers(), &params.metalayers);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader, SpecialKind};
 use oxiblosc_core::frame::{
-    ChunkAddress, ChunkEntry, ChunkWrite, Commit, Fingerprint, Frame, FrameEditor, FrameParams, FrameWriteError,
+    ChunkAddress, ChunkEntry, ChunkWrite, EditCommit, Fingerprint, Frame, FrameEditor, FrameParams, FrameWriteError,
     FrameWriter, INDEX_FILE, Trailer, chunk_file_name,
 };
 use proptest::prelude::*;
@@ -70,9 +70,9 @@ impl Place {
 
     /// Carries a commit out up to just before the write that makes it valid, checks that the frame is still what it
     /// was, and goes on.
-    pub(crate) fn commit(&mut self, commit: Commit, before: &[Vec<u8>]) {
+    pub(crate) fn commit(&mut self, commit: EditCommit, before: &[Vec<u8>]) {
         match (&mut *self, commit) {
-            (Self::File(_), Commit::Patch { tail, patch, frame_len }) => {
+            (Self::File(_), EditCommit::Patch { tail, patch, frame_len }) => {
                 let Self::File(file) = self else { unreachable!() };
                 if let Some((offset, bytes)) = &tail {
                     put(file, *offset, bytes);
@@ -82,8 +82,8 @@ impl Place {
                 if let Some((offset, bytes)) = &patch {
                     let last = offset + bytes.len() as u64 - 1;
                     assert_eq!(
-                        offset / Commit::SECTOR,
-                        last / Commit::SECTOR,
+                        offset / EditCommit::SECTOR,
+                        last / EditCommit::SECTOR,
                         "the patch is torn when the power fails"
                     );
                     assert!(last < file.len() as u64, "the patch makes the file longer");
@@ -92,11 +92,11 @@ impl Place {
                 assert!(file.len() as u64 >= frame_len);
                 file.truncate(frame_len as usize);
             }
-            (Self::File(file), Commit::Rewrite { head, tail_at, tail }) => {
+            (Self::File(file), EditCommit::Rewrite { head, tail_at, tail }) => {
                 let kept = file.get(head.len()..tail_at as usize).unwrap_or_default();
                 *file = [&head[..], kept, &tail].concat();
             }
-            (Self::Directory(_), Commit::Replace { index, remove }) => {
+            (Self::Directory(_), EditCommit::Replace { index, remove }) => {
                 assert_eq!(self.chunks(), before, "the old frame is intact before the index is replaced");
                 let Self::Directory(files) = self else { unreachable!() };
                 files.insert(INDEX_FILE.to_owned(), index);
@@ -245,7 +245,7 @@ pub(crate) fn editor_of(place: &Place, chunk_size: usize) -> FrameEditor {
         editor.set_chunk_size(chunk_size).unwrap();
     }
     for i in 0..frame.nchunks() {
-        editor.learn(i, &ChunkHeader::parse(&place.chunk(&frame, i)).unwrap()).unwrap();
+        editor.set_chunk_header(i, &ChunkHeader::parse(&place.chunk(&frame, i)).unwrap()).unwrap();
     }
     editor
 }
@@ -273,16 +273,16 @@ fn the_patch_of_an_append_is_the_three_lengths() {
     let mut editor = FrameEditor::new(&open(&file).unwrap(), registry()).unwrap();
     let write = editor.append(&chunk_of(&ramp(CHUNK))).unwrap().unwrap();
     assert_eq!(write.address, ChunkAddress::Offset(file.len() as u64));
-    let Commit::Patch { tail: Some(_), patch: Some((offset, bytes)), .. } = editor.commit().unwrap() else {
+    let EditCommit::Patch { tail: Some(_), patch: Some((offset, bytes)), .. } = editor.commit().unwrap() else {
         panic!("an append has a tail and a patch");
     };
     assert!(offset >= 16 && offset + bytes.len() as u64 <= 47, "{offset} {}", bytes.len());
-    let nothing = Commit::Patch { tail: None, patch: None, frame_len: editor_len(&editor) };
+    let nothing = EditCommit::Patch { tail: None, patch: None, frame_len: editor_len(&editor) };
     assert_eq!(editor.commit().unwrap(), nothing);
 }
 
 fn editor_len(editor: &FrameEditor) -> u64 {
-    let Commit::Patch { frame_len, .. } = editor.clone().commit().unwrap() else { unreachable!() };
+    let EditCommit::Patch { frame_len, .. } = editor.clone().commit().unwrap() else { unreachable!() };
     frame_len
 }
 
@@ -351,7 +351,7 @@ fn a_copy_has_no_holes() {
     let frame = place.open();
     assert!(!frame.is_in_order());
 
-    let mut writer = FrameWriter::new(&FrameParams::like(&frame), registry()).unwrap();
+    let mut writer = FrameWriter::new(&FrameParams::from_frame(&frame), registry()).unwrap();
     let mut copy = writer.header();
     for i in 0..frame.nchunks() {
         let chunk = place.chunk(&frame, i);

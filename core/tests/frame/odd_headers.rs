@@ -2,7 +2,7 @@
 
 use oxiblosc_core::Limits;
 use oxiblosc_core::frame::{
-    Commit, Fingerprint, FrameEditor, FrameError, FrameParams, FrameWriteError, INDEX_FILE, Metalayers, Trailer,
+    EditCommit, Fingerprint, FrameEditor, FrameError, FrameParams, FrameWriteError, INDEX_FILE, Metalayers, Trailer,
 };
 
 use super::editor::{CHUNK, Place, chunk_of, editor_of};
@@ -241,7 +241,7 @@ fn a_total_that_is_too_small_is_found_out() {
         let mut editor = FrameEditor::new(&frame, registry()).unwrap();
         for i in 0..3 {
             let chunk = super::support::chunk_bytes(&file, &frame, i).unwrap();
-            editor.learn(i, &oxiblosc_core::chunk::ChunkHeader::parse(&chunk).unwrap()).unwrap();
+            editor.set_chunk_header(i, &oxiblosc_core::chunk::ChunkHeader::parse(&chunk).unwrap()).unwrap();
         }
         let error = match first {
             "delete" => editor.delete(0).unwrap_err(),
@@ -257,7 +257,7 @@ fn a_total_that_is_too_small_is_found_out() {
     let before = file.clone();
     let mut editor = FrameEditor::new(&open(&file).unwrap(), registry()).unwrap();
     let chunk = super::support::chunk_bytes(&before, &open(&before).unwrap(), 0).unwrap();
-    editor.learn(0, &oxiblosc_core::chunk::ChunkHeader::parse(&chunk).unwrap()).unwrap();
+    editor.set_chunk_header(0, &oxiblosc_core::chunk::ChunkHeader::parse(&chunk).unwrap()).unwrap();
     editor.delete(0).unwrap();
     assert_eq!(editor.nbytes(), 0);
     let _ = editor.commit().unwrap();
@@ -284,7 +284,7 @@ fn no_commit_goes_beyond_the_limits_of_its_reader() {
     // Without it, the commit is possible.
     editor.delete_vlmetalayer("v").unwrap();
     editor.delete(2).unwrap();
-    let Commit::Patch { frame_len, .. } = editor.commit().unwrap() else { panic!("a short header") };
+    let EditCommit::Patch { frame_len, .. } = editor.commit().unwrap() else { panic!("a short header") };
     assert!(frame_len > 0);
 }
 

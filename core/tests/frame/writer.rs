@@ -218,7 +218,7 @@ fn blocks_of_variable_length() {
         editor
             .delete(2)
             .or_else(|_| {
-                editor.learn(2, &ChunkHeader::parse(&chunk_bytes(&file, &frame, 2).unwrap()).unwrap())?;
+                editor.set_chunk_header(2, &ChunkHeader::parse(&chunk_bytes(&file, &frame, 2).unwrap()).unwrap())?;
                 editor.delete(2)
             })
             .unwrap();

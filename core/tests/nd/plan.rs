@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use oxiblosc_core::nd::{AxisSelection, Cut, Geometry, NdError, Plan, Selection, Tiling};
+use oxiblosc_core::nd::{AxisSelection, BandAxis, Geometry, NdError, Plan, Selection, Tiling};
 use proptest::prelude::*;
 
 use crate::array::{c_order, chunks, config, content, indices, items, place, tilings};
@@ -136,7 +136,7 @@ fn check(tiling: &Tiling, selection: &Selection, wanted: &[Vec<u64>], shape: &[u
     assert_eq!((0..tiling.chunk_count() + 2).filter_map(lone).collect::<Vec<_>>(), all);
 
     // In bands, each with a buffer of its own.
-    for cut in [Cut::Chunks, Cut::Blocks] {
+    for cut in [BandAxis::Chunks, BandAxis::Blocks] {
         let mut joined = Vec::new();
         let mut visited = Vec::new();
         for band in plan.bands(cut).unwrap() {
@@ -257,17 +257,17 @@ fn plans_are_cut_along_the_first_axis_that_has_a_choice() {
         bands.map(|band| (band.buffer, band.plan.shape().to_vec())).collect::<Vec<_>>()
     };
     let rows = vec![(0..240, vec![4, 12, 5]), (240..480, vec![4, 12, 5]), (480..600, vec![2, 12, 5])];
-    assert_eq!(bands("", Cut::Chunks), rows);
-    assert_eq!(bands("", Cut::Blocks).len(), 5);
+    assert_eq!(bands("", BandAxis::Chunks), rows);
+    assert_eq!(bands("", BandAxis::Blocks).len(), 5);
     let rows = vec![(0..120, vec![2, 12, 5]), (120..360, vec![4, 12, 5]), (360..600, vec![4, 12, 5])];
-    assert_eq!(bands("::-1", Cut::Chunks), rows);
+    assert_eq!(bands("::-1", BandAxis::Chunks), rows);
     // One index on the first axis: along the second.
-    assert_eq!(bands("3", Cut::Chunks), [(0..30, vec![6, 5]), (30..60, vec![6, 5])]);
-    assert_eq!(bands("3:4", Cut::Chunks), [(0..30, vec![1, 6, 5]), (30..60, vec![1, 6, 5])]);
-    assert_eq!(bands("3, 4, 2", Cut::Blocks), [(0..1, vec![])]);
-    assert_eq!(bands("[0,1,9]", Cut::Chunks), [(0..120, vec![2, 12, 5]), (120..180, vec![1, 12, 5])]);
-    assert_eq!(bands("[1,0,9]", Cut::Chunks), [(0..180, vec![3, 12, 5])]);
-    assert_eq!(bands(":0", Cut::Chunks), []);
+    assert_eq!(bands("3", BandAxis::Chunks), [(0..30, vec![6, 5]), (30..60, vec![6, 5])]);
+    assert_eq!(bands("3:4", BandAxis::Chunks), [(0..30, vec![1, 6, 5]), (30..60, vec![1, 6, 5])]);
+    assert_eq!(bands("3, 4, 2", BandAxis::Blocks), [(0..1, vec![])]);
+    assert_eq!(bands("[0,1,9]", BandAxis::Chunks), [(0..120, vec![2, 12, 5]), (120..180, vec![1, 12, 5])]);
+    assert_eq!(bands("[1,0,9]", BandAxis::Chunks), [(0..180, vec![3, 12, 5])]);
+    assert_eq!(bands(":0", BandAxis::Chunks), []);
 }
 
 #[test]

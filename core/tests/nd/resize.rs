@@ -1,12 +1,12 @@
 //! Arrays that change their shape.
 
-use oxiblosc_core::nd::{Geometry, Moved, NdError, Plan, Resize, Tiling};
+use oxiblosc_core::nd::{Geometry, KeptChunks, NdError, Plan, ResizePlan, Tiling};
 use proptest::prelude::*;
 
 use crate::array::{c_order, chunks, config, content, indices, items, tilings};
 
 /// Carries out a resize on decoded chunks.
-fn apply(resize: &Resize, mut chunks: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+fn apply(resize: &ResizePlan, mut chunks: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let mut stale = Vec::new();
     for chunk in resize.stale() {
         resize.before().clear_beyond(&chunk.extents, &mut chunks[chunk.from as usize]).unwrap();
@@ -20,11 +20,11 @@ fn apply(resize: &Resize, mut chunks: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let (mut moved, mut places) = (Vec::new(), Vec::new());
     for run in resize.moves() {
         match run {
-            Moved::Kept { from, count } => {
+            KeptChunks::Kept { from, count } => {
                 places.extend((from..from + count).map(|from| (from, moved.len() as u64 + from)));
                 moved.extend_from_slice(&chunks[from as usize..(from + count) as usize]);
             }
-            Moved::Fresh { count } => {
+            KeptChunks::Fresh { count } => {
                 moved.extend(std::iter::repeat_n(vec![0; resize.after().chunk_bytes()], count as usize));
             }
         }
@@ -66,7 +66,7 @@ proptest! {
             let lens = tiling.shape().iter().zip(&step);
             let shape: Vec<_> = lens.map(|(&len, s)| if s % 3 == 0 { s % 5 } else { (len + s % 4).saturating_sub(s % 2 * 2) }).collect();
             prop_assume!(shape.iter().product::<u64>() < 3000);
-            let resize = Resize::new(&tiling, &shape).unwrap();
+            let resize = ResizePlan::new(&tiling, &shape).unwrap();
             array = resized(&tiling, &array, &shape);
             stored = apply(&resize, stored);
             tiling = resize.after().clone();
@@ -79,7 +79,7 @@ proptest! {
         prop_assume!(axis < tiling.ndim());
         let size = tiling.item_size();
         let array = content(indices(tiling.shape()).len(), size);
-        let (resize, selection) = Resize::append(&tiling, axis, count).unwrap();
+        let (resize, selection) = ResizePlan::append(&tiling, axis, count).unwrap();
         let plan = Plan::new(resize.after(), &selection).unwrap();
         let mut shape = tiling.shape().to_vec();
         shape[axis] = count;
@@ -90,8 +90,8 @@ proptest! {
         let old = chunks(&tiling, &array, 0xee);
         for run in resize.moves() {
             match run {
-                Moved::Kept { from, count } => stored.extend_from_slice(&old[from as usize..(from + count) as usize]),
-                Moved::Fresh { count } => stored.extend(vec![vec![0; tiling.chunk_bytes()]; count as usize]),
+                KeptChunks::Kept { from, count } => stored.extend_from_slice(&old[from as usize..(from + count) as usize]),
+                KeptChunks::Fresh { count } => stored.extend(vec![vec![0; tiling.chunk_bytes()]; count as usize]),
             }
         }
         for chunk in plan.chunks() {
@@ -114,8 +114,9 @@ fn tiling(shape: &[u64], chunk: &[u32]) -> Tiling {
 
 #[test]
 fn runs_are_as_long_as_they_can_be() {
-    let moves = |old: &[u64], new: &[u64]| Resize::new(&tiling(old, &[2, 2]), new).unwrap().moves().collect::<Vec<_>>();
-    use Moved::{Fresh, Kept};
+    let moves =
+        |old: &[u64], new: &[u64]| ResizePlan::new(&tiling(old, &[2, 2]), new).unwrap().moves().collect::<Vec<_>>();
+    use KeptChunks::{Fresh, Kept};
     assert_eq!(moves(&[4, 6], &[4, 6]), [Kept { from: 0, count: 6 }]);
     assert_eq!(moves(&[4, 6], &[3, 5]), [Kept { from: 0, count: 6 }]);
     assert_eq!(moves(&[4, 6], &[9, 6]), [Kept { from: 0, count: 6 }, Fresh { count: 9 }]);
@@ -130,11 +131,11 @@ fn runs_are_as_long_as_they_can_be() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    assert!(matches!(Resize::new(&tiling(&[4, 6], &[2, 2]), &[4]), Err(NdError::Rank { .. })));
-    assert!(matches!(Resize::new(&tiling(&[4, 6], &[2, 2]), &[u64::MAX, 1]), Err(NdError::TooLarge { .. })));
+    assert!(matches!(ResizePlan::new(&tiling(&[4, 6], &[2, 2]), &[4]), Err(NdError::Rank { .. })));
+    assert!(matches!(ResizePlan::new(&tiling(&[4, 6], &[2, 2]), &[u64::MAX, 1]), Err(NdError::TooLarge { .. })));
     // Without a chunk length there is nothing to grow by: C-Blosc2 refuses as well.
-    assert!(matches!(Resize::new(&tiling(&[0, 6], &[0, 2]), &[1, 6]), Err(NdError::Extent { axis: 0, .. })));
-    assert!(matches!(Resize::append(&tiling(&[4, 6], &[2, 2]), 2, 1), Err(NdError::Rank { .. })));
-    assert!(matches!(Resize::append(&tiling(&[4, 6], &[2, 2]), 0, u64::MAX), Err(NdError::TooLarge { .. })));
-    assert!(matches!(Resize::append(&tiling(&[], &[]), 0, 1), Err(NdError::Rank { .. })));
+    assert!(matches!(ResizePlan::new(&tiling(&[0, 6], &[0, 2]), &[1, 6]), Err(NdError::Extent { axis: 0, .. })));
+    assert!(matches!(ResizePlan::append(&tiling(&[4, 6], &[2, 2]), 2, 1), Err(NdError::Rank { .. })));
+    assert!(matches!(ResizePlan::append(&tiling(&[4, 6], &[2, 2]), 0, u64::MAX), Err(NdError::TooLarge { .. })));
+    assert!(matches!(ResizePlan::append(&tiling(&[], &[]), 0, 1), Err(NdError::Rank { .. })));
 }

@@ -1,6 +1,6 @@
 //! Layout, and the copies between a C-order buffer and whole chunks.
 
-use oxiblosc_core::nd::{Geometry, Location, MAX_DIMS, NdError, Window};
+use oxiblosc_core::nd::{Geometry, ItemPosition, MAX_DIMS, NdError, Window};
 use proptest::prelude::*;
 
 use crate::array::{c_order, chunks, config, content, indices, items, place, tilings};
@@ -18,7 +18,7 @@ proptest! {
         for index in indices(tiling.shape()) {
             let (chunk, at) = place(tiling.geometry(), &index);
             let offset = at % block_items.max(1) * tiling.item_size();
-            prop_assert_eq!(tiling.locate(&index).unwrap(), Location { chunk, block: at / block_items, offset });
+            prop_assert_eq!(tiling.locate(&index).unwrap(), ItemPosition { chunk, block: at / block_items, offset });
         }
         prop_assert_eq!(tiling.chunk_bytes(), tiling.block_bytes() * tiling.blocks_per_chunk());
         prop_assert_eq!(tiling.block_grid().product::<u64>(), tiling.blocks_per_chunk() as u64);

@@ -53,7 +53,7 @@ impl Codec for Brotli {
         // A window larger than the data only takes memory.
         let lgwin = (src.len().max(2).ilog2() as i32 + 1).clamp(*WINDOW_LOG.start(), *WINDOW_LOG.end());
         let params = BrotliEncoderParams { quality, lgwin, size_hint: src.len(), ..BrotliEncoderParams::default() };
-        let mut output = Room { dst, at: 0 };
+        let mut output = SliceWriter { dst, at: 0 };
         match brotli::BrotliCompress(&mut &*src, &mut output, &params) {
             Ok(_) => Ok(Some(output.at)),
             Err(error) if error.kind() == ErrorKind::WriteZero => Ok(None),
@@ -86,12 +86,12 @@ impl Codec for Brotli {
 }
 
 /// A writer into a slice that fails when it is full: given a count of 0, the library would retry forever.
-struct Room<'a> {
+struct SliceWriter<'a> {
     dst: &'a mut [u8],
     at: usize,
 }
 
-impl Write for Room<'_> {
+impl Write for SliceWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = self.dst.get_mut(self.at..self.at + bytes.len()).ok_or(ErrorKind::WriteZero)?;
         room.copy_from_slice(bytes);

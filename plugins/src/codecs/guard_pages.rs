@@ -10,7 +10,7 @@ use oxiblosc_core::nd::Geometry;
 
 use super::testing::{self, Random};
 use super::{Blosclz, Brotli, Lz4, Lz4Hc, Ndlz, Snappy, Zfp, ZfpMode, Zlib, Zstd};
-use crate::guarded::{ALIGNMENTS, Guarded, LONGEST, Place, Side, exhaustive};
+use crate::guard_pages::{ALIGNMENTS, GuardedPages, LONGEST, Side, SlicePosition, exhaustive};
 
 const DICT: &[u8] = b"the cat sat on the mat, and the dog ran";
 
@@ -30,16 +30,16 @@ enum Effort {
 type Decoder<'d> = dyn FnMut(&[u8], &mut [u8]) -> Result<usize, CodecError> + 'd;
 
 /// Guarded memory for the streams, and a count of the calls.
-struct Bench {
-    input: Guarded,
-    output: Guarded,
+struct GuardedCalls {
+    input: GuardedPages,
+    output: GuardedPages,
     random: Random,
     runs: u64,
 }
 
-impl Bench {
+impl GuardedCalls {
     fn new() -> Self {
-        Self { input: Guarded::new(ROOM), output: Guarded::new(ROOM), random: Random(77), runs: 0 }
+        Self { input: GuardedPages::new(ROOM), output: GuardedPages::new(ROOM), random: Random(77), runs: 0 }
     }
 
     /// The alignments for one call.
@@ -64,7 +64,7 @@ impl Bench {
         let mut plain = vec![0xDD; room];
         let expected = work(src, &mut plain).map_err(|e| e.to_string());
         let len = expected.as_ref().ok().copied().flatten();
-        for (from, to) in gaps.flat_map(Place::pairs) {
+        for (from, to) in gaps.flat_map(SlicePosition::pairs) {
             let src = self.input.with(from, src);
             let (result, found) = self.output.write(to, room, |dst| work(src, dst));
             match (&result, &expected) {
@@ -200,7 +200,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl Drop for GuardedCalls {
     fn drop(&mut self) {
         println!("{} runs of codecs between guard pages", self.runs);
     }
@@ -277,7 +277,7 @@ fn lz4_decoders(dict: &[u8]) -> Vec<(String, Box<Decoder<'_>>)> {
 #[test]
 fn blosclz() {
     let mut decoders = blosclz_decoders();
-    let mut bench = Bench::new();
+    let mut bench = GuardedCalls::new();
     bench.round_trips(&mut Blosclz::default(), &mut decoders, &[1, 5, 9], None, Effort::Every, "blosclz");
     let streams = streams(&mut Blosclz::default(), 9);
     for (machine, decode) in &mut decoders {
@@ -290,7 +290,7 @@ fn blosclz() {
 #[test]
 fn lz4() {
     let mut decoders = lz4_decoders(&[]);
-    let mut bench = Bench::new();
+    let mut bench = GuardedCalls::new();
     bench.round_trips(&mut Lz4::default(), &mut decoders, &[1, 9], None, Effort::Every, "lz4");
     let streams = streams(&mut Lz4::default(), 9);
     for (machine, decode) in &mut decoders {
@@ -303,18 +303,18 @@ fn lz4() {
 #[test]
 fn lz4hc() {
     // One level for each way to search for matches.
-    let (mut bench, mut codec) = (Bench::new(), Lz4Hc::default());
+    let (mut bench, mut codec) = (GuardedCalls::new(), Lz4Hc::default());
     bench.round_trips(&mut codec, &mut lz4_decoders(&[]), &[1, 4, 9], None, Effort::Every, "lz4hc");
 }
 
 /// The dictionary is next to a guard page, too.
 #[test]
 fn lz4_with_a_dictionary() {
-    let mut memory = Guarded::new(DICT.len());
-    for place in [Side::Low, Side::High].map(|side| Place(side, 0)) {
+    let mut memory = GuardedPages::new(DICT.len());
+    for place in [Side::Low, Side::High].map(|side| SlicePosition(side, 0)) {
         let dict = memory.with(place, DICT);
         let mut decoders = lz4_decoders(dict);
-        let mut bench = Bench::new();
+        let mut bench = GuardedCalls::new();
         let (mut lz4, mut lz4hc) = (Lz4::default(), Lz4Hc::default());
         bench.round_trips(&mut lz4, &mut decoders, &[5], Some(dict), Effort::Some(3), "lz4 with a dictionary");
         bench.round_trips(
@@ -337,7 +337,7 @@ fn long_inputs() {
         ("lz4hc", Box::new(Lz4Hc::default()), &[1, 4, 9]),
         ("zlib", Box::new(Zlib::default()), &[1, 9]),
     ];
-    let mut bench = Bench::new();
+    let mut bench = GuardedCalls::new();
     for (name, mut codec, levels) in codecs {
         for len in [65_535, 65_536, 65_537, 70_001] {
             for (kind, src) in testing::data(len) {
@@ -357,24 +357,24 @@ fn long_inputs() {
 #[test]
 fn zlib() {
     // The levels of our own two encoders, then some others.
-    let mut bench = Bench::new();
+    let mut bench = GuardedCalls::new();
     bench.round_trips(&mut Zlib::default(), &mut [], &[1, 9], None, Effort::Every, "zlib");
     bench.round_trips(&mut Zlib::default(), &mut [], &[2, 5, 7], None, Effort::Some(11), "zlib");
 }
 
 #[test]
 fn zstd() {
-    Bench::new().round_trips(&mut Zstd::default(), &mut [], &[1, 5], None, Effort::Some(7), "zstd");
+    GuardedCalls::new().round_trips(&mut Zstd::default(), &mut [], &[1, 5], None, Effort::Some(7), "zstd");
 }
 
 #[test]
 fn brotli() {
-    Bench::new().round_trips(&mut Brotli, &mut [], &[1], None, Effort::Some(37), "brotli");
+    GuardedCalls::new().round_trips(&mut Brotli, &mut [], &[1], None, Effort::Some(37), "brotli");
 }
 
 #[test]
 fn snappy() {
-    let mut bench = Bench::new();
+    let mut bench = GuardedCalls::new();
     let ctx = testing::context(5);
     for len in 1..=LONGEST {
         for (kind, src) in testing::data(len) {
@@ -395,7 +395,7 @@ fn geometry(shape: &[u32]) -> Geometry {
 
 #[test]
 fn ndlz() {
-    let mut bench = Bench::new();
+    let mut bench = GuardedCalls::new();
     let mut codec = Ndlz::default();
     for height in 1..=17 {
         for width in 1..=17 {
@@ -418,7 +418,7 @@ fn ndlz() {
 
 #[test]
 fn zfp() {
-    let mut bench = Bench::new();
+    let mut bench = GuardedCalls::new();
     let shapes: &[&[u32]] = &[&[4], &[5], &[37], &[4, 4], &[7, 5], &[4, 4, 4], &[5, 4, 6], &[4, 4, 4, 4]];
     for (mode, meta) in [(ZfpMode::Accuracy, 0), (ZfpMode::Precision, 20), (ZfpMode::Rate, 40)] {
         let mut codec = Zfp::new(mode);

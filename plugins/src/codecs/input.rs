@@ -32,10 +32,10 @@ pub(super) unsafe trait Input<'a>: Copy {
 
 /// An [`Input`] that does not check positions.
 #[derive(Clone, Copy)]
-pub(super) struct Trusted<'a>(pub(super) &'a [u8]);
+pub(super) struct UncheckedInput<'a>(pub(super) &'a [u8]);
 
 // SAFETY: the slice is a field that nothing changes, and all loads read from it.
-unsafe impl<'a> Input<'a> for Trusted<'a> {
+unsafe impl<'a> Input<'a> for UncheckedInput<'a> {
     #[inline(always)]
     fn bytes(self) -> &'a [u8] {
         self.0
@@ -190,9 +190,9 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn between_guard_pages() {
-        use crate::guarded::{ALIGNMENTS, Guarded, LONGEST, Place, Side};
+        use crate::guard_pages::{ALIGNMENTS, GuardedPages, LONGEST, Side, SlicePosition};
 
-        let mut memory = Guarded::new(LONGEST);
+        let mut memory = GuardedPages::new(LONGEST);
         let mut runs = 0_u64;
         for len in 1..=LONGEST {
             for distance in [1, 7, 16, 40].into_iter().filter(|distance| *distance <= len) {
@@ -202,7 +202,7 @@ mod tests {
                     bytes[len - (len - distance).div_ceil(2) - 1] ^= u8::from(differs);
                     for place in [Side::Low, Side::High]
                         .into_iter()
-                        .flat_map(|side| (0..ALIGNMENTS).map(move |n| Place(side, n)))
+                        .flat_map(|side| (0..ALIGNMENTS).map(move |n| SlicePosition(side, n)))
                     {
                         let here = memory.with(place, &bytes);
                         // SAFETY: 0 <= distance <= len, and nothing is before 0 or behind `len`.
@@ -214,8 +214,8 @@ mod tests {
                                     common_before(Checked(&bytes), before, at, before),
                                 ),
                                 (
-                                    common(Trusted(here), 0, distance, len),
-                                    common_before(Trusted(here), before, at, before),
+                                    common(UncheckedInput(here), 0, distance, len),
+                                    common_before(UncheckedInput(here), before, at, before),
                                 ),
                             )
                         };
@@ -237,7 +237,7 @@ mod tests {
                 for end in distance..bytes.len() {
                     // SAFETY: 0 <= distance <= end <= length.
                     let (checked, trusted) = unsafe {
-                        (common(Checked(&bytes), 0, distance, end), common(Trusted(&bytes), 0, distance, end))
+                        (common(Checked(&bytes), 0, distance, end), common(UncheckedInput(&bytes), 0, distance, end))
                     };
                     assert_eq!(checked, len.min(end - distance));
                     assert_eq!(trusted, checked);

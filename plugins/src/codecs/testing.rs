@@ -101,10 +101,10 @@ pub(crate) fn damaged(random: &mut Random, stream: &[u8]) -> Vec<u8> {
 /// Runs `decode` on a copy of `src` and on `len` bytes that end at a guard page, and also returns what it wrote.
 #[cfg(unix)]
 pub(crate) fn between_guards<T>(src: &[u8], len: usize, decode: impl FnOnce(&[u8], &mut [u8]) -> T) -> (T, Vec<u8>) {
-    use crate::guarded::{Guarded, Place, Side};
-    let (mut input, mut output) = (Guarded::new(src.len()), Guarded::new(len));
-    let src = input.with(Place(Side::High, 0), src);
-    let (result, dst) = output.write(Place(Side::High, 0), len, |dst| decode(src, dst));
+    use crate::guard_pages::{GuardedPages, Side, SlicePosition};
+    let (mut input, mut output) = (GuardedPages::new(src.len()), GuardedPages::new(len));
+    let src = input.with(SlicePosition(Side::High, 0), src);
+    let (result, dst) = output.write(SlicePosition(Side::High, 0), len, |dst| decode(src, dst));
     (result, dst.to_vec())
 }
 

@@ -44,7 +44,7 @@ impl Zfp {
         Self { mode }
     }
 
-    fn config(&self, meta: u8, layout: &Layout) -> Result<ZfpConfig, CodecError> {
+    fn config(&self, meta: u8, layout: &BlockShape) -> Result<ZfpConfig, CodecError> {
         match self.mode {
             ZfpMode::Accuracy => Ok(ZfpConfig::fixed_accuracy(10f64.powi(i32::from(meta as i8)))),
             ZfpMode::Precision => {
@@ -64,7 +64,7 @@ impl Zfp {
 
 impl Codec for Zfp {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
-        let layout = Layout::of(ctx, src.len())?;
+        let layout = BlockShape::of(ctx, src.len())?;
         let config = self.config(ctx.meta, &layout)?;
         match layout.scalar_size {
             4 => compress::<f32, 4>(&config, &layout, src, dst, f32::from_le_bytes),
@@ -73,7 +73,7 @@ impl Codec for Zfp {
     }
 
     fn decompress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
-        let layout = Layout::of(ctx, dst.len())?;
+        let layout = BlockShape::of(ctx, dst.len())?;
         let config = self.config(ctx.meta, &layout)?;
         match layout.scalar_size {
             4 => decompress::<f32, 4>(&config, &layout, src, dst, f32::to_le_bytes),
@@ -83,7 +83,7 @@ impl Codec for Zfp {
 }
 
 /// A block as zfp sees it.
-struct Layout {
+struct BlockShape {
     /// Extents, the fastest axis first; 0 for axes that are not there.
     dims: [usize; 4],
     ndim: usize,
@@ -91,7 +91,7 @@ struct Layout {
     scalar_size: usize,
 }
 
-impl Layout {
+impl BlockShape {
     fn of(ctx: &CodecContext<'_>, len: usize) -> Result<Self, CodecError> {
         let refuse = |reason: String| Err(CodecError::Geometry { reason });
         let Some(geometry) = ctx.block.nd else {
@@ -139,7 +139,7 @@ fn library(error: impl std::fmt::Display) -> CodecError {
 
 fn compress<T: ZfpScalar, const N: usize>(
     config: &ZfpConfig,
-    layout: &Layout,
+    layout: &BlockShape,
     src: &[u8],
     dst: &mut [u8],
     read: fn([u8; N]) -> T,
@@ -162,7 +162,7 @@ fn compress<T: ZfpScalar, const N: usize>(
 
 fn decompress<T: ZfpScalar + Default, const N: usize>(
     config: &ZfpConfig,
-    layout: &Layout,
+    layout: &BlockShape,
     src: &[u8],
     dst: &mut [u8],
     write: fn(T) -> [u8; N],

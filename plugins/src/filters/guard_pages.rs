@@ -5,7 +5,7 @@ use oxiblosc_core::Registry;
 use oxiblosc_core::filter::{BitshuffleRule, BlockContext, Filter};
 use oxiblosc_core::nd::Geometry;
 
-use crate::guarded::{ALIGNMENTS, Guarded, LONGEST, Place};
+use crate::guard_pages::{ALIGNMENTS, GuardedPages, LONGEST, SlicePosition};
 
 /// Meta bytes: none, the bits to keep or the side of a cell, the bits to clear.
 const METAS: [u8; 4] = [0, 2, 5, 0xF8];
@@ -17,7 +17,7 @@ fn compare(
     ctx: &BlockContext<'_>,
     block: &[u8],
     gap: usize,
-    memory: &mut [Guarded; 3],
+    memory: &mut [GuardedPages; 3],
 ) -> u64 {
     let mut runs = 0;
     for forward in [true, false] {
@@ -27,7 +27,7 @@ fn compare(
         };
         let mut expected = vec![0; block.len()];
         let result = work(ctx, block, &mut expected);
-        for (from, to) in Place::pairs(gap) {
+        for (from, to) in SlicePosition::pairs(gap) {
             let [input, output, reference] = memory;
             let (src, mut ctx) = (input.with(from, block), *ctx);
             ctx.reference = ctx.reference.map(|bytes| reference.with(to, bytes));
@@ -44,7 +44,7 @@ fn compare(
 fn every_filter() {
     let registry = Registry::linked().expect("the filters of this crate");
     let noise: Vec<u8> = (0..2 * LONGEST as u32).map(|i| (i.wrapping_mul(0x9E37_79B1) >> 13) as u8).collect();
-    let mut memory = [(); 3].map(|()| Guarded::new(LONGEST + ALIGNMENTS));
+    let mut memory = [(); 3].map(|()| GuardedPages::new(LONGEST + ALIGNMENTS));
     let mut runs = 0;
     for entry in registry.filters() {
         let mut filter = entry.instance();

@@ -15,11 +15,11 @@ use super::lanes::{Avx2, Sse2};
 /// A value exists only for instructions that were detected at run time, so holding one proves that a kernel of that
 /// level may be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Level(Kind);
+pub struct Level(LevelProof);
 
 /// The levels, each with the proof that it may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum LevelProof {
     Scalar,
     #[cfg(target_arch = "aarch64")]
     Neon(Neon),
@@ -33,18 +33,18 @@ pub(super) enum Kind {
 
 impl Level {
     /// Portable code: works everywhere.
-    pub const SCALAR: Self = Self(Kind::Scalar);
+    pub const SCALAR: Self = Self(LevelProof::Scalar);
 
     /// All levels of this machine, the slowest first.
     pub fn available() -> Vec<Self> {
         let mut levels = vec![Self::SCALAR];
         #[cfg(target_arch = "aarch64")]
-        levels.extend(Neon::detect().map(Kind::Neon).map(Self));
+        levels.extend(Neon::detect().map(LevelProof::Neon).map(Self));
         #[cfg(target_arch = "x86_64")]
         {
-            levels.extend(Sse2::detect().map(Kind::Sse2).map(Self));
-            levels.extend(Avx2::detect().map(Kind::Avx2).map(Self));
-            levels.extend(Avx512::detect().map(Kind::Avx512).map(Self));
+            levels.extend(Sse2::detect().map(LevelProof::Sse2).map(Self));
+            levels.extend(Avx2::detect().map(LevelProof::Avx2).map(Self));
+            levels.extend(Avx512::detect().map(LevelProof::Avx512).map(Self));
         }
         levels
     }
@@ -58,19 +58,19 @@ impl Level {
     /// Name in benchmarks and messages.
     pub const fn name(self) -> &'static str {
         match self.0 {
-            Kind::Scalar => "scalar",
+            LevelProof::Scalar => "scalar",
             #[cfg(target_arch = "aarch64")]
-            Kind::Neon(_) => "neon",
+            LevelProof::Neon(_) => "neon",
             #[cfg(target_arch = "x86_64")]
-            Kind::Sse2(_) => "sse2",
+            LevelProof::Sse2(_) => "sse2",
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2(_) => "avx2",
+            LevelProof::Avx2(_) => "avx2",
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512(_) => "avx512",
+            LevelProof::Avx512(_) => "avx512",
         }
     }
 
-    pub(super) const fn kind(self) -> Kind {
+    pub(super) const fn kind(self) -> LevelProof {
         self.0
     }
 }

@@ -13,21 +13,21 @@ mod scalar;
 
 pub use level::Level;
 
-use level::Kind;
+use level::LevelProof;
 
 /// Calls the kernel of this name in the implementation for a level.
 macro_rules! dispatch {
     ($level:expr, $kernel:ident($($arg:expr),*)) => {
         match $level.kind() {
-            Kind::Scalar => scalar::$kernel($($arg),*),
+            LevelProof::Scalar => scalar::$kernel($($arg),*),
             #[cfg(target_arch = "aarch64")]
-            Kind::Neon(neon) => neon.$kernel($($arg),*),
+            LevelProof::Neon(neon) => neon.$kernel($($arg),*),
             #[cfg(target_arch = "x86_64")]
-            Kind::Sse2(sse2) => sse2.$kernel($($arg),*),
+            LevelProof::Sse2(sse2) => sse2.$kernel($($arg),*),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2(avx2) => avx2.$kernel($($arg),*),
+            LevelProof::Avx2(avx2) => avx2.$kernel($($arg),*),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512(avx512) => avx512.$kernel($($arg),*),
+            LevelProof::Avx512(avx512) => avx512.$kernel($($arg),*),
         }
     };
 }

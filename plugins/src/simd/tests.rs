@@ -150,7 +150,7 @@ fn ways(kernel: &str, whole_words: bool) -> Vec<usize> {
     match kernel {
         "difference to previous" | "running sum" => vec![1],
         _ if whole_words => vec![1, 2, 4, 8],
-        _ if crate::guarded::exhaustive() => widths().collect(),
+        _ if crate::guard_pages::exhaustive() => widths().collect(),
         _ => vec![1, 2, 3, 4, 5, 6, 7, 8, 12, 15, 16, 17, 40],
     }
 }
@@ -167,10 +167,10 @@ fn lengths_around(width: usize) -> impl Iterator<Item = usize> {
 #[cfg(unix)]
 #[test]
 fn between_guard_pages() {
-    use crate::guarded::{Guarded, Place, gaps};
+    use crate::guard_pages::{GuardedPages, SlicePosition, gaps};
 
     let noise = noise(150_000);
-    let (mut input, mut output) = (Guarded::new(140_000), Guarded::new(140_000));
+    let (mut input, mut output) = (GuardedPages::new(140_000), GuardedPages::new(140_000));
     let mut runs = 0_u64;
     for (name, kernel, whole_words) in KERNELS {
         for width in ways(name, whole_words) {
@@ -178,7 +178,7 @@ fn between_guard_pages() {
                 let src = &noise[width..][..if whole_words { len - len % width } else { len }];
                 let mut expected = vec![0; src.len()];
                 kernel(Level::SCALAR, width, src, &mut expected);
-                for (from, to) in gaps(len).into_iter().flat_map(Place::pairs) {
+                for (from, to) in gaps(len).into_iter().flat_map(SlicePosition::pairs) {
                     let src = input.with(from, src);
                     for level in Level::available() {
                         let ((), found) = output.write(to, src.len(), |dst| kernel(level, width, src, dst));
@@ -196,15 +196,16 @@ fn between_guard_pages() {
 #[cfg(unix)]
 #[test]
 fn words_between_guard_pages() {
-    use crate::guarded::{Guarded, Place, gaps};
+    use crate::guard_pages::{GuardedPages, SlicePosition, gaps};
 
     let noise = noise(2000);
-    let (mut input, mut second, mut output) = (Guarded::new(1000), Guarded::new(1000), Guarded::new(1000));
+    let (mut input, mut second, mut output) =
+        (GuardedPages::new(1000), GuardedPages::new(1000), GuardedPages::new(1000));
     let mut runs = 0_u64;
     for len in 0..=300 {
         let (src, other) = (&noise[3..][..len], &noise[1001..][..len]);
         let xored: Vec<u8> = src.iter().zip(other).map(|(a, b)| a ^ b).collect();
-        for (from, to) in gaps(len).into_iter().flat_map(Place::pairs) {
+        for (from, to) in gaps(len).into_iter().flat_map(SlicePosition::pairs) {
             let src = input.with(from, src);
             let ((), found) = output.write(to, len, |dst| xor(src, second.with(from, other), dst));
             assert!(found == xored, "xor: {len} bytes, {from:?} to {to:?}");

@@ -16,10 +16,10 @@ use crate::sync::Mutex;
 /// buffers it keeps.
 #[derive(Clone)]
 pub(crate) struct Buffers {
-    shelf: Arc<Shelf>,
+    shelf: Arc<FreeList>,
 }
 
-struct Shelf {
+struct FreeList {
     /// All of full length, so that nothing need be cleared that is about to be overwritten. The most recently returned
     /// one is last.
     free: Mutex<Vec<Vec<u8>>>,
@@ -35,13 +35,13 @@ impl Buffers {
 
     /// Keeps at most `most` unused buffers of at most `most_bytes` bytes in total.
     pub(crate) fn with_limits(most: usize, most_bytes: usize) -> Self {
-        Self { shelf: Arc::new(Shelf { free: Mutex::new(Vec::new()), most, most_bytes }) }
+        Self { shelf: Arc::new(FreeList { free: Mutex::new(Vec::new()), most, most_bytes }) }
     }
 
     /// A buffer of `len` bytes with arbitrary content.
     pub(crate) fn take(&self, len: usize) -> Buffer {
         // Fresh zero pages cost less than copying and clearing old ones to grow them.
-        let bytes = self.pop(len).unwrap_or_else(|| vec![0; roomy(len)]);
+        let bytes = self.pop(len).unwrap_or_else(|| vec![0; capacity_for(len)]);
         Buffer { bytes, len, home: Arc::downgrade(&self.shelf) }
     }
 
@@ -68,7 +68,7 @@ impl Buffers {
     }
 }
 
-impl Shelf {
+impl FreeList {
     /// Keeps a buffer. The least recently used ones are dropped to make room for it.
     fn put(&self, bytes: Vec<u8>) {
         let mut gone = Vec::new();
@@ -80,13 +80,13 @@ impl Shelf {
         // Free them after the lock is released.
         drop(free);
         let len = gone.iter().map(Vec::len).sum();
-        let_go(gone, len);
+        free_in_background(gone, len);
     }
 }
 
 /// Frees `len` bytes of memory. Returning much memory to the system takes milliseconds, so that happens off an
 /// executor's thread.
-pub(crate) fn let_go(gone: impl Send + 'static, len: usize) {
+pub(crate) fn free_in_background(gone: impl Send + 'static, len: usize) {
     const LARGE: usize = 4 << 20;
     if len > LARGE && IoMode::default() == IoMode::Offloaded {
         blocking::unblock(move || drop(gone)).detach();
@@ -95,7 +95,7 @@ pub(crate) fn let_go(gone: impl Send + 'static, len: usize) {
 
 /// The length to allocate for a buffer of `len` bytes. Lengths vary from one use to the next, above all those of
 /// encoded chunks, and pages that are never touched take no memory.
-fn roomy(len: usize) -> usize {
+fn capacity_for(len: usize) -> usize {
     const PAGE: usize = 4096;
     if len < 16 * PAGE {
         return len;
@@ -115,7 +115,7 @@ pub(crate) struct Buffer {
     bytes: Vec<u8>,
     len: usize,
     /// Weak, so that a buffer that is still held does not keep the others alive.
-    home: Weak<Shelf>,
+    home: Weak<FreeList>,
 }
 
 impl Buffer {
@@ -212,9 +212,9 @@ mod tests {
         drop(buffers.take(10));
         assert_eq!(buffers.take(1_040_000).as_ptr(), address);
         for len in [0, 1, 65_535, 65_536, 65_537, 1 << 20, (1 << 20) + 1] {
-            assert!((len..=len + len / 4).contains(&roomy(len)), "{len}");
+            assert!((len..=len + len / 4).contains(&capacity_for(len)), "{len}");
         }
-        assert_eq!(roomy(usize::MAX), usize::MAX);
+        assert_eq!(capacity_for(usize::MAX), usize::MAX);
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 mod block_on;
 mod buffers;
+mod coop;
 mod job;
 mod pool;
-mod turn;
 
 pub use block_on::block_on;
-pub(crate) use buffers::{Buffer, Buffers, let_go};
+pub(crate) use buffers::{Buffer, Buffers, free_in_background};
+pub(crate) use coop::CoopBudget;
 pub use job::{Job, JobPanicked};
 pub use pool::{Pool, Share};
-pub(crate) use turn::Turn;

@@ -20,10 +20,10 @@ use crate::sync::{OnceLock, workers};
 /// threads start with the first work and end when the last handle is dropped and the work given to them is done.
 #[derive(Clone)]
 pub struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolInner>,
 }
 
-struct Shared {
+struct PoolInner {
     threads: usize,
     buffers: Buffers,
     started: OnceLock<Option<workers::ThreadPool>>,
@@ -43,7 +43,7 @@ impl Pool {
     /// where the system has no threads (as on some WebAssembly targets).
     pub fn new(threads: usize) -> Self {
         let buffers = Buffers::with_limits(MOST_BUFFERS, MOST_BUFFER_BYTES);
-        Self { shared: Arc::new(Shared { threads, buffers, started: OnceLock::new(), jobs: AtomicUsize::new(0) }) }
+        Self { shared: Arc::new(PoolInner { threads, buffers, started: OnceLock::new(), jobs: AtomicUsize::new(0) }) }
     }
 
     /// A pool without threads: work is done on the calling thread.
@@ -95,7 +95,7 @@ impl Pool {
     /// Without threads the work is done here and now, so no more of it than is asked for. Otherwise one for each worker
     /// and one more to go on with, which leaves the caller time to bring the next: more would only evict data from the
     /// caches and take more buffers. Small chunks are done sooner than that.
-    pub(crate) fn in_work(&self, chunk_len: usize) -> usize {
+    pub(crate) fn chunks_in_progress(&self, chunk_len: usize) -> usize {
         match self.shared.threads {
             0 => 1,
             threads if chunk_len >= LARGE_CHUNK => threads.saturating_add(1),

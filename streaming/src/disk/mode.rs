@@ -29,20 +29,20 @@ impl IoMode {
             Self::Offloaded => {
                 // It continues when its future is dropped.
                 let running = Running::begin();
-                IoTask(State::Offloaded(blocking::unblock(move || {
+                IoTask(IoState::Offloaded(blocking::unblock(move || {
                     let _running = running;
                     work()
                 })))
             }
-            Self::Inline => IoTask(State::Done(Some(work()))),
+            Self::Inline => IoTask(IoState::Done(Some(work()))),
         }
     }
 }
 
 /// A file operation in progress. Dropping it cancels it if it has not started.
-pub(crate) struct IoTask<T>(State<T>);
+pub(crate) struct IoTask<T>(IoState<T>);
 
-enum State<T> {
+enum IoState<T> {
     Offloaded(blocking::Task<T>),
     Done(Option<T>),
 }
@@ -55,8 +55,8 @@ impl<T> Future for IoTask<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         match &mut self.0 {
-            State::Offloaded(task) => Pin::new(task).poll(cx),
-            State::Done(result) => result.take().map_or(Poll::Pending, Poll::Ready),
+            IoState::Offloaded(task) => Pin::new(task).poll(cx),
+            IoState::Done(result) => result.take().map_or(Poll::Pending, Poll::Ready),
         }
     }
 }
@@ -64,8 +64,8 @@ impl<T> Future for IoTask<T> {
 impl<T> fmt::Debug for IoTask<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            State::Offloaded(_) => "IoTask(offloaded)",
-            State::Done(_) => "IoTask(inline)",
+            IoState::Offloaded(_) => "IoTask(offloaded)",
+            IoState::Done(_) => "IoTask(inline)",
         })
     }
 }

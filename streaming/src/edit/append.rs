@@ -81,7 +81,7 @@ impl<S: Store> FrameEditor<S> {
     }
 
     /// Where appended bytes go: how many fit into the last chunk, or into a new one.
-    fn room(&mut self) -> Result<Room, EditError> {
+    fn room(&mut self) -> Result<AppendSlot, EditError> {
         let default = self.chunk_size.unwrap_or_else(|| {
             let typesize = self.typesize.max(1);
             (WriteOptions::CHUNK_SIZE / typesize).max(1).saturating_mul(typesize)
@@ -90,19 +90,19 @@ impl<S: Store> FrameEditor<S> {
             self.editor.set_chunk_size(default)?;
         }
         let Some(chunk_size) = self.editor.chunk_size() else {
-            return Ok(Room { len: default.clamp(1, ChunkHeader::MAX_NBYTES), shared: false });
+            return Ok(AppendSlot { len: default.clamp(1, ChunkHeader::MAX_NBYTES), shared: false });
         };
         let last = match self.nchunks().checked_sub(1) {
             Some(last) => self.editor.chunk_len(last)? as usize,
             None => chunk_size,
         };
         Ok(match chunk_size.saturating_sub(last) {
-            0 => Room { len: chunk_size, shared: false },
-            len => Room { len, shared: true },
+            0 => AppendSlot { len: chunk_size, shared: false },
+            len => AppendSlot { len, shared: true },
         })
     }
 
-    fn append_part(&mut self, room: &Room, part: &[u8]) -> Result<(), EditError> {
+    fn append_part(&mut self, room: &AppendSlot, part: &[u8]) -> Result<(), EditError> {
         if !room.shared {
             return self.append_chunk(part);
         }
@@ -126,7 +126,7 @@ impl<S: Store> FrameEditor<S> {
 }
 
 /// How many bytes fit, and whether they go into an existing chunk.
-struct Room {
+struct AppendSlot {
     len: usize,
     shared: bool,
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use bytes::Bytes;
-use oxiblosc_core::frame::{self, ChunkAddress, ChunkWrite, Commit};
+use oxiblosc_core::frame::{self, ChunkAddress, ChunkWrite, EditCommit};
 use oxiblosc_core::nd::Geometry;
 
 use super::editor::array_in;
@@ -29,14 +29,14 @@ impl<S: Store> FrameEditor<S> {
     }
 
     /// The state to roll back to if not all of several changes succeed.
-    pub(crate) fn begin(&mut self) -> Result<Snapshot, EditError> {
+    pub(crate) fn begin(&mut self) -> Result<EditorSnapshot, EditError> {
         // Chunks that are unwritten at a rollback then all belong to the changes that it undoes.
         self.check_committed()?;
-        Ok(Snapshot { editor: self.editor.clone(), variable: self.variable, geometry: self.geometry.clone() })
+        Ok(EditorSnapshot { editor: self.editor.clone(), variable: self.variable, geometry: self.geometry.clone() })
     }
 
     /// Undoes all changes since [`begin`](Self::begin).
-    pub(crate) fn roll_back(&mut self, to: Snapshot) {
+    pub(crate) fn roll_back(&mut self, to: EditorSnapshot) {
         self.editor.roll_back(to.editor);
         (self.variable, self.geometry) = (to.variable, to.geometry);
         self.unwritten.clear();
@@ -80,16 +80,16 @@ impl<S: Store> FrameEditor<S> {
 }
 
 /// The state of an editor before several changes.
-pub(crate) struct Snapshot {
+pub(crate) struct EditorSnapshot {
     editor: frame::FrameEditor,
     variable: bool,
     geometry: Option<Geometry>,
 }
 
 /// Every step can be repeated, so a failed commit is carried out again from the start.
-fn carry_out(store: &mut impl Store, commit: &Commit) -> io::Result<()> {
+fn carry_out(store: &mut impl Store, commit: &EditCommit) -> io::Result<()> {
     match commit {
-        Commit::Patch { tail, patch, frame_len } => {
+        EditCommit::Patch { tail, patch, frame_len } => {
             if let Some((at, bytes)) = tail {
                 store.write_at(*at, bytes)?;
             }
@@ -103,11 +103,11 @@ fn carry_out(store: &mut impl Store, commit: &Commit) -> io::Result<()> {
                 store.truncate(*frame_len)?;
             }
         }
-        Commit::Rewrite { head, tail_at, tail } => {
+        EditCommit::Rewrite { head, tail_at, tail } => {
             store.replace_file(head, *tail_at, tail)?;
             store.sync()?;
         }
-        Commit::Replace { index, remove } => {
+        EditCommit::Replace { index, remove } => {
             store.sync()?;
             store.replace_index(index)?;
             // What the old index refers to must stay until the new one is on the disk.

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use futures::{SinkExt, StreamExt};
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader};
-use oxiblosc_core::frame::{BitshuffleAge, Checksums, ChunkEntry, FrameParams, Layout, Sequential};
+use oxiblosc_core::frame::{BitshuffleAge, Checksums, ChunkEntry, FrameLayout, FrameParams, Sequential};
 
-use super::{EditError, FileStore, Output, Store};
+use super::{ChunkOutput, EditError, FileStore, Store};
 use crate::compute::{Pool, block_on};
 use crate::error::ReadError;
 use crate::reader::{FrameReader, ReadOptions};
@@ -30,17 +30,17 @@ where
     T: Target,
 {
     let frame = reader.frame();
-    let mut params = FrameParams::like(frame);
+    let mut params = FrameParams::from_frame(frame);
     if frame.bitshuffle_age() != BitshuffleAge::ByChunk {
         let options = WriteOptions::new(params.encode).registry(reader.registry());
         return recompress(reader, options, target).await;
     }
     params.sequential &= !target.is_sparse();
-    let mut output = Output::new(&params, reader.registry(), target)?;
+    let mut output = ChunkOutput::new(&params, reader.registry(), target)?;
     output.copy_vlmetalayers(frame)?;
     let mut next = 0;
     while next < reader.nchunks() {
-        let chunks = frame.alike(next);
+        let chunks = frame.run_of(next);
         next = chunks.end;
         // There may be millions of them.
         if let (Ok(ChunkEntry::Special(kind)), Some(len)) = (frame.entry(chunks.start), frame.chunk_len(chunks.start))
@@ -75,7 +75,7 @@ where
     T: Target,
 {
     let options = with_layers_of(reader, options).await?;
-    if options.chunk_size.is_none() && reader.header().layout == Layout::Current && reader.nchunks() > 0 {
+    if options.chunk_size.is_none() && reader.header().layout == FrameLayout::Current && reader.nchunks() > 0 {
         return recompress_each(reader, options, target).await;
     }
     let mut sink = options.sink(target)?;
@@ -125,11 +125,11 @@ where
     let registry = crate::given_or_linked(options.registry.as_ref())?;
     let pool = options.pool.clone().unwrap_or_default();
     let params = options.frame_params(0)?;
-    let mut output = Output::new(&params, &registry, target)?;
+    let mut output = ChunkOutput::new(&params, &registry, target)?;
     for (name, content) in &options.vlmetalayers {
         output.set_vlmetalayer(name, content)?;
     }
-    let mut recoder = Recoder {
+    let mut recoder = Reencoder {
         decoder: ChunkDecoder::new(reader.registry()).with_limits(reader.limits()),
         encoder: ChunkEncoder::new(&options.params, &registry).map_err(EditError::Params)?,
         pool: pool.clone(),
@@ -147,13 +147,13 @@ where
 }
 
 /// Encodes chunks again.
-struct Recoder {
+struct Reencoder {
     decoder: ChunkDecoder,
     encoder: ChunkEncoder,
     pool: Pool,
 }
 
-impl Recoder {
+impl Reencoder {
     fn recode(&mut self, chunk: u64, encoded: &[u8], ctx: &ChunkContext<'_>) -> Result<Vec<u8>, EditError> {
         let decode = |source| EditError::Decode { chunk, source };
         let encode = |source| EditError::Encode { chunk, source };

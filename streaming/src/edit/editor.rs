@@ -8,7 +8,9 @@ use oxiblosc_core::chunk::{
     ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, ChunkHeader, EncodeParams, SpecialKind, SpecialValue,
     special_chunk,
 };
-use oxiblosc_core::frame::{self, ChunkAddress, ChunkEntry, ChunkSize, Commit, FrameError, FrameParams, Metalayers};
+use oxiblosc_core::frame::{
+    self, ChunkAddress, ChunkEntry, ChunkSize, EditCommit, FrameError, FrameParams, Metalayers,
+};
 use oxiblosc_core::id::IdRange;
 use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Geometry, NdError, Tiling};
 use oxiblosc_core::pipeline::{FilterSlots, Pipeline};
@@ -70,7 +72,7 @@ pub struct FrameEditor<S> {
     /// Chunks that have been allocated a place and are not written to the store yet.
     pub(super) unwritten: VecDeque<(ChunkAddress, Bytes)>,
     /// A commit that has not been completed yet.
-    pub(super) unfinished: Option<Commit>,
+    pub(super) unfinished: Option<EditCommit>,
 }
 
 impl FrameEditor<FileStore> {
@@ -97,7 +99,7 @@ impl<S: Store> FrameEditor<S> {
     pub(super) fn with_options(store: S, options: EditOptions) -> Result<Self, EditError> {
         let registry = crate::given_or_linked(options.registry.as_ref())?;
         let frame = open_frame(&store, &registry, &options.limits)?;
-        let mut params: EncodeParams = options.params.unwrap_or_else(|| FrameParams::like(&frame).encode);
+        let mut params: EncodeParams = options.params.unwrap_or_else(|| FrameParams::from_frame(&frame).encode);
         let array = array_in(frame.metalayers(), &FrameSizes::of(&frame));
         // A damaged one may be repaired here.
         let array = array.and_then(Result::ok);
@@ -333,7 +335,7 @@ impl<S: Store> FrameEditor<S> {
         let header =
             head.and_then(|head| ChunkHeader::parse(&head).map_err(|source| EditError::Decode { chunk: i, source }));
         match header {
-            Ok(header) => Ok(self.editor.learn(i, &header)?),
+            Ok(header) => Ok(self.editor.set_chunk_header(i, &header)?),
             Err(e) if needed => Err(e),
             // Only the total of the chunk sizes is then inexact. A missing chunk must remain replaceable.
             Err(_) => Ok(()),

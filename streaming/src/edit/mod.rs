@@ -32,6 +32,6 @@ pub use copy::{compact, copy, recompress};
 pub use editor::FrameEditor;
 pub use error::EditError;
 pub use options::EditOptions;
-pub(crate) use output::Output;
+pub(crate) use output::ChunkOutput;
 pub use store::{FileStore, Store};
 pub(crate) use store::{open_frame, open_with};

@@ -10,18 +10,18 @@ use oxiblosc_core::frame::{Frame, FrameParams, FrameWriter, Metalayers};
 
 use super::EditError;
 use crate::sink::Summary;
-use crate::sink::emit::{self, Ending};
+use crate::sink::emit::{self, FrameEnd};
 use crate::target::{Part, Target, poll_offer};
 
 /// Writes chunks that are already encoded to a target.
-pub(crate) struct Output<'a, T> {
+pub(crate) struct ChunkOutput<'a, T> {
     writer: FrameWriter,
     target: &'a mut T,
     /// The provisional header, until it is emitted.
     header: Option<Vec<u8>>,
 }
 
-impl<'a, T: Target> Output<'a, T> {
+impl<'a, T: Target> ChunkOutput<'a, T> {
     pub(crate) fn new(params: &FrameParams, registry: &Registry, target: &'a mut T) -> Result<Self, EditError> {
         let writer = emit::writer_for(params, registry, target)?;
         let header = Some(writer.header());
@@ -64,7 +64,7 @@ impl<'a, T: Target> Output<'a, T> {
     /// Completes the frame and closes the target.
     pub(crate) async fn finish(mut self) -> Result<Summary, EditError> {
         self.put_header().await?;
-        let Ending { tail, committed } = emit::finish(&mut self.writer)?;
+        let FrameEnd { tail, committed } = emit::finish(&mut self.writer)?;
         self.append(Part::Tail, tail).await?;
         poll_fn(|cx| self.target.poll_commit(cx, &committed)).await?;
         poll_fn(|cx| self.target.poll_close(cx)).await?;

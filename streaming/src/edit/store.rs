@@ -128,13 +128,13 @@ pub struct FileStore {
     /// The file, with links resolved.
     path: PathBuf,
     /// The directory with the chunk files of a sparse frame.
-    directory: Option<Held>,
+    directory: Option<LockedDirectory>,
     durable: bool,
 }
 
 /// A locked directory.
 #[derive(Debug)]
-struct Held {
+struct LockedDirectory {
     path: PathBuf,
     /// `None` where directories cannot be opened.
     handle: Option<Handle>,
@@ -168,7 +168,7 @@ impl FileStore {
                 {
                     return Ok(None);
                 }
-                Some(Held { path: path.to_owned(), handle })
+                Some(LockedDirectory { path: path.to_owned(), handle })
             }
             false => None,
         };

@@ -51,7 +51,7 @@ impl VerifyReport {
     pub fn bad_chunks(&self) -> impl Iterator<Item = u64> {
         self.findings.iter().flat_map(|finding| match finding {
             Finding::Chunk { chunk, .. } => *chunk..chunk.saturating_add(1),
-            Finding::Alike { chunks, .. } => chunks.clone(),
+            Finding::Duplicate { chunks, .. } => chunks.clone(),
             _ => 0..0,
         })
     }
@@ -81,7 +81,7 @@ pub enum Finding {
         source: ReadError,
     },
     /// Chunks share their bytes in the frame, or their entry in the index, with a bad chunk.
-    Alike {
+    Duplicate {
         /// Their numbers.
         chunks: Range<u64>,
         /// The number of the chunk that was examined.
@@ -134,7 +134,7 @@ impl fmt::Display for Finding {
         match self {
             Self::Chunk { source, .. } | Self::Metalayer { source, .. } => source.fmt(f),
             Self::Totals(error) => error.fmt(f),
-            Self::Alike { chunks, of, .. } => {
+            Self::Duplicate { chunks, of, .. } => {
                 let last = chunks.end.saturating_sub(1);
                 write!(f, "chunks {}..={last}: the same as chunk {of}, which is bad", chunks.start)
             }

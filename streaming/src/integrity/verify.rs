@@ -9,13 +9,13 @@ use futures::future::join_all;
 use futures::stream::{self, StreamExt};
 use oxiblosc_core::chunk::{ChunkDecoder, ChunkError, ChunkHeader};
 use oxiblosc_core::frame::{
-    ChecksumState, ChunkEntry, Fingerprint, FingerprintKind, Fingerprinter, FrameAudit, Layout,
+    ChecksumState, ChunkEntry, Fingerprint, FingerprintKind, Fingerprinter, FrameAudit, FrameLayout,
 };
 
 use super::{Finding, FingerprintCheck, VerifyReport};
 use crate::budget::Budget;
 use crate::error::ReadError;
-use crate::reader::Shared;
+use crate::reader::ReaderInner;
 use crate::source::RangeSource;
 
 /// Encoded bytes that are asked for at once, at most one chunk more...
@@ -26,7 +26,7 @@ const GROUP_CHUNKS: u64 = 256;
 /// Groups in flight at a time.
 const GROUPS_AT_ONCE: usize = 2;
 
-pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<Shared<S>>) -> Result<VerifyReport, ReadError> {
+pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<ReaderInner<S>>) -> Result<VerifyReport, ReadError> {
     let frame = &shared.frame;
     let mut report = VerifyReport {
         chunks: frame.nchunks(),
@@ -46,13 +46,13 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<Shared<S>>) ->
     let mut groups = stream::iter(groups).buffered(GROUPS_AT_ONCE);
     while let Some(group) = groups.next().await {
         for look in group? {
-            let Looked { chunks, of, encoded, decoded } = look;
+            let CheckedGroup { chunks, of, encoded, decoded } = look;
             if of != chunks.start {
                 match outcomes.get(&of).cloned().flatten() {
                     Some(header) if audit.chunks(chunks.clone(), &header).is_ok() => {
                         report.nbytes += (chunks.end - chunks.start).saturating_mul(header.nbytes as u64);
                     }
-                    _ => report.find(Finding::Alike { chunks, of }),
+                    _ => report.find(Finding::Duplicate { chunks, of }),
                 }
                 continue;
             }
@@ -77,7 +77,7 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<Shared<S>>) ->
                 Err(source) => {
                     report.find(Finding::Chunk { chunk: first, source });
                     if chunks.end - first > 1 {
-                        report.find(Finding::Alike { chunks: first + 1..chunks.end, of: first });
+                        report.find(Finding::Duplicate { chunks: first + 1..chunks.end, of: first });
                     }
                 }
             }
@@ -114,7 +114,7 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<Shared<S>>) ->
 }
 
 /// Chunks to be looked at.
-struct Look {
+struct ChunkGroup {
     /// They are identical: the first one stands for all.
     chunks: Range<u64>,
     /// The chunk to be examined for them: the first one, or an earlier one in the same place.
@@ -122,7 +122,7 @@ struct Look {
 }
 
 /// Chunks that are looked at together.
-fn groups<S: RangeSource + 'static>(shared: &Shared<S>) -> impl Iterator<Item = Vec<Look>> {
+fn groups<S: RangeSource + 'static>(shared: &ReaderInner<S>) -> impl Iterator<Item = Vec<ChunkGroup>> {
     let frame = &shared.frame;
     let mut next = 0;
     // The first chunk at each place and length that several share.
@@ -135,7 +135,7 @@ fn groups<S: RangeSource + 'static>(shared: &Shared<S>) -> impl Iterator<Item = 
             && bytes < GROUP_BYTES
             && decoded < GROUP_DECODED
         {
-            let chunks = frame.alike(next);
+            let chunks = frame.run_of(next);
             next = chunks.end;
             let first = chunks.start;
             // An entry that makes no sense is an error when the group is read.
@@ -143,21 +143,21 @@ fn groups<S: RangeSource + 'static>(shared: &Shared<S>) -> impl Iterator<Item = 
             if let Some(span) = span.as_ref().filter(|_| frame.shares_chunks()) {
                 let of = *seen.entry((span.start, frame.chunk_len(first))).or_insert(first);
                 if of != first {
-                    group.push(Look { chunks, of });
+                    group.push(ChunkGroup { chunks, of });
                     continue;
                 }
             }
             bytes += span.map_or(0, |span| span.end - span.start);
             // Chunks that take next to nothing in the file may take long to decode.
             decoded = decoded.saturating_add(frame.chunk_len(first).unwrap_or(GROUP_DECODED));
-            group.push(Look { chunks, of: first });
+            group.push(ChunkGroup { chunks, of: first });
         }
         (!group.is_empty()).then_some(group)
     })
 }
 
 /// The result of examining chunks.
-struct Looked {
+struct CheckedGroup {
     chunks: Range<u64>,
     of: u64,
     /// The bytes of the first chunk and its decoded length; nothing if another chunk was examined for it.
@@ -166,13 +166,13 @@ struct Looked {
 }
 
 async fn check_group<S: RangeSource + 'static>(
-    shared: &Arc<Shared<S>>,
+    shared: &Arc<ReaderInner<S>>,
     memory: &Budget,
-    group: Vec<Look>,
-) -> Result<Vec<Looked>, ReadError> {
+    group: Vec<ChunkGroup>,
+) -> Result<Vec<CheckedGroup>, ReadError> {
     let wanted: Vec<u64> = group.iter().filter(|look| look.of == look.chunks.start).map(|look| look.of).collect();
     let mut fetched = shared.fetch_chunks(wanted.into_iter()).await?.into_iter();
-    let looks = group.into_iter().map(|Look { chunks, of }| {
+    let looks = group.into_iter().map(|ChunkGroup { chunks, of }| {
         let encoded = match of == chunks.start {
             true => fetched.next().map_or_else(|| Err(shared.changed(of)), |(_, encoded)| encoded).map(Some),
             false => Ok(None),
@@ -182,7 +182,7 @@ async fn check_group<S: RangeSource + 'static>(
                 Ok(Some(bytes)) => check(shared, memory, of, bytes).await,
                 _ => Ok(0),
             };
-            Looked { chunks, of, encoded: encoded.map(Option::unwrap_or_default), decoded }
+            CheckedGroup { chunks, of, encoded: encoded.map(Option::unwrap_or_default), decoded }
         }
     });
     // All of them are polled, so that one that waits for memory never blocks one that holds some.
@@ -191,7 +191,7 @@ async fn check_group<S: RangeSource + 'static>(
 
 /// Checks that a chunk decodes, as soon as the budget has room for its blocks.
 async fn check<S: RangeSource + 'static>(
-    shared: &Arc<Shared<S>>,
+    shared: &Arc<ReaderInner<S>>,
     memory: &Budget,
     chunk: u64,
     bytes: &Bytes,
@@ -216,7 +216,7 @@ async fn check<S: RangeSource + 'static>(
 
 /// The fingerprint of a frame, computed while its chunks are read.
 struct Digest<'a, S> {
-    shared: &'a Shared<S>,
+    shared: &'a ReaderInner<S>,
     fingerprint: Fingerprinter,
     /// Everything before this offset has been digested; nothing of the chunks section when they come out of order.
     at: u64,
@@ -226,9 +226,9 @@ struct Digest<'a, S> {
 
 impl<'a, S: RangeSource + 'static> Digest<'a, S> {
     /// `None` when the frame has no fingerprint that could be compared.
-    async fn begin(shared: &'a Shared<S>, report: &mut VerifyReport) -> Result<Option<Self>, ReadError> {
+    async fn begin(shared: &'a ReaderInner<S>, report: &mut VerifyReport) -> Result<Option<Self>, ReadError> {
         let frame = &shared.frame;
-        if frame.header().layout != Layout::Current {
+        if frame.header().layout != FrameLayout::Current {
             // Frames from before 2021 may have anything in its place.
             return Ok(None);
         }
@@ -291,6 +291,6 @@ impl<'a, S: RangeSource + 'static> Digest<'a, S> {
 }
 
 /// Bytes of the file with the frame, or with the index of a sparse frame.
-async fn read<S: RangeSource + 'static>(shared: &Shared<S>, range: Range<u64>) -> Result<Bytes, ReadError> {
-    Ok(shared.reads().read_range(shared.start + range.start..shared.start + range.end).await?)
+async fn read<S: RangeSource + 'static>(shared: &ReaderInner<S>, range: Range<u64>) -> Result<Bytes, ReadError> {
+    Ok(shared.source_ref().read_range(shared.start + range.start..shared.start + range.end).await?)
 }

@@ -19,7 +19,7 @@ use crate::sparse::{FileVersion, MemoryDirectory, Missing, ShareError, SharedWri
 
 /// A place in memory that yields before and after every operation.
 #[derive(Debug, Clone, Default)]
-struct Place {
+struct YieldingPlace {
     directory: MemoryDirectory,
     /// The number of commit responses to lose: the request is carried out, but an error is returned.
     lost: Arc<AtomicUsize>,
@@ -27,7 +27,7 @@ struct Place {
     committed: Arc<std::sync::atomic::AtomicUsize>,
 }
 
-impl Place {
+impl YieldingPlace {
     /// Applies `work` to the directory, yielding before and after.
     fn step<T: Send + 'static>(
         &self,
@@ -43,7 +43,7 @@ impl Place {
     }
 }
 
-impl SparsePlace for Place {
+impl SparsePlace for YieldingPlace {
     fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.step(move |directory| directory.put_chunk(id, bytes))
     }
@@ -101,22 +101,22 @@ impl SparsePlace for Place {
 
 const CHUNKS: u64 = 2;
 
-fn create(place: &Place) -> Result<SharedWriter<Place>, ShareError> {
+fn create(place: &YieldingPlace) -> Result<SharedWriter<YieldingPlace>, ShareError> {
     let options = WriteOptions::new(params()).chunk_size(CHUNK).pool(&Pool::inline()).registry(&registry());
     block_on(SharedWriter::create(place.clone(), CHUNKS * CHUNK as u64, options))
 }
 
-fn open(place: &Place) -> Result<SharedWriter<Place>, ShareError> {
+fn open(place: &YieldingPlace) -> Result<SharedWriter<YieldingPlace>, ShareError> {
     block_on(SharedWriter::open_on(place.clone(), &Pool::inline(), &registry()))
 }
 
-fn write(writer: &SharedWriter<Place>, chunk: u64, first: u8) -> Result<(), ShareError> {
+fn write(writer: &SharedWriter<YieldingPlace>, chunk: u64, first: u8) -> Result<(), ShareError> {
     block_on(writer.write(chunk, turns(first)))
 }
 
 /// Commits, and retries if a response was lost or another commit has not finished. Returns whether this commit has
 /// created the frame.
-fn commit(writer: &SharedWriter<Place>) -> Result<bool, ShareError> {
+fn commit(writer: &SharedWriter<YieldingPlace>) -> Result<bool, ShareError> {
     loop {
         match block_on(writer.commit(Missing::Fail)) {
             Ok(summary) => {
@@ -132,7 +132,7 @@ fn commit(writer: &SharedWriter<Place>) -> Result<bool, ShareError> {
 }
 
 /// The first byte of each chunk, after all have been read and compared. Exactly one index must have been written.
-fn read(place: &Place) -> Vec<u8> {
+fn read(place: &YieldingPlace) -> Vec<u8> {
     assert_eq!(place.committed.load(Ordering::SeqCst), 1, "the number of indexes written");
     let options = ReadOptions::new().registry(&registry()).pool(&Pool::inline());
     let reader = block_on(options.open(place.directory.clone())).unwrap();
@@ -148,8 +148,8 @@ fn read(place: &Place) -> Vec<u8> {
 #[test]
 fn a_commit_takes_what_all_have_written() {
     explore("commit, two writers", || {
-        let place = Place::default();
-        let run = |place: Place, chunk: u64| {
+        let place = YieldingPlace::default();
+        let run = |place: YieldingPlace, chunk: u64| {
             let writer = match create(&place) {
                 Ok(writer) => writer,
                 Err(other) => panic!("{other}"),
@@ -186,7 +186,7 @@ fn a_commit_takes_what_all_have_written() {
 #[test]
 fn a_straggler_changes_nothing() {
     explore("commit, a straggler", || {
-        let place = Place::default();
+        let place = YieldingPlace::default();
         let writer = create(&place).unwrap();
         (0..CHUNKS).for_each(|chunk| write(&writer, chunk, 20 + chunk as u8).unwrap());
         let straggler = open(&place).unwrap();
@@ -215,7 +215,7 @@ fn a_straggler_changes_nothing() {
 #[test]
 fn a_lost_answer_is_no_second_commit() {
     explore("commit, an answer lost", || {
-        let place = Place::default();
+        let place = YieldingPlace::default();
         place.lost.store(1, Ordering::SeqCst);
         let first = create(&place).unwrap();
         (0..CHUNKS).for_each(|chunk| write(&first, chunk, 30 + chunk as u8).unwrap());

@@ -16,12 +16,12 @@ pub(crate) struct ThreadPool {
 
 #[derive(Default)]
 struct Queue {
-    state: Mutex<State>,
+    state: Mutex<WorkersState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct WorkersState {
     work: VecDeque<Work>,
     closed: bool,
 }

@@ -15,11 +15,11 @@ use crate::source::RangeSource;
 /// Clones share what is open; all methods take `&self` and may run at the same time.
 pub struct NdArray<S> {
     pub(super) reader: FrameReader<S>,
-    layout: Arc<Layout>,
+    layout: Arc<ArrayLayout>,
 }
 
 #[derive(Debug)]
-struct Layout {
+struct ArrayLayout {
     meta: ArrayMeta,
     tiling: Tiling,
 }
@@ -56,7 +56,7 @@ impl<S> NdArray<S> {
         let frame = reader.frame();
         let meta = ArrayMeta::find(frame.metalayers()).ok_or(ArrayError::NotAnArray)??;
         let tiling = meta.tiling(&FrameSizes::of(frame))?;
-        Ok(Self { reader, layout: Arc::new(Layout { meta, tiling }) })
+        Ok(Self { reader, layout: Arc::new(ArrayLayout { meta, tiling }) })
     }
 
     /// Length along each dimension.

@@ -7,7 +7,7 @@ use oxiblosc_core::nd::{BlockPlan, ChunkPlan, NdError};
 use thiserror::Error;
 
 use crate::compute::Buffer;
-use crate::reader::{BlockReader, Decoding, Encoded, Keep, Part, known, map_of, out_of_range, stored};
+use crate::reader::{BlockReader, CachePolicy, Decoding, EncodedPart, PartBytes, known, map_of, out_of_range, stored};
 
 /// Why a chunk did not get to its place.
 #[derive(Debug, Error)]
@@ -75,23 +75,23 @@ impl<'d> PartDecoder<'d> {
     pub(super) fn decode(
         &mut self,
         part: &ChunkPlan<'_>,
-        fetched: &Part,
+        fetched: &EncodedPart,
         context: ChunkContext<'static>,
         destination: &mut impl Destination,
     ) -> Result<(), DecodeError> {
         let decoding = self.decoding;
-        let keep = context.number.filter(|_| fetched.keep != Keep::Nothing);
+        let keep = context.number.filter(|_| fetched.keep != CachePolicy::Nothing);
         decoding.with_context(context, |decoder, ctx| match &fetched.encoded {
-            Encoded::Chunk(bytes) => self.decode_chunk(part, bytes, fetched.keep, decoder, ctx, destination),
-            Encoded::Blocks { map, blocks, decoded } => {
+            PartBytes::Chunk(bytes) => self.decode_chunk(part, bytes, fetched.keep, decoder, ctx, destination),
+            PartBytes::Blocks { map, blocks, decoded } => {
                 if let (None, Some(stored)) = (keep, stored_blocks(part, map, blocks)) {
                     decoding.check_limit(map.header())?;
                     return Ok(destination.simple(part, Simple::StoredBlocks(stored))?);
                 }
                 let blocks = BlockReader::new(decoding, map, stored(blocks));
-                self.decode_blocks(part, blocks.knowing(decoded).keeping(keep), decoder, ctx, destination)
+                self.decode_blocks(part, blocks.with_decoded(decoded).with_cache(keep), decoder, ctx, destination)
             }
-            Encoded::Decoded(chunk) => copy_blocks(part, chunk, destination),
+            PartBytes::Decoded(chunk) => copy_blocks(part, chunk, destination),
         })
     }
 
@@ -99,7 +99,7 @@ impl<'d> PartDecoder<'d> {
         &mut self,
         part: &ChunkPlan<'_>,
         chunk: &Bytes,
-        keep: Keep,
+        keep: CachePolicy,
         decoder: &mut ChunkDecoder,
         ctx: &ChunkContext<'_>,
         destination: &mut impl Destination,
@@ -108,7 +108,7 @@ impl<'d> PartDecoder<'d> {
         let simple = match header.special() {
             Some(SpecialKind::Zero | SpecialKind::Uninit) => Some(Simple::Zeros),
             Some(_) => self.item_of(part, chunk, decoder, ctx)?.map(Simple::Item),
-            None if header.is_stored() && keep == Keep::Nothing && destination.chunk(part).is_none() => {
+            None if header.is_stored() && keep == CachePolicy::Nothing && destination.chunk(part).is_none() => {
                 self.decoding.check_limit(&header)?;
                 let data = header.header_len()..header.cbytes;
                 (data.end <= chunk.len()).then(|| Simple::Stored(chunk.slice(data)))
@@ -118,18 +118,18 @@ impl<'d> PartDecoder<'d> {
         if let Some(simple) = simple {
             return Ok(destination.simple(part, simple)?);
         }
-        if keep == Keep::Nothing
+        if keep == CachePolicy::Nothing
             && let Some(place) = destination.chunk(part)
         {
             return Ok(decoder.decode_into_on(chunk, ctx, place, &self.decoding.pool.share())?);
         }
-        if header.has_vl_blocks() || keep == Keep::Whole {
+        if header.has_vl_blocks() || keep == CachePolicy::Whole {
             let decoded = self.decoding.decode_chunk(chunk, keep, decoder, ctx)?;
             return copy_blocks(part, &decoded, destination);
         }
         // With workers to spare, the blocks are decoded at the same time; else one after the other.
         let share = self.decoding.pool.share();
-        if share.workers() > 1 && part.blocks().nth(1).is_some() && keep == Keep::Nothing {
+        if share.workers() > 1 && part.blocks().nth(1).is_some() && keep == CachePolicy::Nothing {
             self.decoding.check_limit(&header)?;
             // Nothing but what is asked for, which leaves out blocks of padding: whether one of those is damaged must
             // not depend on the number of workers.
@@ -146,8 +146,8 @@ impl<'d> PartDecoder<'d> {
         }
         let map = map_of(chunk)?;
         let span = |block| chunk.get(map.span(block)).unwrap_or_default();
-        let keep = ctx.number.filter(|_| keep != Keep::Nothing);
-        let blocks = BlockReader::new(self.decoding, &map, span).keeping(keep);
+        let keep = ctx.number.filter(|_| keep != CachePolicy::Nothing);
+        let blocks = BlockReader::new(self.decoding, &map, span).with_cache(keep);
         self.decode_blocks(part, blocks, decoder, ctx, destination)
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use oxiblosc_core::chunk::SpecialValue;
 use oxiblosc_core::frame::FrameError;
-use oxiblosc_core::nd::{ArrayMeta, Moved, NdError, Plan, Resize, Selection, Tiling};
+use oxiblosc_core::nd::{ArrayMeta, KeptChunks, NdError, Plan, ResizePlan, Selection, Tiling};
 
 use super::{ArrayError, NdBuffer};
 use crate::ReadError;
@@ -104,7 +104,7 @@ impl<S: Store> NdEditor<S> {
     /// When the selection does not fit the array or the items, or a chunk cannot be read or written.
     pub fn write(&mut self, selection: &Selection, items: &[u8]) -> Result<(), ArrayError> {
         let plan = Plan::new(&self.tiling, selection)?;
-        self.wholly(|array| array.write_plan(&plan, items))
+        self.transaction(|array| array.write_plan(&plan, items))
     }
 
     /// Gives the array another shape of the same rank. Items whose index stays inside keep their values, new ones are
@@ -113,8 +113,8 @@ impl<S: Store> NdEditor<S> {
     /// # Errors
     /// When there can be no such array, or chunks at the old edge cannot be read or written.
     pub fn resize(&mut self, shape: &[u64]) -> Result<(), ArrayError> {
-        let resize = Resize::new(&self.tiling, shape)?;
-        self.wholly(|array| {
+        let resize = ResizePlan::new(&self.tiling, shape)?;
+        self.transaction(|array| {
             for stale in resize.stale() {
                 let mut chunk = array.chunk(stale.from)?;
                 if array.tiling.clear_beyond(&stale.extents, &mut chunk)? {
@@ -131,7 +131,7 @@ impl<S: Store> NdEditor<S> {
     /// When the items are no whole number of rows along that axis, and as [`resize`](Self::resize).
     pub fn append(&mut self, axis: usize, items: &[u8]) -> Result<(), ArrayError> {
         // Refuses an axis that is not there before rows are counted along it.
-        Resize::append(&self.tiling, axis, 0)?;
+        ResizePlan::append(&self.tiling, axis, 0)?;
         let others = self.tiling.shape().iter().enumerate().filter(|&(other, _)| other != axis);
         let row_bytes = others.fold(self.tiling.item_size() as u64, |bytes, (_, &len)| bytes.saturating_mul(len));
         let found = items.len() as u64;
@@ -143,9 +143,9 @@ impl<S: Store> NdEditor<S> {
         if partial > 0 {
             return Err(ArrayError::PartialRow { row_bytes, found: partial });
         }
-        let (resize, selection) = Resize::append(&self.tiling, axis, found.checked_div(row_bytes).unwrap_or(0))?;
+        let (resize, selection) = ResizePlan::append(&self.tiling, axis, found.checked_div(row_bytes).unwrap_or(0))?;
         let plan = Plan::new(resize.after(), &selection)?;
-        self.wholly(|array| {
+        self.transaction(|array| {
             array.reshape(&resize)?;
             array.write_plan(&plan, items)
         })
@@ -164,7 +164,7 @@ impl<S: Store> NdEditor<S> {
     }
 
     /// Makes a change of many steps as a whole or not at all.
-    fn wholly(&mut self, change: impl FnOnce(&mut Self) -> Result<(), ArrayError>) -> Result<(), ArrayError> {
+    fn transaction(&mut self, change: impl FnOnce(&mut Self) -> Result<(), ArrayError>) -> Result<(), ArrayError> {
         let before = (self.editor.begin()?, self.meta.clone(), self.tiling.clone());
         let result = change(self);
         if result.is_err() {
@@ -202,14 +202,14 @@ impl<S: Store> NdEditor<S> {
     }
 
     /// Moves, drops and adds chunks, and writes the new shape.
-    fn reshape(&mut self, resize: &Resize) -> Result<(), ArrayError> {
+    fn reshape(&mut self, resize: &ResizePlan) -> Result<(), ArrayError> {
         let (found, limit) = (resize.after().chunk_count(), self.editor.limits.chunks);
         if found > limit {
             return Err(EditError::from(FrameError::TooManyChunks { found, limit }).into());
         }
         let kept = resize.moves().flat_map(|run| match run {
-            Moved::Kept { from, count } => from..from + count,
-            Moved::Fresh { .. } => 0..0,
+            KeptChunks::Kept { from, count } => from..from + count,
+            KeptChunks::Fresh { .. } => 0..0,
         });
         let kept: Vec<u64> = kept.collect();
         // Chunks are removed and added at the end, where it costs nothing, and put in order before and after.
@@ -225,8 +225,8 @@ impl<S: Store> NdEditor<S> {
         let (mut next_kept, mut next_fresh) = (0, kept.len() as u64);
         for run in resize.moves() {
             let (next, count) = match run {
-                Moved::Kept { count, .. } => (&mut next_kept, count),
-                Moved::Fresh { count } => (&mut next_fresh, count),
+                KeptChunks::Kept { count, .. } => (&mut next_kept, count),
+                KeptChunks::Fresh { count } => (&mut next_fresh, count),
             };
             order.extend(*next..*next + count);
             *next += count;

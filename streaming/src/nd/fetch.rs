@@ -7,20 +7,20 @@ use std::sync::Arc;
 use oxiblosc_core::nd::{ChunkPlan, Plan};
 
 use crate::error::ReadError;
-use crate::reader::{Part, Shared, Wanted};
+use crate::reader::{EncodedPart, PartRequest, ReaderInner};
 use crate::source::RangeSource;
 
 /// Bytes of chunks, by the number of the chunk; shared by the jobs that decode parts of them.
-pub(super) type Fetched = Arc<BTreeMap<u64, Part>>;
+pub(super) type Fetched = Arc<BTreeMap<u64, EncodedPart>>;
 
 /// The decoded bytes that plans need: for each chunk, ascending ranges of whole blocks.
 #[derive(Debug, Default)]
-pub(super) struct Wants {
+pub(super) struct FetchList {
     chunks: BTreeMap<u64, Vec<Range<usize>>>,
     bytes: usize,
 }
 
-impl Wants {
+impl FetchList {
     /// Adds what `plan` needs.
     pub(super) fn add(&mut self, plan: &Plan) {
         plan.chunks().for_each(|chunk| self.add_chunk(&chunk));
@@ -45,7 +45,7 @@ impl Wants {
     }
 
     /// Upper bound of the bytes to be fetched: fewer are where single blocks are fetched.
-    pub(super) fn stored<S: RangeSource + 'static>(&self, shared: &Shared<S>) -> usize {
+    pub(super) fn stored<S: RangeSource + 'static>(&self, shared: &ReaderInner<S>) -> usize {
         let stored = |&chunk: &u64| match shared.stored_span(chunk) {
             Ok(Some(span)) => usize::try_from(span.end - span.start).unwrap_or(usize::MAX),
             _ => 0,
@@ -61,14 +61,14 @@ impl Wants {
     /// Fetches all of it.
     pub(super) async fn fetch<S: RangeSource + 'static>(
         mut self,
-        shared: &Shared<S>,
+        shared: &ReaderInner<S>,
         chunk_len: usize,
     ) -> Result<Fetched, ReadError> {
         for ranges in self.chunks.values_mut() {
             // Plans are in the order of the result, which may be descending.
             ranges.sort_unstable_by_key(|range| range.start);
         }
-        let wanted = self.chunks.iter().map(|(&chunk, ranges)| Wanted { chunk, ranges, chunk_len });
+        let wanted = self.chunks.iter().map(|(&chunk, ranges)| PartRequest { chunk, ranges, chunk_len });
         let found = shared.fetch_parts(&wanted.collect::<Vec<_>>()).await?;
         Ok(Arc::new(self.chunks.into_keys().zip(found).collect()))
     }

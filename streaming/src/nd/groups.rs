@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use oxiblosc_core::nd::{Band, Cut, NdError, Plan};
+use oxiblosc_core::nd::{Band, BandAxis, NdError, Plan};
 
-use super::fetch::Wants;
+use super::fetch::FetchList;
 
 /// Decoded bytes that are fetched together: enough to keep requests to a remote source few.
 const GROUP_BYTES: usize = 8 << 20;
@@ -18,7 +18,7 @@ const LARGE_BAND: usize = 32 << 20;
 pub(super) struct BandGroup {
     /// Each to be decoded by a job of its own.
     pub(super) bands: Vec<Band>,
-    pub(super) wants: Wants,
+    pub(super) wants: FetchList,
 }
 
 impl BandGroup {
@@ -45,7 +45,7 @@ pub(super) struct BandGroups<B> {
     rows: B,
     /// The pieces that a row has been cut into.
     pieces: VecDeque<Band>,
-    cut: Cut,
+    cut: BandAxis,
     /// Decoded bytes that are fetched together.
     group_bytes: usize,
     /// A row of chunks with more bytes is cut.
@@ -55,16 +55,16 @@ pub(super) struct BandGroups<B> {
 impl BandGroups<Box<dyn Iterator<Item = Band> + Send>> {
     /// `plan` must be one that can be cut.
     pub(super) fn new(plan: &Plan, threads: usize) -> Result<Self, NdError> {
-        let mut rows = plan.bands(Cut::Chunks)?;
+        let mut rows = plan.bands(BandAxis::Chunks)?;
         let enough = 2 * threads;
         let first: VecDeque<Band> = rows.by_ref().take(enough).collect();
-        let cut = if first.len() < enough { Cut::Blocks } else { Cut::Chunks };
+        let cut = if first.len() < enough { BandAxis::Blocks } else { BandAxis::Chunks };
         let rows = Box::new(rows);
         Ok(Self { first, rows, pieces: VecDeque::new(), cut, group_bytes: GROUP_BYTES, large: LARGE_BAND })
     }
 
     /// Limits the groups so that several fit into `bytes`.
-    pub(super) fn within(mut self, bytes: usize) -> Self {
+    pub(super) fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.group_bytes = self.group_bytes.min(bytes / 4);
         self.large = self.large.min(bytes / 2);
         self
@@ -89,7 +89,7 @@ impl<B: Iterator<Item = Band>> Iterator for BandGroups<B> {
             }
             let Some(row) = self.next_row() else { break };
             let large = row.buffer.len() > self.large;
-            let cut = if large { Cut::Blocks } else { self.cut };
+            let cut = if large { BandAxis::Blocks } else { self.cut };
             // A band is part of a buffer whose length fits a usize.
             let pieces = row.plan.bands(cut).into_iter().flatten();
             if large {
@@ -104,10 +104,10 @@ impl<B: Iterator<Item = Band>> Iterator for BandGroups<B> {
 }
 
 /// What a plan needs, in groups of chunks.
-pub(super) fn chunk_groups(plan: &Plan) -> impl Iterator<Item = Wants> {
+pub(super) fn chunk_groups(plan: &Plan) -> impl Iterator<Item = FetchList> {
     let mut chunks = plan.chunks();
     std::iter::from_fn(move || {
-        let mut wants = Wants::default();
+        let mut wants = FetchList::default();
         while wants.bytes() < GROUP_BYTES && wants.chunks() < GROUP_CHUNKS {
             let Some(chunk) = chunks.next() else { break };
             wants.add_chunk(&chunk);

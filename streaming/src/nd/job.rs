@@ -11,20 +11,20 @@ use super::decode::{DecodeError, Destination, PartDecoder};
 use super::fetch::Fetched;
 use crate::compute::Job;
 use crate::error::ReadError;
-use crate::reader::Shared;
+use crate::reader::ReaderInner;
 use crate::source::RangeSource;
 
 /// A job on the pool that works on one chunk after the other.
 pub(super) struct ChunkJob<S, T> {
-    shared: Arc<Shared<S>>,
+    shared: Arc<ReaderInner<S>>,
     job: Job<Result<T, DecodeError>>,
     /// The chunk it is working on, for errors.
     chunk: Arc<AtomicU64>,
 }
 
 /// The data available to such a job.
-pub(super) struct Parts<'j, S> {
-    shared: &'j Shared<S>,
+pub(super) struct JobInput<'j, S> {
+    shared: &'j ReaderInner<S>,
     fetched: &'j Fetched,
     decoder: PartDecoder<'j>,
     chunk: &'j AtomicU64,
@@ -33,16 +33,16 @@ pub(super) struct Parts<'j, S> {
 impl<S: RangeSource + 'static, T: Send + 'static> ChunkJob<S, T> {
     /// Runs `work` on the pool with the fetched bytes.
     pub(super) fn spawn(
-        shared: &Arc<Shared<S>>,
+        shared: &Arc<ReaderInner<S>>,
         fetched: &Fetched,
-        work: impl FnOnce(&mut Parts<'_, S>) -> Result<T, DecodeError> + Send + 'static,
+        work: impl FnOnce(&mut JobInput<'_, S>) -> Result<T, DecodeError> + Send + 'static,
     ) -> Self {
         let chunk = Arc::new(AtomicU64::new(0));
         let job = shared.decoding.pool.spawn({
             let (shared, fetched, chunk) = (Arc::clone(shared), Arc::clone(fetched), Arc::clone(&chunk));
             move || {
                 let decoder = PartDecoder::new(&shared.decoding);
-                work(&mut Parts { shared: &shared, fetched: &fetched, decoder, chunk: &chunk })
+                work(&mut JobInput { shared: &shared, fetched: &fetched, decoder, chunk: &chunk })
             }
         });
         Self { shared: Arc::clone(shared), job, chunk }
@@ -61,7 +61,7 @@ impl<S: RangeSource + 'static, T: Send + 'static> ChunkJob<S, T> {
     }
 }
 
-impl<S: RangeSource + 'static> Parts<'_, S> {
+impl<S: RangeSource + 'static> JobInput<'_, S> {
     /// Sets the chunk that the job works on next.
     pub(super) fn at(&mut self, chunk: u64) {
         self.chunk.store(chunk, Ordering::Relaxed);

@@ -9,11 +9,11 @@ use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use oxiblosc_core::nd::{BlockPlan, ChunkPlan, NdError, Plan, Selection};
 
 use super::decode::{DecodeError, Destination, Simple};
-use super::fetch::{Fetched, Wants};
+use super::fetch::{FetchList, Fetched};
 use super::groups::{BandGroup, BandGroups, chunk_groups};
-use super::job::{ChunkJob, Parts};
+use super::job::{ChunkJob, JobInput};
 use super::{ArrayError, NdArray, NdBuffer};
-use crate::reader::{InFlight, ReadAhead, Shared, Task, zeroed};
+use crate::reader::{BoundedFutures, ReadAhead, ReaderInner, Task, zeroed};
 use crate::source::RangeSource;
 
 /// Groups in flight at a time.
@@ -64,7 +64,7 @@ impl<S: RangeSource + 'static> NdArray<S> {
         let array = self.clone();
         let pieces = if plan.is_banded() {
             let ahead = self.shared().ahead;
-            let groups = BandGroups::new(&plan, self.threads())?.within(ahead.bytes);
+            let groups = BandGroups::new(&plan, self.threads())?.with_max_bytes(ahead.bytes);
             let read = move |group: BandGroup| {
                 let array = array.clone();
                 let bytes = group.bytes().saturating_add(group.wants.stored(array.shared()));
@@ -89,7 +89,7 @@ impl<S: RangeSource + 'static> NdArray<S> {
 
     pub(super) async fn read_plan(&self, plan: Plan) -> Result<Bytes, ArrayError> {
         let len = plan.buffer_bytes()? as u64;
-        self.shared().admit(len).await?;
+        self.shared().check_result_len(len).await?;
         let out = zeroed(len)?;
         let bytes =
             if plan.is_banded() { self.read_bands(&plan, out).await } else { self.read_chunks(plan, out).await };
@@ -97,16 +97,16 @@ impl<S: RangeSource + 'static> NdArray<S> {
     }
 
     /// Reads a few groups of bands at a time, with at most `bytes` in flight.
-    fn in_flight<I, F>(&self, groups: I, bytes: usize) -> InFlight<stream::Iter<I>, F>
+    fn in_flight<I, F>(&self, groups: I, bytes: usize) -> BoundedFutures<stream::Iter<I>, F>
     where
         I: Iterator<Item = Task<F>>,
         F: Future,
     {
         let limits = ReadAhead { chunks: GROUPS_AT_ONCE, bytes };
-        InFlight::new(stream::iter(groups), limits, self.shared().budget.as_ref())
+        BoundedFutures::new(stream::iter(groups), limits, self.shared().budget.as_ref())
     }
 
-    fn shared(&self) -> &Arc<Shared<S>> {
+    fn shared(&self) -> &Arc<ReaderInner<S>> {
         &self.reader.shared
     }
 
@@ -160,7 +160,7 @@ impl<S: RangeSource + 'static> NdArray<S> {
         });
         // One group is copied while the next is decoded.
         let limits = ReadAhead { chunks: 2, bytes: usize::MAX };
-        let mut groups = InFlight::new(stream::iter(groups), limits, self.shared().budget.as_ref());
+        let mut groups = BoundedFutures::new(stream::iter(groups), limits, self.shared().budget.as_ref());
         while let Some((fetched, decoded)) = groups.try_next().await? {
             let plan = Arc::clone(&plan);
             let job = self.spawn(&fetched, move |parts| {
@@ -177,7 +177,11 @@ impl<S: RangeSource + 'static> NdArray<S> {
     }
 
     /// Fetches what a plan needs of some chunks with one call, and decodes each chunk in a separate job.
-    async fn decode_chunks(&self, plan: &Arc<Plan>, wants: Wants) -> Result<(Fetched, Vec<(u64, Apart)>), ArrayError> {
+    async fn decode_chunks(
+        &self,
+        plan: &Arc<Plan>,
+        wants: FetchList,
+    ) -> Result<(Fetched, Vec<(u64, Apart)>), ArrayError> {
         let fetched = wants.fetch(self.shared(), self.tiling().chunk_bytes()).await?;
         let jobs = fetched.keys().map(|&number| {
             let plan = Arc::clone(plan);
@@ -199,7 +203,7 @@ impl<S: RangeSource + 'static> NdArray<S> {
     fn spawn<T: Send + 'static>(
         &self,
         fetched: &Fetched,
-        work: impl FnOnce(&mut Parts<'_, S>) -> Result<T, DecodeError> + Send + 'static,
+        work: impl FnOnce(&mut JobInput<'_, S>) -> Result<T, DecodeError> + Send + 'static,
     ) -> ChunkJob<S, T> {
         ChunkJob::spawn(self.shared(), fetched, work)
     }

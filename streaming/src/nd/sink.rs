@@ -13,7 +13,7 @@ use oxiblosc_core::nd::{ArrayMeta, Tiling};
 
 use super::ArrayError;
 use super::tiler::{Tiler, row_bytes};
-use crate::sink::{Drive, Driven, Driver, Feed, FrameSink, Sealed, Summary, WriteOptions, driven};
+use crate::sink::{Chunker, Drive, Driven, Driver, FrameSink, Sealed, Summary, WriteOptions, driven};
 use crate::target::Target;
 
 /// Takes the items of an array in C order, as rows or in buffers of any size, and writes it to a target.
@@ -77,7 +77,7 @@ impl<T> NdSink<T> {
         let pool = options.pool.get_or_insert_default();
         let tiler = Tiler::new(tiling, options.bytes_in_flight, pool.buffers())?;
         Ok(Self {
-            sink: FrameSink::with_feed(target, options, |_| Feed::Array(tiler))?,
+            sink: FrameSink::with_feed(target, options, |_| Chunker::Array(tiler))?,
             meta,
             row_bytes: row_bytes(tiling)? as u64,
             expected: (!growing).then(|| tiling.array_bytes()),
@@ -117,7 +117,7 @@ impl<T> NdSink<T> {
     }
 
     /// Sets the final shape before the sink is closed.
-    fn settle(&mut self) -> Result<(), ArrayError>
+    fn set_shape(&mut self) -> Result<(), ArrayError>
     where
         T: Target,
     {
@@ -257,13 +257,13 @@ impl<T: Target> Drive for NdSink<T> {
     }
 
     fn poll_finish_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<ArraySummary, ArrayError>> {
-        self.settle()?;
+        self.set_shape()?;
         let frame = ready!(self.sink.poll_finish(cx))?;
         Poll::Ready(Ok(self.summary(frame)))
     }
 
     fn poll_close_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<ArraySummary, ArrayError>> {
-        self.settle()?;
+        self.set_shape()?;
         let frame = ready!(self.sink.poll_close_frame(cx))?;
         Poll::Ready(Ok(self.summary(frame)))
     }

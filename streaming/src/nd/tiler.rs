@@ -20,19 +20,19 @@ pub(crate) struct Tiler {
     row_bytes: usize,
     /// A slab has one chunk, whose items are in row order.
     in_order: bool,
-    current: Option<Cutting>,
-    shared: Arc<Shared>,
+    current: Option<PendingSlab>,
+    shared: Arc<SlabCounter>,
     max_slabs: usize,
 }
 
 /// A slab that is being cut into chunks.
-struct Cutting {
+struct PendingSlab {
     slab: Arc<Slab>,
     window: Arc<Window>,
     next: u64,
 }
 
-struct Shared {
+struct SlabCounter {
     slabs: AtomicUsize,
     /// Free lists of buffers for slabs and for chunks.
     slab_buffers: Buffers,
@@ -44,7 +44,7 @@ struct Slab {
     /// As they were given, until the first worker needs them contiguous.
     rows: Mutex<Option<ChunkInput>>,
     joined: OnceLock<ChunkInput>,
-    shared: Arc<Shared>,
+    shared: Arc<SlabCounter>,
 }
 
 impl Slab {
@@ -90,7 +90,7 @@ impl Tiler {
             row_bytes,
             in_order,
             current: None,
-            shared: Arc::new(Shared { slabs: AtomicUsize::new(0), slab_buffers, chunk_buffers: Mutex::default() }),
+            shared: Arc::new(SlabCounter { slabs: AtomicUsize::new(0), slab_buffers, chunk_buffers: Mutex::default() }),
             max_slabs: (max_bytes / slab_bytes.max(1)).max(1),
             slab: Arc::new(slab),
         })
@@ -150,7 +150,7 @@ impl Tiler {
         }
         self.shared.slabs.fetch_add(1, Ordering::Relaxed);
         let slab = Slab { rows: Mutex::new(Some(rows)), joined: OnceLock::new(), shared: Arc::clone(&self.shared) };
-        self.current = Some(Cutting { slab: Arc::new(slab), window: Arc::new(window), next: 0 });
+        self.current = Some(PendingSlab { slab: Arc::new(slab), window: Arc::new(window), next: 0 });
     }
 
     fn next_of_slab(&mut self) -> Option<ChunkInput> {
@@ -196,7 +196,7 @@ pub(crate) struct Tile {
     /// Number of the chunk in the slab.
     number: u64,
     chunk: Vec<u8>,
-    shared: Arc<Shared>,
+    shared: Arc<SlabCounter>,
 }
 
 impl Tile {

@@ -13,7 +13,7 @@ use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, Put
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 
 use super::{io_error, spawn};
-use crate::sparse::{CLAIM_FILE, FileVersion, SparsePlace, lot, written_by_another};
+use crate::sparse::{CLAIM_FILE, FileVersion, SparsePlace, random_id, written_by_another};
 
 /// The objects of a sparse frame: `PREFIX/00000000.chunk` and so on, and `PREFIX/chunks.b2frame`.
 ///
@@ -240,7 +240,7 @@ impl SparsePlace for ObjectPrefix {
         if self.accept {
             return Box::pin(std::future::ready(Ok(false)));
         }
-        let (known, path) = (Arc::clone(&self.ignores), self.object(format!("{CLAIM_FILE}.{}", lot())));
+        let (known, path) = (Arc::clone(&self.ignores), self.object(format!("{CLAIM_FILE}.{}", random_id())));
         self.run(move |store| async move {
             if let Some(&ignores) = known.get() {
                 return Ok(ignores);

@@ -37,7 +37,7 @@ struct Said(String);
 
 impl StoreError {
     fn new(error: Error) -> Self {
-        let answer = Answer::of(&error);
+        let answer = ErrorDetails::of(&error);
         let kind = answer.kind(&error);
         let said = Some(answer.said()).filter(|said| kind == ErrorKind::NoSuchBucket && !said.is_empty()).map(Said);
         Self { kind, status: answer.status, text: answer.text(&error, kind), said, error }
@@ -61,7 +61,7 @@ impl StoreError {
 
 /// What can be extracted from the error of a store.
 #[derive(Default)]
-struct Answer {
+struct ErrorDetails {
     /// The full text of the error and its sources.
     whole: String,
     status: Option<u16>,
@@ -71,7 +71,7 @@ struct Answer {
     system: Option<(io::ErrorKind, String)>,
 }
 
-impl Answer {
+impl ErrorDetails {
     fn of(error: &Error) -> Self {
         let mut answer = Self { whole: error.to_string(), ..Self::default() };
         let mut cause = std::error::Error::source(error);

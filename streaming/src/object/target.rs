@@ -13,7 +13,7 @@ use object_store::path::Path;
 
 use super::upload::{AbortFailed, Upload};
 use super::{Task, UploadStore, detach, io_error, spawn};
-use crate::target::{Gather, Part, Target};
+use crate::target::{AppendBuffer, Part, Target};
 
 /// After this many parts the part size doubles. The length of a frame is not known in advance, and S3 takes at most
 /// 10,000 parts: at 8 MiB each they would hold 80 GiB; growing like this they hold 8 TiB, more than the largest object
@@ -58,19 +58,19 @@ pub struct ObjectTarget {
     parts_in_flight: usize,
     bytes_in_flight: usize,
     /// The part that is sent last.
-    first: Gather,
+    first: AppendBuffer,
     /// The part that is sent next.
-    next: Gather,
+    next: AppendBuffer,
     next_part: usize,
     /// Bytes accepted.
     len: u64,
     upload: Upload,
-    commit: Commit,
+    commit: CommitStep,
     aborting: Option<Task<Result<(), AbortFailed>>>,
 }
 
 /// The progress of a commit. A failed step is repeated.
-enum Commit {
+enum CommitStep {
     Begin,
     /// A frame of one part.
     Put {
@@ -104,11 +104,11 @@ impl ObjectTarget {
             part_size: Self::PART_SIZE,
             parts_in_flight: 4,
             bytes_in_flight: 64 << 20,
-            first: Gather::default(),
-            next: Gather::default(),
+            first: AppendBuffer::default(),
+            next: AppendBuffer::default(),
             next_part: 1,
             len: 0,
-            commit: Commit::Begin,
+            commit: CommitStep::Begin,
             aborting: None,
         }
     }
@@ -174,18 +174,18 @@ impl ObjectTarget {
     fn poll_commit_steps(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
         loop {
             self.commit = match &mut self.commit {
-                Commit::Begin if self.next_part == 1 && self.next.is_empty() => {
-                    Commit::Put { payload: ready!(self.poll_first(cx, header)), task: None }
+                CommitStep::Begin if self.next_part == 1 && self.next.is_empty() => {
+                    CommitStep::Put { payload: ready!(self.poll_first(cx, header)), task: None }
                 }
-                Commit::Begin => {
+                CommitStep::Begin => {
                     if !self.next.is_empty() {
                         ready!(self.poll_send(cx))?;
                     }
                     let first = ready!(self.poll_first(cx, header));
                     self.upload.push(0, first);
-                    Commit::Parts
+                    CommitStep::Parts
                 }
-                Commit::Put { payload, task } => {
+                CommitStep::Put { payload, task } => {
                     let put = task.get_or_insert_with(|| {
                         let (store, path, payload) = (Arc::clone(&self.store), self.path.clone(), payload.clone());
                         spawn(async move {
@@ -196,13 +196,13 @@ impl ObjectTarget {
                     let result = ready!(put.poll_io(cx));
                     *task = None;
                     result?;
-                    Commit::Done
+                    CommitStep::Done
                 }
-                Commit::Parts => {
+                CommitStep::Parts => {
                     ready!(self.upload.poll_parts(cx))?;
-                    Commit::Complete { task: None, tried: false }
+                    CommitStep::Complete { task: None, tried: false }
                 }
-                Commit::Complete { task, tried } => {
+                CommitStep::Complete { task, tried } => {
                     let complete = task.get_or_insert_with(|| {
                         let complete = self.upload.complete();
                         if !mem::replace(tried, true) {
@@ -222,9 +222,9 @@ impl ObjectTarget {
                     let result = ready!(complete.poll_io(cx));
                     *task = None;
                     result?;
-                    Commit::Done
+                    CommitStep::Done
                 }
-                Commit::Done => return Poll::Ready(Ok(())),
+                CommitStep::Done => return Poll::Ready(Ok(())),
             };
         }
     }
@@ -276,7 +276,7 @@ impl Target for ObjectTarget {
     }
 
     fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
-        if matches!(self.commit, Commit::Begin) {
+        if matches!(self.commit, CommitStep::Begin) {
             crate::target::check_whole(header, self.len)?;
         }
         self.poll_commit_steps(cx, header)
@@ -287,11 +287,11 @@ impl Target for ObjectTarget {
     }
 
     fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if matches!(self.commit, Commit::Done) {
+        if matches!(self.commit, CommitStep::Done) {
             return Poll::Ready(Ok(()));
         }
         let aborting = self.aborting.get_or_insert_with(|| {
-            let anew = self.upload.anew();
+            let anew = self.upload.fresh();
             spawn(mem::replace(&mut self.upload, anew).abort())
         });
         let result = ready!(Pin::new(aborting).poll(cx));
@@ -308,8 +308,8 @@ impl Drop for ObjectTarget {
         if let Some(aborting) = self.aborting.take() {
             detach(async { drop(aborting.await) });
         }
-        if !matches!(self.commit, Commit::Done) {
-            let anew = self.upload.anew();
+        if !matches!(self.commit, CommitStep::Done) {
+            let anew = self.upload.fresh();
             let abort = mem::replace(&mut self.upload, anew).abort();
             detach(async { drop(abort.await) });
         }

@@ -14,14 +14,14 @@ use super::{Task, UploadStore, io_error, spawn};
 pub(super) struct Upload {
     store: Arc<dyn UploadStore>,
     path: Path,
-    state: State,
+    state: UploadState,
     sending: Vec<Sending>,
     /// The parts that the store has confirmed, by number.
     parts: Vec<Option<PartId>>,
 }
 
 #[derive(Debug)]
-enum State {
+enum UploadState {
     New,
     Creating(Task<io::Result<MultipartId>>),
     Open(MultipartId),
@@ -37,7 +37,7 @@ struct Sending {
 
 impl Upload {
     pub(super) fn new(store: Arc<dyn UploadStore>, path: Path) -> Self {
-        Self { store, path, state: State::New, sending: Vec::new(), parts: Vec::new() }
+        Self { store, path, state: UploadState::New, sending: Vec::new(), parts: Vec::new() }
     }
 
     /// Parts being sent, and their bytes.
@@ -56,7 +56,7 @@ impl Upload {
             return Poll::Ready(Ok(()));
         }
         ready!(self.poll_open(cx))?;
-        let State::Open(id) = &self.state else { return Poll::Pending };
+        let UploadState::Open(id) = &self.state else { return Poll::Pending };
         let mut failed = None;
         let (parts, store, path) = (&mut self.parts, &self.store, &self.path);
         self.sending.retain_mut(|sending| {
@@ -95,21 +95,21 @@ impl Upload {
     fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             match &mut self.state {
-                State::New => {
+                UploadState::New => {
                     let (store, path) = (Arc::clone(&self.store), self.path.clone());
                     let create = async move { store.create_multipart(&path).await.map_err(io_error) };
-                    self.state = State::Creating(spawn(create));
+                    self.state = UploadState::Creating(spawn(create));
                 }
-                State::Creating(task) => {
+                UploadState::Creating(task) => {
                     self.state = match ready!(task.poll_io(cx)) {
-                        Ok(id) => State::Open(id),
+                        Ok(id) => UploadState::Open(id),
                         Err(error) => {
-                            self.state = State::New;
+                            self.state = UploadState::New;
                             return Poll::Ready(Err(error));
                         }
                     };
                 }
-                State::Open(_) => return Poll::Ready(Ok(())),
+                UploadState::Open(_) => return Poll::Ready(Ok(())),
             }
         }
     }
@@ -119,7 +119,7 @@ impl Upload {
         let (store, path) = (Arc::clone(&self.store), self.path.clone());
         let parts: Option<Vec<PartId>> = self.parts.iter().cloned().collect();
         let id = match &self.state {
-            State::Open(id) => Some(id.clone()),
+            UploadState::Open(id) => Some(id.clone()),
             _ => None,
         };
         spawn(async move {
@@ -132,11 +132,11 @@ impl Upload {
 
     /// Aborts the upload, if there is one, so that the store removes its parts.
     pub(super) async fn abort(mut self) -> Result<(), AbortFailed> {
-        if let State::Creating(task) = &mut self.state {
+        if let UploadState::Creating(task) = &mut self.state {
             // Without the response the upload id is not known.
-            self.state = task.await.and_then(|created| created).map_or(State::New, State::Open);
+            self.state = task.await.and_then(|created| created).map_or(UploadState::New, UploadState::Open);
         }
-        let State::Open(id) = &self.state else { return Ok(()) };
+        let UploadState::Open(id) = &self.state else { return Ok(()) };
         // A part that arrives after the abort would stay forever, so wait for those in progress.
         for task in self.sending.drain(..).filter_map(|sending| sending.task) {
             let _ = task.await;
@@ -146,7 +146,7 @@ impl Upload {
     }
 
     /// A new, empty upload to the same place.
-    pub(super) fn anew(&self) -> Self {
+    pub(super) fn fresh(&self) -> Self {
         Self::new(Arc::clone(&self.store), self.path.clone())
     }
 }

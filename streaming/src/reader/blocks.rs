@@ -23,15 +23,15 @@ pub(crate) struct BlockReader<'a, F> {
     /// The first block, once another one has needed it.
     reference: Option<Bytes>,
     /// A block of which only a part was needed. The rest may be needed next.
-    cut: Option<(usize, Cut)>,
+    cut: Option<(usize, PartialBlock)>,
 }
 
-enum Cut {
+enum PartialBlock {
     Lent(Buffer),
     Kept(Bytes),
 }
 
-impl Deref for Cut {
+impl Deref for PartialBlock {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -48,12 +48,12 @@ impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
     }
 
     /// Uses these decoded blocks.
-    pub(crate) fn knowing(self, decoded: &'a [(usize, Bytes)]) -> Self {
+    pub(crate) fn with_decoded(self, decoded: &'a [(usize, Bytes)]) -> Self {
         Self { decoded, ..self }
     }
 
     /// Caches decoded blocks under this chunk number, if there is one.
-    pub(crate) fn keeping(self, keep: Option<u64>) -> Self {
+    pub(crate) fn with_cache(self, keep: Option<u64>) -> Self {
         Self { keep, ..self }
     }
 
@@ -110,17 +110,17 @@ impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
         len: usize,
         decoder: &mut ChunkDecoder,
         ctx: &ChunkContext<'_>,
-    ) -> Result<Cut, ChunkError> {
+    ) -> Result<PartialBlock, ChunkError> {
         let Some(chunk) = self.keep else {
             let mut buffer = self.decoding.pool.buffers().take(len);
             self.decode(block, decoder, ctx, &mut buffer)?;
-            return Ok(Cut::Lent(buffer));
+            return Ok(PartialBlock::Lent(buffer));
         };
         let mut bytes = vec![0; len];
         self.decode(block, decoder, ctx, &mut bytes)?;
         let bytes = Bytes::from(bytes);
         self.decoding.cache.put(chunk, Some(self.map), block, bytes.clone());
-        Ok(Cut::Kept(bytes))
+        Ok(PartialBlock::Kept(bytes))
     }
 
     fn decode(

@@ -23,10 +23,10 @@ pub struct ByteStream<S> {
     /// Position of the first byte of `current`, or of the next byte if it is empty.
     position: u64,
     current: Bytes,
-    state: State<S>,
+    state: StreamState<S>,
 }
 
-enum State<S> {
+enum StreamState<S> {
     /// Nothing is in progress; `seeked` if the next stream is to start with little read-ahead.
     Idle { seeked: bool },
     /// Looking for the chunk that holds `position`.
@@ -37,34 +37,34 @@ enum State<S> {
 
 impl<S: RangeSource + 'static> ByteStream<S> {
     pub(super) fn new(reader: FrameReader<S>) -> Self {
-        Self { reader, position: 0, current: Bytes::new(), state: State::Idle { seeked: false } }
+        Self { reader, position: 0, current: Bytes::new(), state: StreamState::Idle { seeked: false } }
     }
 
     fn poll_current(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ReadError>> {
         while self.current.is_empty() && self.position < self.reader.nbytes() {
             match &mut self.state {
-                State::Idle { seeked } => {
+                StreamState::Idle { seeked } => {
                     let (reader, position) = (self.reader.clone(), self.position);
                     let chunk = Box::pin(async move { reader.locate(position).await });
-                    self.state = State::Locating { seeked: *seeked, chunk };
+                    self.state = StreamState::Locating { seeked: *seeked, chunk };
                 }
-                State::Locating { seeked, chunk } => {
+                StreamState::Locating { seeked, chunk } => {
                     let seeked = *seeked;
                     let found = ready!(chunk.as_mut().poll(cx));
-                    self.state = State::Idle { seeked };
+                    self.state = StreamState::Idle { seeked };
                     let Some((chunk, skip)) = found? else { break };
                     let chunks = self.reader.chunks_from(chunk);
-                    let chunks = if seeked { chunks.begin_small() } else { chunks };
-                    self.state = State::Streaming { chunks: Box::new(chunks), skip };
+                    let chunks = if seeked { chunks.with_slow_start() } else { chunks };
+                    self.state = StreamState::Streaming { chunks: Box::new(chunks), skip };
                 }
-                State::Streaming { chunks, skip } => match ready!(chunks.poll_next_unpin(cx)) {
+                StreamState::Streaming { chunks, skip } => match ready!(chunks.poll_next_unpin(cx)) {
                     Some(Ok(chunk)) => {
                         self.current = chunk;
                         self.current.advance((*skip).min(self.current.len()));
                         *skip = 0;
                     }
                     Some(Err(e)) => {
-                        self.state = State::Idle { seeked: true };
+                        self.state = StreamState::Idle { seeked: true };
                         return Poll::Ready(Err(e));
                     }
                     None => break,
@@ -81,7 +81,7 @@ impl<S: RangeSource + 'static> ByteStream<S> {
             Some(Ok(0)) => {}
             _ => {
                 self.current = Bytes::new();
-                self.state = State::Idle { seeked: true };
+                self.state = StreamState::Idle { seeked: true };
             }
         }
         self.position = position;

@@ -15,11 +15,11 @@ use crate::sync::Mutex;
 #[derive(Debug)]
 pub(crate) struct BlockCache {
     limit: usize,
-    kept: Mutex<Kept>,
+    kept: Mutex<CacheEntry>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CacheEntry {
     chunks: HashMap<u64, Chunk>,
     /// Chunk and block by time of last use.
     by_use: BTreeMap<u64, (u64, usize)>,
@@ -36,7 +36,7 @@ struct Chunk {
 
 /// What the cache has of a chunk.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct CachedBlocks {
     /// Where its blocks are; `None` for a chunk whose blocks have variable length, which is kept as a whole: as block 0.
     pub(crate) map: Option<Arc<BlockMap>>,
     /// The requested blocks that are cached, in ascending order, and the one that others need for decoding.
@@ -45,7 +45,7 @@ pub(crate) struct Known {
 
 /// Which blocks of a read are cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keep {
+pub(crate) enum CachePolicy {
     Nothing,
     /// The blocks that hold the requested bytes.
     Touched,
@@ -72,7 +72,7 @@ impl BlockCache {
     }
 
     /// What the cache has of the decoded bytes `ranges` of a chunk.
-    pub(crate) fn find(&self, chunk: u64, ranges: &[Range<usize>]) -> Option<Known> {
+    pub(crate) fn find(&self, chunk: u64, ranges: &[Range<usize>]) -> Option<CachedBlocks> {
         if self.limit == 0 {
             return None;
         }
@@ -97,7 +97,7 @@ impl BlockCache {
                 blocks.push((block, bytes.clone()));
             }
         }
-        Some(Known { map: entry.map.clone(), blocks })
+        Some(CachedBlocks { map: entry.map.clone(), blocks })
     }
 
     /// Adds a block. `decoded` must span its whole allocation.
@@ -132,7 +132,7 @@ impl BlockCache {
     }
 }
 
-impl Kept {
+impl CacheEntry {
     fn remove(&mut self, chunk: u64, block: usize) {
         let Some(entry) = self.chunks.get_mut(&chunk) else { return };
         if let Some((used, bytes)) = entry.blocks.remove(&block) {

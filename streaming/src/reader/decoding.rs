@@ -10,7 +10,7 @@ use oxiblosc_core::nd::Geometry;
 use oxiblosc_core::{Limits, Registry};
 
 use super::blocks::{BlockReader, out_of_range, stored};
-use super::cache::{BlockCache, Keep};
+use super::cache::{BlockCache, CachePolicy};
 use crate::compute::{Buffer, Job, Pool};
 use crate::sync::Mutex;
 
@@ -31,13 +31,13 @@ pub(crate) struct Decoding {
 pub(crate) type DecodeJob<T> = Job<Result<T, ChunkError>>;
 
 /// What a part of a chunk is decoded from.
-pub(crate) struct Part {
-    pub(crate) encoded: Encoded,
-    pub(crate) keep: Keep,
+pub(crate) struct EncodedPart {
+    pub(crate) encoded: PartBytes,
+    pub(crate) keep: CachePolicy,
 }
 
 /// The bytes of a chunk that a part of it is decoded from.
-pub(crate) enum Encoded {
+pub(crate) enum PartBytes {
     /// All of them.
     Chunk(Bytes),
     /// Only some blocks, and others that are already decoded; both in ascending order.
@@ -87,7 +87,7 @@ impl Decoding {
     /// Decodes the bytes `within` a chunk into `dst`, which has their length, and returns it.
     pub(crate) fn decode_part(
         self: &Arc<Self>,
-        part: Part,
+        part: EncodedPart,
         within: Range<usize>,
         ctx: ChunkContext<'static>,
         mut dst: BytesMut,
@@ -101,7 +101,7 @@ impl Decoding {
 
     fn read_part(
         &self,
-        part: &Part,
+        part: &EncodedPart,
         within: Range<usize>,
         decoder: &mut ChunkDecoder,
         ctx: &ChunkContext<'_>,
@@ -111,10 +111,10 @@ impl Decoding {
             dst.copy_from_slice(decoded.get(within.clone()).ok_or_else(|| out_of_range(&within, decoded.len()))?);
             Ok(())
         };
-        let keep = ctx.number.filter(|_| part.keep != Keep::Nothing);
+        let keep = ctx.number.filter(|_| part.keep != CachePolicy::Nothing);
         match &part.encoded {
-            Encoded::Decoded(decoded) => copy(decoded, dst),
-            Encoded::Chunk(chunk) => {
+            PartBytes::Decoded(decoded) => copy(decoded, dst),
+            PartBytes::Chunk(chunk) => {
                 let header = ChunkHeader::parse(chunk)?;
                 if header.special().is_some() {
                     return decoder.decode_bytes_into(chunk, within, ctx, dst);
@@ -122,18 +122,18 @@ impl Decoding {
                 if keep.is_none() && within == (0..header.nbytes) {
                     return decoder.decode_into_on(chunk, ctx, dst, &self.pool.share());
                 }
-                if header.has_vl_blocks() || part.keep == Keep::Whole {
+                if header.has_vl_blocks() || part.keep == CachePolicy::Whole {
                     return copy(&self.decode_chunk(chunk, part.keep, decoder, ctx)?, dst);
                 }
                 let map = map_of(chunk)?;
                 decoder.check_limit(&map)?;
                 let span = |block| chunk.get(map.span(block)).unwrap_or_default();
-                BlockReader::new(self, &map, span).keeping(keep).read(within, decoder, ctx, dst)
+                BlockReader::new(self, &map, span).with_cache(keep).read(within, decoder, ctx, dst)
             }
-            Encoded::Blocks { map, blocks, decoded } => {
+            PartBytes::Blocks { map, blocks, decoded } => {
                 decoder.check_limit(map)?;
                 let reader = BlockReader::new(self, map, stored(blocks));
-                reader.knowing(decoded).keeping(keep).read(within, decoder, ctx, dst)
+                reader.with_decoded(decoded).with_cache(keep).read(within, decoder, ctx, dst)
             }
         }
     }
@@ -158,7 +158,7 @@ impl Decoding {
     pub(crate) fn decode_chunk(
         &self,
         chunk: &Bytes,
-        keep: Keep,
+        keep: CachePolicy,
         decoder: &mut ChunkDecoder,
         ctx: &ChunkContext<'_>,
     ) -> Result<Buffer, ChunkError> {
@@ -166,7 +166,7 @@ impl Decoding {
         self.check_limit(&header)?;
         let mut decoded = self.buffer(header.nbytes)?;
         decoder.decode_into_on(chunk, ctx, &mut decoded, &self.pool.share())?;
-        let Some(number) = ctx.number.filter(|_| keep != Keep::Nothing) else { return Ok(decoded) };
+        let Some(number) = ctx.number.filter(|_| keep != CachePolicy::Nothing) else { return Ok(decoded) };
         if header.has_vl_blocks() {
             self.cache.put(number, None, 0, Bytes::copy_from_slice(&decoded));
             return Ok(decoded);

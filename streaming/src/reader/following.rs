@@ -15,7 +15,7 @@ use super::{ChecksumPolicy, ReadOptions};
 use crate::error::ReadError;
 
 /// A frame without totals, whose chunks are taken as they arrive until there are no more.
-pub(super) struct Following<R> {
+pub(super) struct OpenEndedStream<R> {
     reader: R,
     state: OpenEnded,
     registry: Registry,
@@ -27,7 +27,7 @@ pub(super) struct Following<R> {
     end: Arc<OnceLock<End>>,
 }
 
-impl<R: AsyncRead + Unpin> Following<R> {
+impl<R: AsyncRead + Unpin> OpenEndedStream<R> {
     pub(super) fn new(
         reader: R,
         state: OpenEnded,

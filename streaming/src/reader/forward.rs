@@ -13,16 +13,16 @@ use futures::io::{AsyncRead, AsyncReadExt};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use oxiblosc_core::chunk::{ChunkContext, ChunkHeader};
 use oxiblosc_core::frame::{
-    ChunkEntry, Frame, FrameError, FrameHeader, FrameOpener, FrameType, Head, Layout, Metalayers, OpenEnded, OpenStep,
-    Sequential, chunk_checksum,
+    ChunkEntry, Frame, FrameError, FrameHeader, FrameLayout, FrameOpener, FrameType, Head, Metalayers, OpenEnded,
+    OpenStep, Sequential, chunk_checksum,
 };
 
 use super::decoding::Decoding;
-use super::following::Following;
+use super::following::OpenEndedStream;
 use super::frame_reader::is_checked;
-use super::in_flight::{InFlight, Task};
+use super::in_flight::{BoundedFutures, Task};
+use super::inner::ReadAhead;
 use super::open_end::OpenEnd;
-use super::shared::ReadAhead;
 use super::spool::spool;
 use super::{ChecksumPolicy, ReadOptions};
 use crate::compute::Pool;
@@ -117,19 +117,25 @@ impl FrameStream {
         let metalayers = Metalayers::of_header(&head, layout)?;
         let promised = Sequential::find(&metalayers).is_some_and(|promise| promise.holds(&header));
         // How the chunks of older frames are decoded depends on their trailer.
-        let immediate = layout == Layout::Current && (promised || options.trust_order || open_ended.is_some());
+        let immediate = layout == FrameLayout::Current && (promised || options.trust_order || open_ended.is_some());
         let end = Arc::new(OnceLock::new());
         let chunks = if let Some(state) = open_ended {
             let decoding = options.decoding(registry.clone(), &metalayers, options.cache(0));
-            let following = Following::new(reader, state, registry, options.clone(), Arc::clone(&end));
-            let step = |mut following: Following<R>| async move { (following.next().await, following) };
-            decoded(in_turn(following, step), &header, &options, decoding)
+            let following = OpenEndedStream::new(reader, state, registry, options.clone(), Arc::clone(&end));
+            let step = |mut following: OpenEndedStream<R>| async move { (following.next().await, following) };
+            decoded(chunk_stream(following, step), &header, &options, decoding)
         } else if immediate {
             let decoding = options.decoding(registry, &metalayers, options.cache(0));
-            let forward =
-                Forward::new(reader, head, header.clone(), options.clone(), Arc::clone(&end), decoding.pool.clone());
-            let step = |mut forward: Forward<R>| async move { (forward.next().await, forward) };
-            decoded(in_turn(forward, step), &header, &options, decoding)
+            let forward = SequentialStream::new(
+                reader,
+                head,
+                header.clone(),
+                options.clone(),
+                Arc::clone(&end),
+                decoding.pool.clone(),
+            );
+            let step = |mut forward: SequentialStream<R>| async move { (forward.next().await, forward) };
+            decoded(chunk_stream(forward, step), &header, &options, decoding)
         } else {
             let kept = Arc::clone(&end);
             let frame_len = header.frame_len;
@@ -172,7 +178,7 @@ impl FrameStream {
 }
 
 /// A stream of the chunks that `step` returns; it ends after the first error.
-fn in_turn<M, F>(
+fn chunk_stream<M, F>(
     machine: M,
     step: impl Fn(M) -> F + Send + 'static,
 ) -> impl Stream<Item = Result<Numbered, ReadError>> + Send
@@ -199,7 +205,8 @@ fn decoded(
 ) -> BoxStream<'static, Result<Bytes, ReadError>> {
     let chunk_size = header.chunk_size.fixed().unwrap_or(ReadOptions::BYTES_AHEAD / 8).max(1);
     let ahead = options.ahead(&decoding.pool, 0);
-    let limits = ReadAhead { chunks: ahead.chunks.min(decoding.pool.in_work(chunk_size)), bytes: ahead.bytes };
+    let limits =
+        ReadAhead { chunks: ahead.chunks.min(decoding.pool.chunks_in_progress(chunk_size)), bytes: ahead.bytes };
     let typesize = header.typesize as usize;
     let decode = move |item: Result<Numbered, ReadError>| {
         let decoding = Arc::clone(&decoding);
@@ -217,7 +224,7 @@ fn decoded(
         };
         Task { bytes, work }
     };
-    InFlight::new(chunks.map(decode).boxed(), limits, options.budget.as_ref()).boxed()
+    BoundedFutures::new(chunks.map(decode).boxed(), limits, options.budget.as_ref()).boxed()
 }
 
 fn until_failure(chunks: BoxStream<'static, Result<Bytes, ReadError>>) -> BoxStream<'static, Result<Bytes, ReadError>> {
@@ -248,7 +255,7 @@ impl fmt::Debug for FrameStream {
 }
 
 /// A frame whose chunks are taken as they arrive.
-struct Forward<R> {
+struct SequentialStream<R> {
     reader: R,
     head: Bytes,
     header: FrameHeader,
@@ -264,7 +271,7 @@ struct Forward<R> {
     pool: Pool,
 }
 
-impl<R: AsyncRead + Unpin> Forward<R> {
+impl<R: AsyncRead + Unpin> SequentialStream<R> {
     fn new(
         reader: R,
         head: Bytes,

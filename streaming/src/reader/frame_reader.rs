@@ -11,10 +11,10 @@ use oxiblosc_core::frame::{
 use oxiblosc_core::{Limits, Registry};
 
 use super::cache::BlockCache;
-use super::open_end::{Growing, OpenEnd};
+use super::inner::ReaderInner;
+use super::open_end::{OpenEnd, OpenEndedState};
 use super::options::FAR_AWAY;
 use super::requests::SourceRequests;
-use super::shared::Shared;
 use super::{ByteStream, ChecksumPolicy, ChunkStream, ReadOptions};
 use crate::error::ReadError;
 use crate::integrity::{self, VerifyReport};
@@ -51,7 +51,7 @@ use crate::sync::atomic::AtomicBool;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct FrameReader<S> {
-    pub(crate) shared: Arc<Shared<S>>,
+    pub(crate) shared: Arc<ReaderInner<S>>,
 }
 
 impl<S: RangeSource + 'static> FrameReader<S> {
@@ -69,7 +69,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         let cache = options.cache(source.request_cost());
         let decoding = options.decoding(registry, frame.metalayers(), cache);
         let requests_in_flight = options.requests_in_flight;
-        let shared = Shared {
+        let shared = ReaderInner {
             budget: options.budget.clone(),
             requests: requests(&source, requests_in_flight),
             requests_in_flight,
@@ -114,7 +114,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         options.bitshuffle = old.decoding.bitshuffle;
         options.open_ended = old.open_ended;
         let opened = match &old.growing {
-            Some(growing) => go_on(source, growing, &options, registry).await?,
+            Some(growing) => resume_open_ended(source, growing, &options, registry).await?,
             None => None,
         };
         // Existing chunks of a frame that only grows do not change.
@@ -130,7 +130,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         if !grown && growing.as_ref().map(|growing| growing.end) == self.open_end() {
             return Ok(false);
         }
-        let shared = Shared {
+        let shared = ReaderInner {
             checked: is_checked(&frame, old.checksums)?,
             decoding: options.decoding(registry.clone(), frame.metalayers(), cache),
             seamless: is_seamless(&frame),
@@ -354,7 +354,7 @@ struct Opened {
     frame: Frame,
     /// Its first bytes, if reading them again is expensive.
     head: Bytes,
-    growing: Option<Growing>,
+    growing: Option<OpenEndedState>,
 }
 
 /// Reads the head first, which says where index and trailer are: one round trip for small frames, two for others.
@@ -418,14 +418,14 @@ async fn open_growing<S: RangeSource + ?Sized>(
         // Unfinished, and the writer makes no promise about the order of chunks.
         return Err(FrameError::Unfinished.into());
     };
-    let (growing, frame) = Growing::follow(source, start, state, registry).await?;
+    let (growing, frame) = OpenEndedState::follow(source, start, state, registry).await?;
     Ok(Opened { frame, head: Bytes::new(), growing: Some(growing) })
 }
 
 /// Continues reading a frame without totals where it ended; `None` if it is no longer the same frame.
-async fn go_on<S: RangeSource + ?Sized>(
+async fn resume_open_ended<S: RangeSource + ?Sized>(
     source: &S,
-    growing: &Growing,
+    growing: &OpenEndedState,
     options: &ReadOptions,
     registry: &Registry,
 ) -> Result<Option<Opened>, ReadError> {
@@ -446,7 +446,7 @@ async fn go_on<S: RangeSource + ?Sized>(
     if !same {
         return Ok(None);
     }
-    let (growing, frame) = Growing::follow(source, start, state, registry).await?;
+    let (growing, frame) = OpenEndedState::follow(source, start, state, registry).await?;
     Ok(Some(Opened { frame, head: Bytes::new(), growing: Some(growing) }))
 }
 

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use futures::Stream;
 use futures::stream::{Fuse, FuturesOrdered, StreamExt};
 
-use super::shared::ReadAhead;
-use crate::budget::{Allowance, Budget, Held};
+use super::inner::ReadAhead;
+use crate::budget::{Budget, BudgetShare, Reservation};
 
 /// A future, and the bytes it takes from its start until its result is taken.
 pub(crate) struct Task<F> {
@@ -19,19 +19,19 @@ pub(crate) struct Task<F> {
 
 /// The results of futures in order, a few of which are in progress at a time: limited in number, and in the bytes of
 /// work and of results not yet taken. One is always allowed.
-pub(crate) struct InFlight<T, F: Future> {
+pub(crate) struct BoundedFutures<T, F: Future> {
     tasks: Fuse<T>,
     /// The next one, which there was no room for yet.
     next: Option<Task<F>>,
     running: FuturesOrdered<F>,
     /// What each of those takes.
-    taken: VecDeque<(usize, Held)>,
+    taken: VecDeque<(usize, Reservation)>,
     bytes: usize,
     limits: ReadAhead,
-    allowance: Allowance,
+    allowance: BudgetShare,
 }
 
-impl<T: Stream<Item = Task<F>>, F: Future> InFlight<T, F> {
+impl<T: Stream<Item = Task<F>>, F: Future> BoundedFutures<T, F> {
     pub(crate) fn new(tasks: T, limits: ReadAhead, budget: Option<&Budget>) -> Self {
         Self {
             tasks: tasks.fuse(),
@@ -40,12 +40,12 @@ impl<T: Stream<Item = Task<F>>, F: Future> InFlight<T, F> {
             taken: VecDeque::new(),
             bytes: 0,
             limits,
-            allowance: Allowance::new(budget),
+            allowance: BudgetShare::new(budget),
         }
     }
 }
 
-impl<T: Stream<Item = Task<F>> + Unpin, F: Future> InFlight<T, F> {
+impl<T: Stream<Item = Task<F>> + Unpin, F: Future> BoundedFutures<T, F> {
     /// Starts as many as there is room for.
     fn begin(&mut self, cx: &mut Context<'_>) {
         while self.running.len() < self.limits.chunks.max(1) {
@@ -75,7 +75,7 @@ impl<T: Stream<Item = Task<F>> + Unpin, F: Future> InFlight<T, F> {
     }
 }
 
-impl<T: Stream<Item = Task<F>> + Unpin, F: Future> Stream for InFlight<T, F> {
+impl<T: Stream<Item = Task<F>> + Unpin, F: Future> Stream for BoundedFutures<T, F> {
     type Item = F::Output;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
@@ -96,7 +96,7 @@ impl<T: Stream<Item = Task<F>> + Unpin, F: Future> Stream for InFlight<T, F> {
 }
 
 // The futures are pinned where they run.
-impl<T, F: Future> Unpin for InFlight<T, F> {}
+impl<T, F: Future> Unpin for BoundedFutures<T, F> {}
 
 #[cfg(test)]
 mod tests {
@@ -130,7 +130,7 @@ mod tests {
                 Task { bytes: cost, work }
             });
             let budget = Budget::new(bytes.min(1000));
-            let mut flight = InFlight::new(stream::iter(tasks), ReadAhead { chunks, bytes }, Some(&budget));
+            let mut flight = BoundedFutures::new(stream::iter(tasks), ReadAhead { chunks, bytes }, Some(&budget));
             let mut expected = 0;
             block_on(async {
                 while let Some((i, cost)) = flight.next().await {

@@ -6,7 +6,7 @@ use oxiblosc_core::chunk::ChunkHeader;
 use oxiblosc_core::frame::{Frame, FrameError, OpenEnded, OpenEndedStep};
 
 use crate::error::ReadError;
-use crate::source::{RangeSource, Window};
+use crate::source::{BufferedSource, RangeSource};
 
 /// The state of an open-ended frame, whose header has no totals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,14 +23,14 @@ pub struct OpenEnd {
 const HEAD: u64 = ChunkHeader::EXTENDED_LEN as u64;
 
 /// An open-ended frame in a source, as far as it has been written.
-pub(crate) struct Growing {
+pub(crate) struct OpenEndedState {
     pub(crate) state: OpenEnded,
     pub(crate) end: OpenEnd,
     /// The header of the last chunk, to recognize the frame later.
     pub(crate) last_header: Option<Bytes>,
 }
 
-impl Growing {
+impl OpenEndedState {
     /// Examines what follows the chunks known to `state`, up to the end of the source. Only the headers of chunks are
     /// read.
     pub(super) async fn follow<S: RangeSource + ?Sized>(
@@ -41,7 +41,7 @@ impl Growing {
     ) -> Result<(Self, Frame), ReadError> {
         let size = source.size().await?;
         let len = size.saturating_sub(start);
-        let mut window = Window::for_skipping(source, size);
+        let mut window = BufferedSource::for_skipping(source, size);
         let mut needed = HEAD;
         let closed = loop {
             let (at, available) = (state.end(), len.saturating_sub(state.end()));

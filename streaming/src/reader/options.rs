@@ -12,7 +12,7 @@ use oxiblosc_core::{Limits, Registry};
 
 use super::cache::BlockCache;
 use super::decoding::Decoding;
-use super::shared::ReadAhead;
+use super::inner::ReadAhead;
 
 use super::{FrameReader, FrameStream};
 use crate::budget::Budget;

@@ -10,12 +10,12 @@ use futures::stream::{self, TryStreamExt};
 use oxiblosc_core::chunk::{BlockMap, ChunkHeader, MapProgress};
 use oxiblosc_core::frame::FrameError;
 
-use super::cache::Keep;
-use super::decoding::{Encoded, Part};
-use super::in_flight::{InFlight, Task};
+use super::cache::CachePolicy;
+use super::chunk_offsets::ChunkPart;
+use super::decoding::{EncodedPart, PartBytes};
+use super::in_flight::{BoundedFutures, Task};
+use super::inner::{ReadAhead, ReaderInner};
 use super::options::FAR_AWAY;
-use super::pieces::Piece;
-use super::shared::{ReadAhead, Shared};
 use crate::error::ReadError;
 use crate::source::RangeSource;
 use crate::sparse::address;
@@ -32,11 +32,11 @@ const GROUPS_AT_ONCE: usize = 4;
 const MAX_ROUNDS: usize = 6;
 
 /// A part of a chunk, and the buffer to decode it into.
-type Request = (Piece, BytesMut);
+type Request = (ChunkPart, BytesMut);
 
 /// The bytes wanted of a chunk.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct PartRequest<'a> {
     pub(crate) chunk: u64,
     /// Ranges of its decoded bytes in ascending order.
     pub(crate) ranges: &'a [Range<usize>],
@@ -58,10 +58,10 @@ enum Step {
         wanted: Vec<(usize, Range<u64>)>,
     },
     /// Nothing more.
-    Ready(Encoded),
+    Ready(PartBytes),
 }
 
-impl<S: RangeSource + 'static> Shared<S> {
+impl<S: RangeSource + 'static> ReaderInner<S> {
     /// The decoded bytes of `range`.
     pub(super) async fn bytes(&self, range: Range<u64>) -> Result<Bytes, ReadError> {
         let nbytes = self.frame.nbytes();
@@ -70,13 +70,13 @@ impl<S: RangeSource + 'static> Shared<S> {
         }
         // Only then is it known that the chunks have the lengths stated in the header.
         let starts = self.starts().await?;
-        self.admit(range.end - range.start).await?;
+        self.check_result_len(range.end - range.start).await?;
         let out = zeroed(range.end - range.start)?;
         let pieces = starts.pieces(range).peekable();
         let groups = Groups { shared: self, pieces, out };
         let groups = groups.map(|(bytes, group)| Task { bytes, work: self.read_group(group) });
         let limits = ReadAhead { chunks: GROUPS_AT_ONCE, bytes: usize::MAX };
-        let mut groups = InFlight::new(stream::iter(groups), limits, self.budget.as_ref());
+        let mut groups = BoundedFutures::new(stream::iter(groups), limits, self.budget.as_ref());
         let mut whole = BytesMut::new();
         while let Some(parts) = groups.try_next().await? {
             // The parts were split off one buffer: putting them together again copies nothing.
@@ -86,7 +86,7 @@ impl<S: RangeSource + 'static> Shared<S> {
     }
 
     async fn read_group(&self, group: Vec<Request>) -> Result<Vec<BytesMut>, ReadError> {
-        let wanted = group.iter().map(|(piece, _)| Wanted {
+        let wanted = group.iter().map(|(piece, _)| PartRequest {
             chunk: piece.chunk,
             ranges: std::slice::from_ref(&piece.within),
             chunk_len: piece.chunk_len,
@@ -101,7 +101,7 @@ impl<S: RangeSource + 'static> Shared<S> {
     }
 
     /// The bytes that parts of chunks are decoded from, in as few rounds as possible.
-    pub(crate) async fn fetch_parts(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Part>, ReadError> {
+    pub(crate) async fn fetch_parts(&self, wanted: &[PartRequest<'_>]) -> Result<Vec<EncodedPart>, ReadError> {
         let keep = self.keep(wanted);
         let mut steps = wanted.iter().map(|part| self.first_step(part)).collect::<Result<Vec<_>, _>>()?;
         for _ in 0..MAX_ROUNDS {
@@ -116,37 +116,37 @@ impl<S: RangeSource + 'static> Shared<S> {
             }
             steps = next;
         }
-        let ready = |(part, step): (&Wanted<'_>, Step)| match step {
-            Step::Ready(encoded) => Ok(Part { encoded, keep }),
+        let ready = |(part, step): (&PartRequest<'_>, Step)| match step {
+            Step::Ready(encoded) => Ok(EncodedPart { encoded, keep }),
             _ => Err(self.changed(part.chunk)),
         };
         wanted.iter().zip(steps).map(ready).collect()
     }
 
     /// What to cache of these parts. Bytes that are used only once are not worth a copy.
-    fn keep(&self, wanted: &[Wanted<'_>]) -> Keep {
+    fn keep(&self, wanted: &[PartRequest<'_>]) -> CachePolicy {
         let limit = self.decoding.cache.limit();
-        let sum = |lens: &dyn Fn(&Wanted<'_>) -> usize| wanted.iter().map(lens).fold(0, usize::saturating_add);
+        let sum = |lens: &dyn Fn(&PartRequest<'_>) -> usize| wanted.iter().map(lens).fold(0, usize::saturating_add);
         if limit == 0 || sum(&|part| part.ranges.iter().map(Range::len).sum()) > limit {
-            Keep::Nothing
-        } else if self.reads().request_cost() > FAR_AWAY && sum(&|part| part.chunk_len) <= limit {
+            CachePolicy::Nothing
+        } else if self.source_ref().request_cost() > FAR_AWAY && sum(&|part| part.chunk_len) <= limit {
             // Decoding more than requested costs less than another request.
-            Keep::Whole
+            CachePolicy::Whole
         } else {
-            Keep::Touched
+            CachePolicy::Touched
         }
     }
 
-    fn first_step(&self, part: &Wanted<'_>) -> Result<Step, ReadError> {
+    fn first_step(&self, part: &PartRequest<'_>) -> Result<Step, ReadError> {
         let Some(span) = self.stored_span(part.chunk)? else {
-            return Ok(Step::Ready(Encoded::Chunk(self.special(part.chunk)?)));
+            return Ok(Step::Ready(PartBytes::Chunk(self.special(part.chunk)?)));
         };
         let mut known = None;
         if let Some(found) = self.decoding.cache.find(part.chunk, part.ranges) {
             let Some(map) = found.map else {
                 let whole = found.blocks.into_iter().next();
                 return whole
-                    .map(|(_, decoded)| Step::Ready(Encoded::Decoded(decoded)))
+                    .map(|(_, decoded)| Step::Ready(PartBytes::Decoded(decoded)))
                     .ok_or_else(|| self.changed(part.chunk));
             };
             match self.blocks_step(part, map, span.start, found.blocks, |_, _| None)? {
@@ -155,7 +155,7 @@ impl<S: RangeSource + 'static> Shared<S> {
             }
         }
         let wanted: usize = part.ranges.iter().map(Range::len).sum();
-        let (stored, cost) = (span.end - span.start, self.reads().request_cost().max(1));
+        let (stored, cost) = (span.end - span.start, self.source_ref().request_cost().max(1));
         // Reading single blocks takes a request for the block starts and, from a remote source, one for each run of
         // blocks. That pays if each of them saves enough bytes; for more than half of a chunk it never does.
         let runs_pay = cost <= FAR_AWAY || part.ranges.len() as u64 <= (stored / cost).max(1);
@@ -179,7 +179,7 @@ impl<S: RangeSource + 'static> Shared<S> {
     /// The step after `step`, whose bytes are the next ones of `found`.
     fn next_step(
         &self,
-        part: &Wanted<'_>,
+        part: &PartRequest<'_>,
         step: Step,
         found: &mut impl Iterator<Item = Bytes>,
     ) -> Result<Step, ReadError> {
@@ -193,7 +193,7 @@ impl<S: RangeSource + 'static> Shared<S> {
                     len if len <= bytes.len() => {
                         self.whole(chunk, len)?;
                         let bytes = self.check(chunk, bytes.slice(..len))?;
-                        Step::Ready(Encoded::Chunk(bytes))
+                        Step::Ready(PartBytes::Chunk(bytes))
                     }
                     len => Step::Chunk(span.start..span.start + len as u64),
                 }
@@ -230,7 +230,7 @@ impl<S: RangeSource + 'static> Shared<S> {
                 let blocks = blocks.collect::<Result<Vec<_>, ReadError>>()?;
                 known.extend(blocks);
                 known.sort_unstable_by_key(|&(block, _)| block);
-                Step::Ready(Encoded::Blocks { map, blocks: known, decoded })
+                Step::Ready(PartBytes::Blocks { map, blocks: known, decoded })
             }
         })
     }
@@ -239,7 +239,7 @@ impl<S: RangeSource + 'static> Shared<S> {
     /// are `known`.
     fn blocks_step(
         &self,
-        part: &Wanted<'_>,
+        part: &PartRequest<'_>,
         map: Arc<BlockMap>,
         start: u64,
         decoded: Vec<(usize, Bytes)>,
@@ -272,7 +272,7 @@ impl<S: RangeSource + 'static> Shared<S> {
             }
         }
         Ok(match wanted.is_empty() {
-            true => Step::Ready(Encoded::Blocks { map, blocks: here, decoded }),
+            true => Step::Ready(PartBytes::Blocks { map, blocks: here, decoded }),
             false => Step::Blocks { map, known: here, decoded, wanted },
         })
     }
@@ -289,13 +289,13 @@ impl Step {
 }
 
 /// Groups of parts that are requested together, each with its piece of the output.
-struct Groups<'a, S, I: Iterator<Item = Piece>> {
-    shared: &'a Shared<S>,
+struct Groups<'a, S, I: Iterator<Item = ChunkPart>> {
+    shared: &'a ReaderInner<S>,
     pieces: Peekable<I>,
     out: BytesMut,
 }
 
-impl<S: RangeSource + 'static, I: Iterator<Item = Piece>> Iterator for Groups<'_, S, I> {
+impl<S: RangeSource + 'static, I: Iterator<Item = ChunkPart>> Iterator for Groups<'_, S, I> {
     /// Together with the bytes fetched for them.
     type Item = (usize, Vec<Request>);
 

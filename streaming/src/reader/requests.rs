@@ -25,21 +25,21 @@ use crate::sync::{Mutex, MutexGuard};
 /// A request of a source that does nothing unless it is polled would stall while the stream that made it is not polled,
 /// and others would wait for its place forever. So waiters drive the requests in flight, too.
 pub(crate) struct Requests<K, T> {
-    state: Arc<Mutex<State<K, T>>>,
+    state: Arc<Mutex<RequestsState<K, T>>>,
 }
 
 type Flight<T> = Shared<BoxFuture<'static, T>>;
 
-struct State<K, T> {
+struct RequestsState<K, T> {
     limit: usize,
     running: usize,
     next_number: u64,
     /// The number of the request for each key.
     numbers: HashMap<K, u64>,
-    flights: BTreeMap<u64, Entry<K, T>>,
+    flights: BTreeMap<u64, RequestEntry<K, T>>,
 }
 
-struct Entry<K, T> {
+struct RequestEntry<K, T> {
     key: K,
     flight: Option<WeakShared<BoxFuture<'static, T>>>,
     /// Whether it has been granted a place.
@@ -49,16 +49,16 @@ struct Entry<K, T> {
 
 /// Ranges of one file, or of several files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Asked {
+pub(crate) enum RequestKey {
     Ranges(Vec<Range<u64>>),
     Files(Vec<(u32, Range<u64>)>),
 }
 
 /// The response; errors are shared by all waiters.
-type Answer = Result<Arc<[Result<Bytes, Arc<io::Error>>]>, Arc<io::Error>>;
+type Response = Result<Arc<[Result<Bytes, Arc<io::Error>>]>, Arc<io::Error>>;
 
 /// The requests of a reader.
-pub(crate) type SourceRequests = Requests<Asked, Answer>;
+pub(crate) type SourceRequests = Requests<RequestKey, Response>;
 
 impl SourceRequests {
     /// The bytes of each range of `source`, in one round.
@@ -68,7 +68,7 @@ impl SourceRequests {
             let found = source.read_ranges(asked).await.map_err(Arc::new)?;
             Ok(found.into_iter().map(Ok).collect())
         };
-        let found = self.get(Asked::Ranges(ranges), ask).await.map_err(|error| again(&error))?;
+        let found = self.get(RequestKey::Ranges(ranges), ask).await.map_err(|error| again(&error))?;
         found.iter().map(answered).collect()
     }
 
@@ -84,7 +84,7 @@ impl SourceRequests {
             Ok(found.into_iter().map(|result| result.map_err(Arc::new)).collect())
         };
         let count = files.len();
-        match self.get(Asked::Files(files), ask).await {
+        match self.get(RequestKey::Files(files), ask).await {
             Ok(found) => found.iter().map(answered).collect(),
             Err(error) => (0..count).map(|_| Err(again(&error))).collect(),
         }
@@ -98,7 +98,7 @@ fn answered(answer: &Result<Bytes, Arc<io::Error>>) -> io::Result<Bytes> {
 impl<K, T> Requests<K, T> {
     /// At most `limit` at a time.
     pub(crate) fn new(limit: usize) -> Self {
-        let state = State {
+        let state = RequestsState {
             limit: limit.max(1),
             running: 0,
             next_number: 0,
@@ -129,7 +129,7 @@ where
         }
         let number = state.next_number;
         state.next_number += 1;
-        let place = Place { number, state: Arc::clone(&self.state) };
+        let place = RequestSlot { number, state: Arc::clone(&self.state) };
         let work = ask();
         let flight = async move {
             // Released when the response has arrived or the future is dropped.
@@ -137,7 +137,7 @@ where
             work.await
         };
         let flight = flight.boxed().shared();
-        let entry = Entry { key: key.clone(), flight: flight.downgrade(), granted: false, waker: None };
+        let entry = RequestEntry { key: key.clone(), flight: flight.downgrade(), granted: false, waker: None };
         state.flights.insert(number, entry);
         state.numbers.insert(key, number);
         let woken = state.grant();
@@ -147,11 +147,11 @@ where
     }
 }
 
-fn lock<K, T>(state: &Mutex<State<K, T>>) -> MutexGuard<'_, State<K, T>> {
+fn lock<K, T>(state: &Mutex<RequestsState<K, T>>) -> MutexGuard<'_, RequestsState<K, T>> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<K: Eq + Hash, T> State<K, T> {
+impl<K: Eq + Hash, T> RequestsState<K, T> {
     /// Grants places to those there is room for.
     fn grant(&mut self) -> Vec<Waker> {
         let mut woken = Vec::new();
@@ -177,12 +177,12 @@ impl<K: Eq + Hash, T> State<K, T> {
 }
 
 /// The place of a request among those in flight, or in the queue.
-struct Place<K: Eq + Hash, T> {
+struct RequestSlot<K: Eq + Hash, T> {
     number: u64,
-    state: Arc<Mutex<State<K, T>>>,
+    state: Arc<Mutex<RequestsState<K, T>>>,
 }
 
-impl<K: Eq + Hash, T> Place<K, T> {
+impl<K: Eq + Hash, T> RequestSlot<K, T> {
     async fn wait(self) -> Self {
         std::future::poll_fn(|cx| {
             let mut state = lock(&self.state);
@@ -199,7 +199,7 @@ impl<K: Eq + Hash, T> Place<K, T> {
     }
 }
 
-impl<K: Eq + Hash, T> Drop for Place<K, T> {
+impl<K: Eq + Hash, T> Drop for RequestSlot<K, T> {
     fn drop(&mut self) {
         let woken = lock(&self.state).remove(self.number);
         woken.into_iter().for_each(Waker::wake);
@@ -212,7 +212,7 @@ pub(crate) struct Waiter<K: Eq + Hash, T: Clone> {
     flight: Option<Flight<T>>,
     /// Requests of others that this one waits for.
     helped: HashMap<u64, Flight<T>>,
-    state: Arc<Mutex<State<K, T>>>,
+    state: Arc<Mutex<RequestsState<K, T>>>,
 }
 
 impl<K: Eq + Hash, T: Clone> Waiter<K, T> {

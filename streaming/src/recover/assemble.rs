@@ -8,15 +8,15 @@ use oxiblosc_core::frame::{ChunkSize, FrameError, FrameParams, FrameWriteError, 
 use oxiblosc_core::nd::ArrayMeta;
 use oxiblosc_core::{Limits, Registry};
 
-use super::agree::agree;
-use super::budget::Budget;
+use super::chunk_checker::{CheckResult, ChunkChecker};
 use super::error::RecoverError;
-use super::examiner::{Examiner, Verdict};
 use super::found::{Found, Recovered};
-use super::items::{Content, Item};
+use super::items::{ChunkContent, RecoveredChunk};
 use super::numbers::ChunkNumbers;
+use super::reconcile::reconcile_header;
 use super::scan::Scan;
-use crate::edit::Output;
+use super::work_limit::WorkLimit;
+use crate::edit::ChunkOutput;
 use crate::source::RangeSource;
 use crate::target::Target;
 
@@ -30,7 +30,7 @@ pub(super) async fn write<S, T>(
     source: &S,
     registry: &Registry,
     limits: &Limits,
-    budget: &mut Budget,
+    budget: &mut WorkLimit,
     target: &mut T,
 ) -> Result<Recovered, RecoverError>
 where
@@ -38,22 +38,22 @@ where
     T: Target,
 {
     let found = state(&scan);
-    let missing = settle(&mut scan, registry, limits)?;
+    let missing = fill_up_array(&mut scan, registry, limits)?;
     let promised = scan.head.metalayers.get(Sequential::NAME).is_some();
     let mut params = params(&scan);
     params.sequential = promised && !target.is_sparse() && missing <= MOST_STORED;
-    let damaged_array = agree(&mut params, &scan.items.lens());
+    let damaged_array = reconcile_header(&mut params, &scan.items.lens());
     // Decoding may need the shape of the array that the chunks no longer belong to.
-    let mut plain = damaged_array.as_ref().map(|_| Examiner::new(&scan.head, registry, limits).without_array());
-    let mut output = Output::new(&params, registry, target)?;
+    let mut plain = damaged_array.as_ref().map(|_| ChunkChecker::new(&scan.head, registry, limits).without_array());
+    let mut output = ChunkOutput::new(&params, registry, target)?;
     output.copy_encoded_vlmetalayers(&scan.vlmetalayers)?;
-    let mut tally = Tally::default();
+    let mut tally = RecoveryCount::default();
     for (chunks, item) in scan.items.runs() {
         let count = chunks.end - chunks.start;
         let mut item = item;
-        if let Content::Stored { offset, len, checked } = item.content {
+        if let ChunkContent::Stored { offset, len, checked } = item.content {
             let chunk = source.read_range(offset..offset + len).await?;
-            if holds_plainly(plain.as_mut(), chunks.start, &chunk, budget)? {
+            if decodes_without_array(plain.as_mut(), chunks.start, &chunk, budget)? {
                 budget.write(len.saturating_mul(count))?;
                 for _ in chunks.clone() {
                     output.push(chunk.clone()).await?;
@@ -61,10 +61,10 @@ where
                 tally.save(chunks, item.nbytes, checked);
                 continue;
             }
-            item.content = Content::Lost;
+            item.content = ChunkContent::Lost;
         }
         let kind = match item.content {
-            Content::Special(kind) => {
+            ChunkContent::Special(kind) => {
                 tally.save(chunks, item.nbytes, true);
                 kind
             }
@@ -94,24 +94,24 @@ where
 }
 
 /// Whether a chunk of an array still decodes without the array's shape.
-pub(super) fn holds_plainly(
-    plain: Option<&mut Examiner<'_>>,
+pub(super) fn decodes_without_array(
+    plain: Option<&mut ChunkChecker<'_>>,
     number: u64,
     chunk: &[u8],
-    budget: &mut Budget,
+    budget: &mut WorkLimit,
 ) -> Result<bool, RecoverError> {
     let (Some(examiner), Ok(header)) = (plain, ChunkHeader::parse(chunk)) else { return Ok(true) };
-    Ok(examiner.examine(number, &header, chunk, budget)? != Verdict::Damaged)
+    Ok(examiner.examine(number, &header, chunk, budget)? != CheckResult::Damaged)
 }
 
 /// Writes `count` chunks of one value.
 pub(super) async fn write_specials<T: Target>(
-    output: &mut Output<'_, T>,
+    output: &mut ChunkOutput<'_, T>,
     kind: SpecialKind,
     nbytes: u64,
     count: u64,
     params: &FrameParams,
-    budget: &mut Budget,
+    budget: &mut WorkLimit,
 ) -> Result<(), RecoverError> {
     // Lossless: the length of a chunk.
     if output.push_specials(kind, nbytes as usize, count).await? {
@@ -129,7 +129,7 @@ pub(super) async fn write_specials<T: Target>(
 
 /// A count of what has been saved so far.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct RecoveryCount {
     pub(super) chunks: u64,
     pub(super) nbytes: u64,
     pub(super) lost: u64,
@@ -137,7 +137,7 @@ pub(super) struct Tally {
     pub(super) unchecked: ChunkNumbers,
 }
 
-impl Tally {
+impl RecoveryCount {
     /// Counts chunks of `nbytes` bytes each.
     pub(super) fn save(&mut self, chunks: Range<u64>, nbytes: u64, checked: bool) {
         let count = chunks.end - chunks.start;
@@ -163,7 +163,7 @@ pub(super) fn state(scan: &Scan) -> Found {
 }
 
 fn params(scan: &Scan) -> FrameParams {
-    let mut params = FrameParams::like_head(&scan.head);
+    let mut params = FrameParams::from_head(&scan.head);
     if scan.head.header.chunk_size == ChunkSize::Unset
         && let Some(first) = scan.items.first()
     {
@@ -178,7 +178,7 @@ fn params(scan: &Scan) -> FrameParams {
 ///
 /// # Errors
 /// There would be more chunks than the limits allow: a reader with the same limits could not open the new frame.
-pub(super) fn settle(scan: &mut Scan, registry: &Registry, limits: &Limits) -> Result<u64, RecoverError> {
+pub(super) fn fill_up_array(scan: &mut Scan, registry: &Registry, limits: &Limits) -> Result<u64, RecoverError> {
     let missing = fill_up(scan, registry);
     let (found, limit) = (scan.items.len(), limits.chunks);
     if found > limit {
@@ -188,13 +188,13 @@ pub(super) fn settle(scan: &mut Scan, registry: &Registry, limits: &Limits) -> R
 }
 
 fn fill_up(scan: &mut Scan, registry: &Registry) -> u64 {
-    let lost = scan.items.runs().filter(|(_, item)| item.content == Content::Lost);
+    let lost = scan.items.runs().filter(|(_, item)| item.content == ChunkContent::Lost);
     let damaged: u64 = lost.map(|(chunks, _)| chunks.end - chunks.start).sum();
     let Some(content) = scan.head.metalayers.get(ArrayMeta::NAME) else { return damaged };
     let Ok(mut meta) = ArrayMeta::parse(content) else { return damaged };
     // The number of rows is set when the array is closed; a writer that cannot seek back to the header puts it in the
     // trailer.
-    if let Some(late) = scan.head.late_array(&scan.vlmetalayers, registry) {
+    if let Some(late) = scan.head.array_from_trailer(&scan.vlmetalayers, registry) {
         meta = late;
     }
     let item_size = scan.head.header.typesize as usize;
@@ -222,14 +222,14 @@ fn fill_up(scan: &mut Scan, registry: &Registry) -> u64 {
     scan.items.truncate(expected);
     if full > 0 {
         let missing = expected.min(MOST_FILLED).saturating_sub(scan.items.len());
-        scan.items.push_run(Item { content: Content::Lost, nbytes: full }, missing);
+        scan.items.push_run(RecoveredChunk { content: ChunkContent::Lost, nbytes: full }, missing);
     }
     damaged + expected.saturating_sub(found)
 }
 
 /// All chunks of an array have full size: one of another length is not a chunk but an index.
 fn drop_partial(scan: &mut Scan, chunk_bytes: u64) {
-    let whole = |item: &Item| item.nbytes == chunk_bytes;
+    let whole = |item: &RecoveredChunk| item.nbytes == chunk_bytes;
     scan.unused += scan.items.runs().filter(|(_, item)| !whole(item)).map(|(_, item)| item.stored_len()).sum::<u64>();
     scan.items = scan.items.runs().filter(|(_, item)| whole(item)).collect();
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use oxiblosc_core::frame::{FrameError, FrameWriteError, Layout};
+use oxiblosc_core::frame::{FrameError, FrameLayout, FrameWriteError};
 use oxiblosc_core::registry::RegistryError;
 use thiserror::Error;
 
@@ -31,7 +31,7 @@ pub enum RecoverError {
     #[error("a damaged frame in the {layout:?} layout cannot be recovered")]
     Layout {
         /// The layout.
-        layout: Layout,
+        layout: FrameLayout,
     },
     /// The frame cannot be sealed in place.
     #[error("the frame cannot be sealed where it is: {reason}; recover it into another file")]

@@ -12,15 +12,15 @@ use oxiblosc_core::frame::{
 };
 use oxiblosc_core::{Limits, Registry};
 
-use super::agree::agree;
-use super::assemble::{Tally, holds_plainly, settle, write_specials};
+use super::assemble::{RecoveryCount, decodes_without_array, fill_up_array, write_specials};
+use super::chunk_checker::{CheckResult, ChunkChecker};
 use super::error::RecoverError;
-use super::examiner::{Examiner, Verdict};
 use super::found::{Found, Recovered};
-use super::items::{Content, Item, Items};
+use super::items::{ChunkContent, RecoveredChunk, RecoveredChunks};
 use super::options::RecoverOptions;
+use super::reconcile::reconcile_header;
 use super::scan::Scan;
-use crate::edit::{EditError, Output};
+use crate::edit::{ChunkOutput, EditError};
 use crate::sparse::directory::{HEADER_FILE, read_chunk_file};
 use crate::target::Target;
 
@@ -45,20 +45,20 @@ pub(super) async fn recover<T: Target>(
     };
     let first = ids.first().map(|&id| read_chunk_file(directory, id, &(0..u64::MAX))).transpose()?;
     let params = match (&head, &first) {
-        (Some(head), _) => FrameParams::like_head(head),
+        (Some(head), _) => FrameParams::from_head(head),
         // Without a header the first chunk shows how the others were encoded.
         (None, Some(chunk)) => like_chunk(chunk)?,
         (None, None) => return Err(RecoverError::NoFiles),
     };
     let head = match head {
         Some(head) => head,
-        None => blank(&params, &registry)?,
+        None => new_header(&params, &registry)?,
     };
     let full = params.chunk_size as u64;
-    let mut examiner = Examiner::new(&head, &registry, limits);
+    let mut examiner = ChunkChecker::new(&head, &registry, limits);
     let mut scan = Scan {
         head,
-        items: Items::default(),
+        items: RecoveredChunks::default(),
         vlmetalayers: Metalayers::new(),
         fingerprint: Fingerprint::NONE,
         tail: None,
@@ -73,11 +73,11 @@ pub(super) async fn recover<T: Target>(
         let header = examiner.header(&chunk).filter(|header| header.cbytes == chunk.len());
         let verdict = match &header {
             // A number too large for any index.
-            _ if u64::from(id) >= limits.chunks => Verdict::Damaged,
+            _ if u64::from(id) >= limits.chunks => CheckResult::Damaged,
             Some(header) => examiner.examine(id.into(), header, &chunk, &mut budget)?,
-            None => Verdict::Damaged,
+            None => CheckResult::Damaged,
         };
-        let (Some(header), true) = (header, verdict != Verdict::Damaged) else {
+        let (Some(header), true) = (header, verdict != CheckResult::Damaged) else {
             scan.unused += chunk.len() as u64;
             continue;
         };
@@ -86,23 +86,23 @@ pub(super) async fn recover<T: Target>(
             // Chunks differ in size, so the others move up.
             scan.in_order = false;
         } else {
-            scan.items.push_run(Item { content: Content::Lost, nbytes: full }, gap);
+            scan.items.push_run(RecoveredChunk { content: ChunkContent::Lost, nbytes: full }, gap);
         }
-        let (len, checked) = (chunk.len() as u64, verdict == Verdict::Holds);
-        let content = Content::Stored { offset: id.into(), len, checked };
-        scan.items.push(Item { content, nbytes: header.nbytes as u64 });
+        let (len, checked) = (chunk.len() as u64, verdict == CheckResult::Holds);
+        let content = ChunkContent::Stored { offset: id.into(), len, checked };
+        scan.items.push(RecoveredChunk { content, nbytes: header.nbytes as u64 });
     }
-    let missing = settle(&mut scan, &registry, limits)?;
+    let missing = fill_up_array(&mut scan, &registry, limits)?;
     let mut params = FrameParams { sequential: false, ..FrameParams { metalayers: metalayers_of(&scan), ..params } };
-    let damaged_array = agree(&mut params, &scan.items.lens());
-    let mut plain = damaged_array.as_ref().map(|_| Examiner::new(&scan.head, &registry, limits).without_array());
-    let mut output = Output::new(&params, &registry, target)?;
-    let mut tally = Tally::default();
+    let damaged_array = reconcile_header(&mut params, &scan.items.lens());
+    let mut plain = damaged_array.as_ref().map(|_| ChunkChecker::new(&scan.head, &registry, limits).without_array());
+    let mut output = ChunkOutput::new(&params, &registry, target)?;
+    let mut tally = RecoveryCount::default();
     for (chunks, item) in scan.items.runs() {
-        if let Content::Stored { offset, len, checked } = item.content {
+        if let ChunkContent::Stored { offset, len, checked } = item.content {
             // Lossless: it was made of one.
             let chunk = read_chunk_file(directory, offset as u32, &(0..u64::MAX))?;
-            if holds_plainly(plain.as_mut(), chunks.start, &chunk, &mut budget)? {
+            if decodes_without_array(plain.as_mut(), chunks.start, &chunk, &mut budget)? {
                 budget.write(len)?;
                 output.push(chunk).await?;
                 tally.save(chunks, item.nbytes, checked);
@@ -156,7 +156,7 @@ fn like_chunk(chunk: &[u8]) -> Result<FrameParams, RecoverError> {
 }
 
 /// The head of a new frame with these parameters.
-fn blank(params: &FrameParams, registry: &Registry) -> Result<Head, RecoverError> {
+fn new_header(params: &FrameParams, registry: &Registry) -> Result<Head, RecoverError> {
     let header = FrameWriter::new(params, registry)?.header();
     Head::parse(&header.into(), &Limits::default()).map_err(RecoverError::Head)
 }

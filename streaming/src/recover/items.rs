@@ -6,14 +6,14 @@ use oxiblosc_core::chunk::SpecialKind;
 
 /// A chunk of the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Item {
-    pub(super) content: Content,
+pub(super) struct RecoveredChunk {
+    pub(super) content: ChunkContent,
     /// Decoded bytes.
     pub(super) nbytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum ChunkContent {
     Stored {
         offset: u64,
         len: u64,
@@ -25,32 +25,32 @@ pub(super) enum Content {
     Lost,
 }
 
-impl Item {
+impl RecoveredChunk {
     pub(super) fn stored_len(&self) -> u64 {
         match self.content {
-            Content::Stored { len, .. } => len,
-            Content::Special(_) | Content::Lost => 0,
+            ChunkContent::Stored { len, .. } => len,
+            ChunkContent::Special(_) | ChunkContent::Lost => 0,
         }
     }
 }
 
 /// Chunks in order. Runs of equal ones are stored once, since an array may lack millions.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Items {
+pub(super) struct RecoveredChunks {
     /// The end of each run, and its chunks.
-    runs: Vec<(u64, Item)>,
+    runs: Vec<(u64, RecoveredChunk)>,
 }
 
-impl Items {
+impl RecoveredChunks {
     pub(super) fn len(&self) -> u64 {
         self.runs.last().map_or(0, |(end, _)| *end)
     }
 
-    pub(super) fn push(&mut self, item: Item) {
+    pub(super) fn push(&mut self, item: RecoveredChunk) {
         self.push_run(item, 1);
     }
 
-    pub(super) fn push_run(&mut self, item: Item, count: u64) {
+    pub(super) fn push_run(&mut self, item: RecoveredChunk, count: u64) {
         let end = self.len().saturating_add(count);
         match self.runs.last_mut() {
             _ if count == 0 => {}
@@ -59,11 +59,11 @@ impl Items {
         }
     }
 
-    pub(super) fn first(&self) -> Option<Item> {
+    pub(super) fn first(&self) -> Option<RecoveredChunk> {
         self.runs.first().map(|(_, item)| *item)
     }
 
-    pub(super) fn last(&self) -> Option<Item> {
+    pub(super) fn last(&self) -> Option<RecoveredChunk> {
         self.runs.last().map(|(_, item)| *item)
     }
 
@@ -78,13 +78,13 @@ impl Items {
         }
     }
 
-    pub(super) fn runs(&self) -> impl Iterator<Item = (Range<u64>, Item)> {
+    pub(super) fn runs(&self) -> impl Iterator<Item = (Range<u64>, RecoveredChunk)> {
         let starts = std::iter::once(0).chain(self.runs.iter().map(|(end, _)| *end));
         starts.zip(&self.runs).map(|(start, (end, item))| (start..*end, *item))
     }
 
     /// Iterates over single chunks.
-    pub(super) fn each(&self) -> impl Iterator<Item = Item> {
+    pub(super) fn each(&self) -> impl Iterator<Item = RecoveredChunk> {
         self.runs().flat_map(|(chunks, item)| chunks.map(move |_| item))
     }
 
@@ -94,8 +94,8 @@ impl Items {
     }
 }
 
-impl FromIterator<(Range<u64>, Item)> for Items {
-    fn from_iter<I: IntoIterator<Item = (Range<u64>, Item)>>(runs: I) -> Self {
+impl FromIterator<(Range<u64>, RecoveredChunk)> for RecoveredChunks {
+    fn from_iter<I: IntoIterator<Item = (Range<u64>, RecoveredChunk)>>(runs: I) -> Self {
         let mut items = Self::default();
         runs.into_iter().for_each(|(chunks, item)| items.push_run(item, chunks.end - chunks.start));
         items
@@ -108,8 +108,8 @@ mod tests {
 
     #[test]
     fn equal_items_are_counted() {
-        let item = |nbytes| Item { content: Content::Lost, nbytes };
-        let mut items = Items::default();
+        let item = |nbytes| RecoveredChunk { content: ChunkContent::Lost, nbytes };
+        let mut items = RecoveredChunks::default();
         items.push(item(5));
         items.push_run(item(5), 1 << 40);
         items.push_run(item(6), 0);

@@ -9,19 +9,19 @@
 //! Every chunk is decoded before it is taken (unless its codec or one of its filters is not available, see
 //! [`Recovered::unchecked`]). The work is bounded; [`RecoverOptions`] has these bounds and others.
 
-mod agree;
 mod assemble;
-mod budget;
+mod chunk_checker;
 mod error;
-mod examiner;
 mod files;
 mod found;
 mod items;
 mod numbers;
 mod options;
+mod readable;
+mod reconcile;
 mod scan;
 mod seal;
-mod whole;
+mod work_limit;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -113,8 +113,8 @@ where
     // For a sparse frame this is the index; its files are counted when they are read.
     let mut budget = options.budget(source.size().await?);
     match opened {
-        Ok(reader) if whole::agrees(reader.frame(), &source).await => {
-            whole::recover(&reader, &source, &mut budget, target).await
+        Ok(reader) if readable::agrees(reader.frame(), &source).await => {
+            readable::recover(&reader, &source, &mut budget, target).await
         }
         Err(crate::ReadError::Source(e)) => Err(e.into()),
         Err(error) if source.is_sparse() => Err(RecoverError::Index(Box::new(error))),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use oxiblosc_core::{Limits, Registry};
 
-use super::budget::Budget;
+use super::work_limit::WorkLimit;
 use super::{RecoverError, Recovered};
 use crate::edit::{FileStore, Store};
 use crate::source::RangeSource;
@@ -127,7 +127,7 @@ impl RecoverOptions {
     }
 
     /// The bounds for an input of `input` bytes.
-    pub(super) fn budget(&self, input: u64) -> Budget {
-        Budget::new(self, input)
+    pub(super) fn budget(&self, input: u64) -> WorkLimit {
+        WorkLimit::new(self, input)
     }
 }

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use oxiblosc_core::chunk::ChunkHeader;
 use oxiblosc_core::frame::{
-    ChunkEntry, ChunkSize, EntryRun, Fingerprint, Head, Layout, Metalayers, Sequential, Trailer, find_trailer,
+    ChunkEntry, ChunkSize, EntryRun, Fingerprint, FrameLayout, Head, Metalayers, Sequential, Trailer, find_trailer,
     index_entries,
 };
 use oxiblosc_core::{Limits, Registry};
 
-use super::budget::Budget;
+use super::chunk_checker::{CheckResult, ChunkChecker};
 use super::error::RecoverError;
-use super::examiner::{Examiner, Verdict};
-use super::items::{Content, Item, Items};
-use crate::source::{RangeSource, Window};
+use super::items::{ChunkContent, RecoveredChunk, RecoveredChunks};
+use super::work_limit::WorkLimit;
+use crate::source::{BufferedSource, RangeSource};
 
 /// The range that is searched for a trailer that is not at the end of the frame.
 const MOST_TRAILER: u64 = 16 << 20;
@@ -22,13 +22,13 @@ const MOST_TRAILER: u64 = 16 << 20;
 /// What was found of a frame.
 pub(super) struct Scan {
     pub(super) head: Head,
-    pub(super) items: Items,
+    pub(super) items: RecoveredChunks,
     /// The variable-length metalayers of the last trailer.
     pub(super) vlmetalayers: Metalayers,
     /// Its fingerprint.
     pub(super) fingerprint: Fingerprint,
     /// What follows the chunks, if the frame ends with an index and a trailer.
-    pub(super) tail: Option<Tail>,
+    pub(super) tail: Option<IndexAndTrailer>,
     /// Unused bytes.
     pub(super) unused: u64,
     /// Chunks are known to have been stored in order, and none exists only in the index.
@@ -47,7 +47,7 @@ impl Scan {
 
 /// Index and trailer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tail {
+pub(super) struct IndexAndTrailer {
     pub(super) index_at: u64,
     pub(super) end: u64,
 }
@@ -57,21 +57,21 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
     source: &S,
     registry: &Registry,
     limits: &Limits,
-    budget: &mut Budget,
+    budget: &mut WorkLimit,
 ) -> Result<Scan, RecoverError> {
     let size = source.size().await?;
-    let mut window = Window::new(source, size);
+    let mut window = BufferedSource::new(source, size);
     let fixed = window.get(0..Head::FIXED_LEN as u64).await?;
     let head_len = Head::extent(&fixed).map_err(RecoverError::Head)?.min(limits.header_bytes) as u64;
     let mut head = Head::parse(&window.get(0..head_len).await?, limits).map_err(RecoverError::Head)?;
-    if head.header.layout != Layout::Current {
+    if head.header.layout != FrameLayout::Current {
         return Err(RecoverError::Layout { layout: head.header.layout });
     }
     correct_chunk_size(&mut head, &mut window, registry, limits, budget).await?;
     let promise = Sequential::find(&head.metalayers);
     let promised = promise.is_some_and(|promise| promise.is_open(&head.header) || promise.holds(&head.header));
     let mut scan = Scan {
-        items: Items::default(),
+        items: RecoveredChunks::default(),
         vlmetalayers: Metalayers::new(),
         fingerprint: Fingerprint::NONE,
         tail: None,
@@ -82,7 +82,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
         head,
     };
     let mut at = u64::from(scan.head.header.header_len);
-    let mut examiner = Examiner::new(&scan.head, registry, limits);
+    let mut examiner = ChunkChecker::new(&scan.head, registry, limits);
     // Every chunk seen, by offset: a later index may assign them other numbers.
     let mut seen = BTreeMap::new();
     while at < size {
@@ -90,7 +90,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
         let Some(header) = examiner.header(&bytes).or_else(|| index_header(&bytes)) else {
             match empty_frame_trailer(&scan, &mut window, at).await? {
                 Some((trailer, len)) => {
-                    scan.tail = Some(Tail { index_at: at, end: at + len });
+                    scan.tail = Some(IndexAndTrailer { index_at: at, end: at + len });
                     scan.fingerprint = trailer.fingerprint;
                     scan.vlmetalayers = trailer.vlmetalayers;
                     at += len;
@@ -123,7 +123,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
                 if let Some((trailer, trailer_len)) = trailer {
                     scan.fingerprint = trailer.fingerprint;
                     scan.vlmetalayers = trailer.vlmetalayers;
-                    scan.tail = Some(Tail { index_at: at, end: at + len + trailer_len });
+                    scan.tail = Some(IndexAndTrailer { index_at: at, end: at + len + trailer_len });
                     at += len + trailer_len;
                     continue;
                 }
@@ -138,10 +138,10 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
             continue;
         }
         let content = match examiner.examine(scan.items.len(), &header, &chunk, budget)? {
-            Verdict::Damaged => Content::Lost,
-            verdict => Content::Stored { offset: at, len, checked: verdict == Verdict::Holds },
+            CheckResult::Damaged => ChunkContent::Lost,
+            verdict => ChunkContent::Stored { offset: at, len, checked: verdict == CheckResult::Holds },
         };
-        let item = Item { content, nbytes: header.nbytes as u64 };
+        let item = RecoveredChunk { content, nbytes: header.nbytes as u64 };
         if scan.tail.take().is_some() {
             // Something was appended to a complete frame.
             scan.dense = false;
@@ -158,10 +158,10 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
 /// No chunk may be longer than the chunk size in the header. If the first one is and decodes, the header is wrong.
 async fn correct_chunk_size<S: RangeSource + ?Sized>(
     head: &mut Head,
-    window: &mut Window<'_, S>,
+    window: &mut BufferedSource<'_, S>,
     registry: &Registry,
     limits: &Limits,
-    budget: &mut Budget,
+    budget: &mut WorkLimit,
 ) -> Result<(), RecoverError> {
     let Some(size) = head.header.chunk_size.fixed() else { return Ok(()) };
     let at = u64::from(head.header.header_len);
@@ -171,7 +171,7 @@ async fn correct_chunk_size<S: RangeSource + ?Sized>(
         return Ok(());
     }
     let chunk = window.get(at..at + first.cbytes as u64).await?;
-    if Examiner::new(head, registry, limits).examine(0, &first, &chunk, budget)? != Verdict::Damaged {
+    if ChunkChecker::new(head, registry, limits).examine(0, &first, &chunk, budget)? != CheckResult::Damaged {
         // Lossless: the format counts the bytes of a chunk in 31 bits.
         head.header.chunk_size = ChunkSize::Fixed(first.nbytes as u32);
     }
@@ -179,11 +179,11 @@ async fn correct_chunk_size<S: RangeSource + ?Sized>(
 }
 
 /// Adds a chunk at the end. Only the last one is shorter than the others: a short one before it has been replaced.
-fn push(scan: &mut Scan, item: Item) {
+fn push(scan: &mut Scan, item: RecoveredChunk) {
     if let (Some(full), Some(last)) = (scan.head.header.chunk_size.fixed(), scan.items.last())
         && last.nbytes < full as u64
     {
-        if let Content::Stored { len, .. } = last.content {
+        if let ChunkContent::Stored { len, .. } = last.content {
             scan.unused += len;
         }
         scan.items.truncate(scan.items.len() - 1);
@@ -205,7 +205,7 @@ fn as_index(
     chunk: &Bytes,
     header: &ChunkHeader,
     at: u64,
-    seen: &BTreeMap<u64, Item>,
+    seen: &BTreeMap<u64, RecoveredChunk>,
     registry: &Registry,
     limits: &Limits,
 ) -> Option<Vec<EntryRun>> {
@@ -225,8 +225,8 @@ fn as_index(
     let in_order = || {
         let entries = entries.iter().flat_map(|run| run.chunks.clone().map(|_| run.entry));
         entries.zip(scan.items.each()).all(|(entry, item)| match (entry, item.content) {
-            (ChunkEntry::Stored { offset }, Content::Stored { offset: found, .. }) => offset == found,
-            (ChunkEntry::Stored { .. }, Content::Lost) => true,
+            (ChunkEntry::Stored { offset }, ChunkContent::Stored { offset: found, .. }) => offset == found,
+            (ChunkEntry::Stored { .. }, ChunkContent::Lost) => true,
             _ => false,
         })
     };
@@ -234,12 +234,12 @@ fn as_index(
 }
 
 /// Adopts the chunks named by an index, in its order.
-fn adopt(scan: &mut Scan, entries: &[EntryRun], seen: &BTreeMap<u64, Item>) {
+fn adopt(scan: &mut Scan, entries: &[EntryRun], seen: &BTreeMap<u64, RecoveredChunk>) {
     let full = scan.head.header.chunk_size.fixed().unwrap_or_default() as u64;
     let used = used_by(&scan.items);
     let item = |entry: &ChunkEntry| match entry {
         ChunkEntry::Stored { offset } => seen.get(offset).copied(),
-        ChunkEntry::Special(kind) => Some(Item { content: Content::Special(*kind), nbytes: full }),
+        ChunkEntry::Special(kind) => Some(RecoveredChunk { content: ChunkContent::Special(*kind), nbytes: full }),
         ChunkEntry::File { .. } => None,
     };
     scan.items = entries.iter().filter_map(|run| Some((run.chunks.clone(), item(&run.entry)?))).collect();
@@ -251,14 +251,14 @@ fn adopt(scan: &mut Scan, entries: &[EntryRun], seen: &BTreeMap<u64, Item>) {
 }
 
 /// Bytes of the old frame that belong to chunks.
-fn used_by(items: &Items) -> u64 {
+fn used_by(items: &RecoveredChunks) -> u64 {
     items.runs().map(|(_, item)| item.stored_len()).sum()
 }
 
 /// The trailer of a frame without chunks, which comes right after the header, and its length.
 async fn empty_frame_trailer<S: RangeSource + ?Sized>(
     scan: &Scan,
-    window: &mut Window<'_, S>,
+    window: &mut BufferedSource<'_, S>,
     at: u64,
 ) -> Result<Option<(Trailer, u64)>, RecoverError> {
     if at != u64::from(scan.head.header.header_len) {
@@ -270,10 +270,10 @@ async fn empty_frame_trailer<S: RangeSource + ?Sized>(
 
 /// The next offset at which a chunk of full size begins that decodes.
 async fn search<S: RangeSource + ?Sized>(
-    window: &mut Window<'_, S>,
+    window: &mut BufferedSource<'_, S>,
     mut at: u64,
-    examiner: &mut Examiner<'_>,
-    budget: &mut Budget,
+    examiner: &mut ChunkChecker<'_>,
+    budget: &mut WorkLimit,
 ) -> Result<Option<u64>, RecoverError> {
     const STEP: u64 = 256 << 10;
     loop {
@@ -291,7 +291,7 @@ async fn search<S: RangeSource + ?Sized>(
             // The same chunk header may already have been examined at another place.
             budget.decode(header.cbytes as u64)?;
             let chunk = window.get(start..start + header.cbytes as u64).await?;
-            if chunk.len() == header.cbytes && examiner.examine(0, &header, &chunk, budget)? != Verdict::Damaged {
+            if chunk.len() == header.cbytes && examiner.examine(0, &header, &chunk, budget)? != CheckResult::Damaged {
                 return Ok(Some(start));
             }
         }

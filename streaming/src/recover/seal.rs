@@ -11,10 +11,10 @@ use oxiblosc_core::frame::{
 };
 use oxiblosc_core::{Limits, Registry};
 
-use super::assemble::{settle, state};
+use super::assemble::{fill_up_array, state};
 use super::error::RecoverError;
 use super::found::{Found, Recovered};
-use super::items::Content;
+use super::items::ChunkContent;
 use super::numbers::ChunkNumbers;
 use super::options::RecoverOptions;
 use super::scan::{Scan, scan};
@@ -62,7 +62,7 @@ pub(super) fn seal_store<S: Store + Send + Sync>(
     match found {
         Found::Cut => return refuse("it was complete once, and its end is missing"),
         _ if !scan.dense => return refuse("its chunks do not lie one behind the other"),
-        _ if settle(&mut scan, &registry, &options.limits)? > 0 => {
+        _ if fill_up_array(&mut scan, &registry, &options.limits)? > 0 => {
             return refuse("chunks of it are damaged or missing");
         }
         _ => {}
@@ -174,12 +174,12 @@ fn complete(scan: &Scan, index_at: u64, frame_len: u64) -> Sealed {
 
 /// Index and trailer, to be written after the last chunk.
 fn finish<S: Store>(scan: &Scan, store: &S, registry: &Registry) -> Result<Sealed, RecoverError> {
-    let mut params = FrameParams::like_head(&scan.head);
+    let mut params = FrameParams::from_head(&scan.head);
     params.frame_type = FrameType::Contiguous;
     params.special = oxiblosc_core::frame::SpecialPlacement::Stored;
     let mut writer = FrameWriter::new(&params, registry)?;
     for item in scan.items.each() {
-        let Content::Stored { offset, len, .. } = item.content else {
+        let ChunkContent::Stored { offset, len, .. } = item.content else {
             return Err(RecoverError::Seal { reason: "chunks of it are damaged or missing" });
         };
         let chunk = store.read_at(offset..offset + len)?;

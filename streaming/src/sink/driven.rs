@@ -78,7 +78,7 @@ pub(crate) mod sealed {
 /// # .unwrap();
 /// ```
 pub struct Driven<S: Drive> {
-    shared: Arc<Shared<S>>,
+    shared: Arc<DrivenInner<S>>,
 }
 
 /// The future that drives a [`Driven`] sink; see there. Spawn it, or join it with the producer.
@@ -87,15 +87,15 @@ pub struct Driven<S: Drive> {
 /// back: a producer that is joined with it must do one of these even if it fails.
 #[must_use = "nothing is driven unless this is polled"]
 pub struct Driver<S: Drive> {
-    shared: Arc<Shared<S>>,
+    shared: Arc<DrivenInner<S>>,
 }
 
-struct Shared<S: Drive> {
-    state: Mutex<State<S>>,
+struct DrivenInner<S: Drive> {
+    state: Mutex<DrivenState<S>>,
     wakers: Arc<Wakers>,
 }
 
-struct State<S: Drive> {
+struct DrivenState<S: Drive> {
     /// `None` once the producer has taken it back.
     sink: Option<S>,
     /// An error met by the driver and not yet reported to the producer.
@@ -120,16 +120,16 @@ impl Wake for Wakers {
     }
 }
 
-impl<S: Drive> Shared<S> {
-    fn lock(&self) -> MutexGuard<'_, State<S>> {
+impl<S: Drive> DrivenInner<S> {
+    fn lock(&self) -> MutexGuard<'_, DrivenState<S>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Splits a sink into the producer's side and its driver.
 pub(crate) fn driven<S: Drive>(sink: S) -> (Driven<S>, Driver<S>) {
-    let state = Mutex::new(State { sink: Some(sink), failed: None });
-    let shared = Arc::new(Shared { state, wakers: Arc::default() });
+    let state = Mutex::new(DrivenState { sink: Some(sink), failed: None });
+    let shared = Arc::new(DrivenInner { state, wakers: Arc::default() });
     (Driven { shared: Arc::clone(&shared) }, Driver { shared })
 }
 

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use oxiblosc_core::Registry;
 use oxiblosc_core::frame::{
-    ChunkAddress, ChunkWrite, FrameParams, FrameType, FrameWriteError, FrameWriter, Layout, SpecialPlacement,
+    ChunkAddress, ChunkWrite, FrameLayout, FrameParams, FrameType, FrameWriteError, FrameWriter, SpecialPlacement,
 };
 
 use super::Summary;
-use crate::compute::Turn;
+use crate::compute::CoopBudget;
 use crate::target::{Part, Target};
 
 /// An index of up to this many chunks is compressed in some tens of microseconds.
@@ -23,7 +23,7 @@ pub(crate) fn writer_for(
     params.frame_type = if target.is_sparse() { FrameType::Sparse } else { FrameType::Contiguous };
     // A reader that opens the frame before it has an index must find every chunk where it belongs. (Older layouts have
     // no place for the promise.)
-    if target.is_open_ended() && params.layout == Layout::Current {
+    if target.is_open_ended() && params.layout == FrameLayout::Current {
         match params.frame_type {
             FrameType::Contiguous => params.sequential = true,
             FrameType::Sparse => params.special = SpecialPlacement::Stored,
@@ -45,7 +45,7 @@ pub(crate) fn push(writer: &mut FrameWriter, chunk: Bytes) -> Result<Option<(Par
 }
 
 /// The end of a frame.
-pub(crate) struct Ending {
+pub(crate) struct FrameEnd {
     /// Index and trailer, to emit after the last chunk; empty for a sparse frame, which has them in the index file.
     pub(crate) tail: Bytes,
     /// What the target commits: the final header, or the index file of a sparse frame.
@@ -53,18 +53,18 @@ pub(crate) struct Ending {
 }
 
 /// Finishes the frame.
-pub(crate) fn finish(writer: &mut FrameWriter) -> Result<Ending, FrameWriteError> {
+pub(crate) fn finish(writer: &mut FrameWriter) -> Result<FrameEnd, FrameWriteError> {
     let end = writer.finish()?.into();
     Ok(match writer.frame_type() {
-        FrameType::Contiguous => Ending { tail: end, committed: writer.header().into() },
-        FrameType::Sparse => Ending { tail: Bytes::new(), committed: end },
+        FrameType::Contiguous => FrameEnd { tail: end, committed: writer.header().into() },
+        FrameType::Sparse => FrameEnd { tail: Bytes::new(), committed: end },
     })
 }
 
 /// Whether pushing a chunk of `len` bytes takes no noticeable time. One that is digested, for checksums or a
 /// fingerprint, takes as long as reading it does.
 pub(crate) fn pushes_quickly(writer: &FrameWriter, len: usize) -> bool {
-    len <= Turn::PIECE || !writer.digests()
+    len <= CoopBudget::PIECE || !writer.digests()
 }
 
 /// Whether finishing the frame, which compresses the index, takes no noticeable time.

@@ -17,17 +17,17 @@ use crate::error::WriteError;
 use crate::sync::Mutex;
 
 /// A chunk that has been encoded.
-pub(crate) struct Encoded {
+pub(crate) struct EncodedChunk {
     pub(crate) chunk: Bytes,
 }
 
 /// Encodes chunks on a pool, with encoders that are reused.
-pub(crate) struct Workshop {
-    shared: Arc<Shared>,
+pub(crate) struct ChunkEncoders {
+    shared: Arc<EncoderInner>,
     pool: Pool,
 }
 
-struct Shared {
+struct EncoderInner {
     params: EncodeParams,
     registry: Registry,
     geometry: Option<Arc<Geometry>>,
@@ -35,7 +35,7 @@ struct Shared {
     encoders: Mutex<Vec<ChunkEncoder>>,
 }
 
-impl Workshop {
+impl ChunkEncoders {
     /// # Errors
     /// When codec and filters of `params` are not all in the registry, or do not accept them.
     pub(crate) fn new(
@@ -45,11 +45,11 @@ impl Workshop {
         pool: Pool,
     ) -> Result<Self, ChunkError> {
         let encoders = Mutex::new(vec![ChunkEncoder::new(&params, &registry)?]);
-        Ok(Self { shared: Arc::new(Shared { params, registry, geometry, encoders }), pool })
+        Ok(Self { shared: Arc::new(EncoderInner { params, registry, geometry, encoders }), pool })
     }
 
     /// Starts to encode chunk `number`.
-    pub(crate) fn encode(&self, number: u64, mut input: ChunkInput) -> Job<Result<Encoded, ChunkError>> {
+    pub(crate) fn encode(&self, number: u64, mut input: ChunkInput) -> Job<Result<EncodedChunk, ChunkError>> {
         let (shared, pool) = (Arc::clone(&self.shared), self.pool.clone());
         self.pool.spawn(move || {
             input.prepare(pool.buffers());
@@ -60,16 +60,16 @@ impl Workshop {
             let src = input.as_slice();
             // It is returned once the target has taken it.
             let mut chunk = pool.buffers().take(encoder.max_encoded_len(src.len()));
-            let len = encoder.encode_to(src, &ctx, &mut chunk, &pool.share())?;
+            let len = encoder.encode_into(src, &ctx, &mut chunk, &pool.share())?;
             chunk.truncate(len);
             shared.put_back(encoder);
             input.recycle(pool.buffers());
-            Ok(Encoded { chunk: chunk.into() })
+            Ok(EncodedChunk { chunk: chunk.into() })
         })
     }
 }
 
-impl Shared {
+impl EncoderInner {
     fn take(&self) -> Result<ChunkEncoder, ChunkError> {
         let kept = self.encoders.lock().unwrap_or_else(PoisonError::into_inner).pop();
         kept.map_or_else(|| ChunkEncoder::new(&self.params, &self.registry), Ok)
@@ -82,18 +82,18 @@ impl Shared {
 
 /// Chunks being encoded on the pool, returned in the order in which they were given.
 #[derive(Default)]
-pub(crate) struct InFlight {
-    queue: VecDeque<Entry>,
+pub(crate) struct EncodeQueue {
+    queue: VecDeque<QueuedChunk>,
     bytes: usize,
 }
 
-struct Entry {
+struct QueuedChunk {
     number: u64,
     len: usize,
-    job: Job<Result<Encoded, ChunkError>>,
+    job: Job<Result<EncodedChunk, ChunkError>>,
 }
 
-impl InFlight {
+impl EncodeQueue {
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
@@ -107,13 +107,13 @@ impl InFlight {
         self.bytes
     }
 
-    pub(crate) fn push(&mut self, number: u64, len: usize, job: Job<Result<Encoded, ChunkError>>) {
+    pub(crate) fn push(&mut self, number: u64, len: usize, job: Job<Result<EncodedChunk, ChunkError>>) {
         self.bytes += len;
-        self.queue.push_back(Entry { number, len, job });
+        self.queue.push_back(QueuedChunk { number, len, job });
     }
 
     /// The next chunk in order, with its number; `None` when there are no more.
-    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<(u64, Encoded), WriteError>>> {
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<(u64, EncodedChunk), WriteError>>> {
         let Some(entry) = self.queue.front_mut() else { return Poll::Ready(None) };
         let result = ready!(Pin::new(&mut entry.job).poll(cx));
         let chunk = entry.number;

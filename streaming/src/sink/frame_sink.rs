@@ -12,16 +12,16 @@ use bytes::Bytes;
 use oxiblosc_core::frame::{FrameWriteError, FrameWriter};
 use oxiblosc_core::nd::ArrayMeta;
 
-use super::emit::Ending;
-use super::encoding::{InFlight, Workshop};
-use super::feed::Feed;
+use super::chunk_permits::ChunkPermits;
+use super::chunker::Chunker;
+use super::emit::FrameEnd;
+use super::encoding::{ChunkEncoders, EncodeQueue};
 use super::rechunk::Rechunker;
-use super::shares::Shares;
 use super::{Driven, Driver, Summary, WriteOptions, driven, emit};
-use crate::compute::{Job, Pool, Turn};
+use crate::compute::{CoopBudget, Job, Pool};
 use crate::error::WriteError;
 use crate::sync::{Mutex, MutexGuard};
-use crate::target::{Part, Refusal, Target, poll_offer};
+use crate::target::{OfferError, Part, Target, poll_offer};
 
 /// Takes decoded bytes and writes a frame to a target.
 ///
@@ -65,28 +65,28 @@ use crate::target::{Part, Refusal, Target, poll_offer};
 /// ```
 pub struct FrameSink<T> {
     target: T,
-    workshop: Workshop,
+    workshop: ChunkEncoders,
     pool: Pool,
     /// Shared with the jobs below; everyone else locks it for a single call only.
     writer: Arc<Mutex<FrameWriter>>,
-    feed: Feed,
-    in_flight: InFlight,
+    feed: Chunker,
+    in_flight: EncodeQueue,
     /// The chunk that is being digested; the next one waits for it.
-    placing: Option<Placing>,
+    placing: Option<Digesting>,
     /// The job that builds the index.
-    finishing: Option<Job<Result<Ending, FrameWriteError>>>,
-    shares: Shares,
-    outgoing: Outgoing,
+    finishing: Option<Job<Result<FrameEnd, FrameWriteError>>>,
+    shares: ChunkPermits,
+    outgoing: OutputQueue,
     limits: FlightLimits,
     next_chunk: u64,
     taken: u64,
     phase: Phase,
     failed: Option<WriteError>,
-    turn: Turn,
+    turn: CoopBudget,
 }
 
 /// A chunk on its way into the frame.
-struct Placing {
+struct Digesting {
     number: u64,
     len: usize,
     job: Job<Result<Option<(Part, Bytes)>, FrameWriteError>>,
@@ -120,7 +120,7 @@ struct FlightLimits {
 
 /// Bytes that the target has not yet accepted.
 #[derive(Default)]
-struct Outgoing {
+struct OutputQueue {
     queue: VecDeque<(Part, Bytes)>,
     bytes: usize,
     /// How many of them are chunks.
@@ -138,14 +138,14 @@ impl<T> FrameSink<T> {
         T: Target,
     {
         let chunk_size = options.resolved_chunk_size()?;
-        Self::with_feed(target, options, |pool| Feed::Stream(Rechunker::new(chunk_size, pool.buffers())))
+        Self::with_feed(target, options, |pool| Chunker::Stream(Rechunker::new(chunk_size, pool.buffers())))
     }
 
     /// A sink whose chunks are cut by `feed`, which gets the pool.
     pub(crate) fn with_feed(
         target: T,
         options: WriteOptions,
-        feed: impl FnOnce(&Pool) -> Feed,
+        feed: impl FnOnce(&Pool) -> Chunker,
     ) -> Result<Self, WriteError>
     where
         T: Target,
@@ -154,19 +154,19 @@ impl<T> FrameSink<T> {
         let params = options.frame_params(chunk_size)?;
         let registry = crate::given_or_linked(options.registry.as_ref())?;
         let pool = options.pool.unwrap_or_default();
-        let chunks = options.chunks_in_flight.unwrap_or_else(|| pool.in_work(chunk_size)).max(1);
+        let chunks = options.chunks_in_flight.unwrap_or_else(|| pool.chunks_in_progress(chunk_size)).max(1);
         let limits = FlightLimits { chunks, bytes: options.bytes_in_flight, chunk_size };
 
         let mut writer = emit::writer_for(&params, &registry, &target)?;
         for (name, content) in &options.vlmetalayers {
             writer.set_vlmetalayer(name, content)?;
         }
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = OutputQueue::default();
         outgoing.push(Part::Header, writer.header());
         let array = params.metalayers.get(ArrayMeta::NAME).and_then(|content| ArrayMeta::parse(content).ok());
         let geometry = array.map(|meta| Arc::new(meta.geometry));
         let feed = feed(&pool);
-        let workshop = Workshop::new(options.params, registry, geometry, pool.clone())
+        let workshop = ChunkEncoders::new(options.params, registry, geometry, pool.clone())
             .map_err(|source| WriteError::Params(source.into()))?;
         Ok(Self {
             target,
@@ -174,17 +174,17 @@ impl<T> FrameSink<T> {
             pool,
             writer: Arc::new(Mutex::new(writer)),
             feed,
-            in_flight: InFlight::default(),
+            in_flight: EncodeQueue::default(),
             placing: None,
             finishing: None,
-            shares: Shares::new(options.budget.as_ref()),
+            shares: ChunkPermits::new(options.budget.as_ref()),
             outgoing,
             limits,
             next_chunk: 0,
             taken: 0,
             phase: Phase::Open,
             failed: None,
-            turn: Turn::default(),
+            turn: CoopBudget::default(),
         })
     }
 
@@ -251,7 +251,7 @@ impl<T> FrameSink<T> {
     }
 
     /// Whether the shared budget has room for the next chunk.
-    fn take_share(&mut self) -> bool {
+    fn reserve_next(&mut self) -> bool {
         self.shares.try_take(FlightLimits::cost(self.limits.chunk_size))
     }
 
@@ -267,7 +267,7 @@ impl<T> FrameSink<T> {
     fn dispatch(&mut self) -> bool {
         let mut moved = false;
         self.shares.keep(self.chunks_on_their_way());
-        while self.has_room() && !self.turn.is_over() && self.take_share() {
+        while self.has_room() && !self.turn.is_over() && self.reserve_next() {
             let mut input = self.feed.next_chunk();
             if input.is_none() && matches!(self.phase, Phase::LastChunks) {
                 input = self.feed.last_chunk();
@@ -275,7 +275,7 @@ impl<T> FrameSink<T> {
             let Some(input) = input else { break };
             let len = input.len();
             // Without threads the chunk is encoded here and now.
-            self.turn.spend(if self.pool.threads() == 0 { 4 * len } else { Turn::HANDLING });
+            self.turn.spend(if self.pool.threads() == 0 { 4 * len } else { CoopBudget::HANDLING });
             let job = self.workshop.encode(self.next_chunk, input);
             self.in_flight.push(self.next_chunk, len, job);
             self.next_chunk += 1;
@@ -298,14 +298,14 @@ impl<T> FrameSink<T> {
             } else {
                 let Poll::Ready(Some(result)) = self.in_flight.poll_next(cx) else { return Ok(moved) };
                 let (number, encoded) = result.map_err(|e| self.fail(e))?;
-                self.place(number, encoded.chunk)?;
+                self.add_chunk(number, encoded.chunk)?;
             }
             moved = true;
         }
     }
 
     /// Adds an encoded chunk to the frame: at once, or on the pool if it has to be digested.
-    fn place(&mut self, number: u64, chunk: Bytes) -> Result<(), WriteError> {
+    fn add_chunk(&mut self, number: u64, chunk: Bytes) -> Result<(), WriteError> {
         let (len, mut writer) = (chunk.len(), self.writer());
         debug_assert_eq!(number, writer.nchunks());
         if emit::pushes_quickly(&writer, len) {
@@ -317,7 +317,7 @@ impl<T> FrameSink<T> {
         let writer = Arc::clone(&self.writer);
         let job =
             self.pool.spawn(move || emit::push(&mut writer.lock().unwrap_or_else(PoisonError::into_inner), chunk));
-        self.placing = Some(Placing { number, len, job });
+        self.placing = Some(Digesting { number, len, job });
         Ok(())
     }
 
@@ -329,7 +329,7 @@ impl<T> FrameSink<T> {
     }
 
     /// Ends the frame.
-    fn poll_tail(&mut self, cx: &mut Context<'_>) -> Poll<Result<Ending, WriteError>> {
+    fn poll_tail(&mut self, cx: &mut Context<'_>) -> Poll<Result<FrameEnd, WriteError>> {
         let finish =
             |writer: &Mutex<FrameWriter>| emit::finish(&mut writer.lock().unwrap_or_else(PoisonError::into_inner));
         if self.finishing.is_none() && emit::finishes_quickly(&self.writer()) {
@@ -496,7 +496,7 @@ impl<T: Target> FrameSink<T> {
     /// Copies from the front of `bytes` what fits into the current chunk, up to an amount that is copied quickly.
     /// Returns the number of bytes.
     pub(crate) fn take_copy(&mut self, bytes: &[u8]) -> usize {
-        let taken = self.feed.fill(&bytes[..bytes.len().min(Turn::PIECE)]);
+        let taken = self.feed.fill(&bytes[..bytes.len().min(CoopBudget::PIECE)]);
         self.taken += taken as u64;
         self.turn.spend(taken);
         self.dispatch();
@@ -530,7 +530,7 @@ impl<T: Target> FrameSink<T> {
                 }
                 Phase::LastChunks => {
                     ready!(self.poll_drained(cx))?;
-                    let Ending { tail, committed } = ready!(self.poll_tail(cx))?;
+                    let FrameEnd { tail, committed } = ready!(self.poll_tail(cx))?;
                     self.outgoing.push(Part::Tail, tail);
                     Phase::Tail { committed }
                 }
@@ -562,9 +562,9 @@ impl<T: Target> FrameSink<T> {
     pub(crate) fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         if !matches!(self.phase, Phase::Finished | Phase::Closed) {
             // Chunks that no worker has started are cancelled.
-            self.in_flight = InFlight::default();
+            self.in_flight = EncodeQueue::default();
             self.placing = None;
-            self.outgoing = Outgoing::default();
+            self.outgoing = OutputQueue::default();
             self.shares.keep(0);
             self.phase = Phase::Aborted;
             ready!(self.target.poll_abort(cx))?;
@@ -580,7 +580,7 @@ impl FlightLimits {
     }
 }
 
-impl Outgoing {
+impl OutputQueue {
     fn push(&mut self, part: Part, bytes: impl Into<Bytes>) {
         let bytes = bytes.into();
         if !bytes.is_empty() {
@@ -591,7 +591,12 @@ impl Outgoing {
     }
 
     /// Offers bytes to `target` until it accepts no more or the turn is over. Returns whether it accepted any.
-    fn write(&mut self, target: &mut impl Target, cx: &mut Context<'_>, turn: &mut Turn) -> Result<bool, Refusal> {
+    fn write(
+        &mut self,
+        target: &mut impl Target,
+        cx: &mut Context<'_>,
+        turn: &mut CoopBudget,
+    ) -> Result<bool, OfferError> {
         let mut moved = false;
         while let Some((part, bytes)) = self.queue.front_mut().filter(|_| !turn.is_over()) {
             let Poll::Ready(taken) = poll_offer(target, cx, *part, bytes) else { break };
@@ -599,7 +604,7 @@ impl Outgoing {
             self.bytes -= taken;
             self.unflushed = true;
             // Most targets copy what they take.
-            turn.spend(taken.max(Turn::HANDLING));
+            turn.spend(taken.max(CoopBudget::HANDLING));
             moved = true;
             if bytes.is_empty() {
                 self.chunks -= usize::from(part.is_chunk());

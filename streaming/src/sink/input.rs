@@ -12,7 +12,7 @@ pub(crate) enum ChunkInput {
     /// Part of a buffer of the caller.
     Shared(Bytes),
     /// In several pieces, to be joined.
-    Parts(Parts),
+    Parts(ChunkPieces),
     /// A box of an array.
     Tile(Tile),
 }
@@ -41,7 +41,7 @@ impl ChunkInput {
     pub(crate) fn padded(self, len: usize) -> Self {
         let mut parts = match self {
             Self::Parts(parts) => parts,
-            other => Parts { list: vec![other], ..Parts::default() },
+            other => ChunkPieces { list: vec![other], ..ChunkPieces::default() },
         };
         parts.len = parts.list.iter().map(Self::len).sum();
         parts.zeros = len.saturating_sub(parts.len);
@@ -71,7 +71,7 @@ impl ChunkInput {
 
 /// Pieces of a chunk, in order.
 #[derive(Default)]
-pub(crate) struct Parts {
+pub(crate) struct ChunkPieces {
     /// [`ChunkInput::Gathered`] for copied bytes, the first of which may be as long as the chunk, and
     /// [`ChunkInput::Shared`].
     list: Vec<ChunkInput>,
@@ -80,7 +80,7 @@ pub(crate) struct Parts {
     len: usize,
 }
 
-impl Parts {
+impl ChunkPieces {
     /// Up to this size a buffer grows with what is copied into it, so that little data takes little memory. Beyond it,
     /// the whole chunk is allocated: untouched memory costs nothing, and growing means copying.
     const GROWING: usize = 256 << 10;
@@ -157,7 +157,7 @@ impl Parts {
 fn grow(buffer: &mut Vec<u8>, needed: usize, chunk_size: usize) {
     let doubled = needed.max(2 * buffer.capacity()).min(chunk_size).max(needed) - buffer.len();
     let whole = chunk_size.saturating_sub(buffer.len());
-    if needed <= Parts::GROWING || buffer.try_reserve_exact(whole.max(doubled)).is_err() {
+    if needed <= ChunkPieces::GROWING || buffer.try_reserve_exact(whole.max(doubled)).is_err() {
         buffer.reserve_exact(doubled);
     }
 }

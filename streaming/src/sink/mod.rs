@@ -1,19 +1,19 @@
 //! Writing frames.
 
+mod chunk_permits;
+mod chunker;
 mod driven;
 pub(crate) mod emit;
 pub(crate) mod encoding;
-mod feed;
 mod frame_sink;
 pub(crate) mod input;
 mod options;
 mod rechunk;
-mod shares;
 mod summary;
 mod traits;
 
-pub(crate) use encoding::Workshop;
-pub(crate) use feed::Feed;
+pub(crate) use chunker::Chunker;
+pub(crate) use encoding::ChunkEncoders;
 pub(crate) use input::ChunkInput;
 pub(crate) use rechunk::Rechunker;
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures::io::{AsyncSeek, AsyncWrite};
 use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::{ChunkHeader, EncodeParams};
-use oxiblosc_core::frame::{FingerprintKind, FrameParams, FrameWriteError, Layout, SpecialPlacement};
+use oxiblosc_core::frame::{FingerprintKind, FrameLayout, FrameParams, FrameWriteError, SpecialPlacement};
 
 use super::FrameSink;
 use crate::budget::Budget;
@@ -41,7 +41,7 @@ pub struct WriteOptions {
     pub(crate) vlmetalayers: Vec<(String, Bytes)>,
     pub(crate) special: SpecialPlacement,
     pub(crate) sequential: bool,
-    pub(crate) layout: Layout,
+    pub(crate) layout: FrameLayout,
     pub(crate) fingerprint: Option<FingerprintKind>,
     pub(crate) checksums: bool,
 }
@@ -69,7 +69,7 @@ impl WriteOptions {
             vlmetalayers: Vec::new(),
             special: SpecialPlacement::default(),
             sequential: false,
-            layout: Layout::Current,
+            layout: FrameLayout::Current,
             fingerprint: None,
             checksums: false,
         }
@@ -147,7 +147,7 @@ impl WriteOptions {
     }
 
     /// The layout: [`Layout::Current`], unless software of 2019 has to read the frame.
-    pub fn layout(mut self, layout: Layout) -> Self {
+    pub fn layout(mut self, layout: FrameLayout) -> Self {
         self.layout = layout;
         self
     }

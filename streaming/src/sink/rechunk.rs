@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::input::{ChunkInput, Parts};
+use super::input::{ChunkInput, ChunkPieces};
 use crate::compute::Buffers;
 
 /// Smaller pieces are copied, to release the buffers they are part of: these may be of any size, and there may be very
@@ -18,7 +18,7 @@ const SMALL: usize = 64 << 10;
 pub(crate) struct Rechunker {
     chunk_size: usize,
     /// The chunk being collected: shorter than a chunk, or a complete one that waits to be taken.
-    gathered: Parts,
+    gathered: ChunkPieces,
     /// The buffers after it. Empty whenever [`Rechunker::wants_more`].
     waiting: VecDeque<Bytes>,
     buffers: Buffers,
@@ -27,7 +27,7 @@ pub(crate) struct Rechunker {
 impl Rechunker {
     /// `buffers` are those that [`ChunkInput::recycle`] returns buffers to.
     pub(crate) fn new(chunk_size: usize, buffers: &Buffers) -> Self {
-        Self { chunk_size, gathered: Parts::default(), waiting: VecDeque::new(), buffers: buffers.clone() }
+        Self { chunk_size, gathered: ChunkPieces::default(), waiting: VecDeque::new(), buffers: buffers.clone() }
     }
 
     /// Whether less than one chunk is held.

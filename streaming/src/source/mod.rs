@@ -8,6 +8,7 @@
 //! | [`SeekSource`] | any `Read + Seek`, for blocking programs |
 //! | `ObjectSource` (feature `object_store`) | an object in S3, GCS, Azure or behind HTTP, or the prefix of a sparse frame |
 
+mod buffered;
 mod coalesce;
 mod file;
 mod memory;
@@ -16,7 +17,6 @@ mod mmap;
 #[cfg(feature = "object_store")]
 mod object;
 mod seek;
-mod window;
 
 use std::io;
 use std::ops::Range;
@@ -25,6 +25,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 
+pub(crate) use buffered::BufferedSource;
 pub use coalesce::Coalesced;
 pub use file::FileSource;
 #[cfg(feature = "mmap")]
@@ -32,7 +33,6 @@ pub use mmap::MmapSource;
 #[cfg(feature = "object_store")]
 pub use object::ObjectSource;
 pub use seek::SeekSource;
-pub(crate) use window::Window;
 
 /// How many bytes readers request first: enough for the header of nearly every frame, and for all of a small one.
 pub(crate) const HEAD: u64 = 8 << 10;

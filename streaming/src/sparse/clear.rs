@@ -5,9 +5,9 @@ use std::io;
 
 use oxiblosc_core::registry::Registry;
 
-use super::claim::{Claim, Holder, State, put_claim, remove_chunks};
 use super::error::ShareError;
 use super::place::SparsePlace;
+use super::plan_file::{ClaimState, Owner, PlanFile, put_claim, remove_chunks};
 use super::shared::{entries, read_claim};
 use crate::error::WriteError;
 
@@ -27,15 +27,15 @@ pub async fn clear<P: SparsePlace + ?Sized>(place: &P) -> Result<u64, ShareError
     let found = match read_claim(place).await {
         Ok(found) => found,
         // Nothing is known about it, and no writer can continue it.
-        Err(ShareError::BadPlan { .. }) => place.plan().await?.map(|version| (Claim::of_one(), version)),
+        Err(ShareError::BadPlan { .. }) => place.plan().await?.map(|version| (PlanFile::of_one(), version)),
         Err(error) => return Err(error),
     };
     let (claim, version) = match found {
         Some((claim, version)) => (claim, Some(version)),
-        None => (Claim::of_one(), None),
+        None => (PlanFile::of_one(), None),
     };
     // No writer takes over while files are removed.
-    let clearing = claim.with_state(State::Clearing);
+    let clearing = claim.with_state(ClaimState::Clearing);
     let version = put_claim(place, &clearing, version).await?.ok_or(ShareError::Committing)?;
     let index = place.index().await?;
     let named: BTreeSet<u32> = match &index {
@@ -49,8 +49,8 @@ pub async fn clear<P: SparsePlace + ?Sized>(place: &P) -> Result<u64, ShareError
     let files: Vec<u32> = place.chunks().await?.into_keys().filter(|file| !named.contains(file)).collect();
     let removed = files.len() as u64;
     remove_chunks(place, files).await?;
-    let settled = index.is_some() || claim.holder == Holder::One;
-    if settled || put_claim(place, &claim.with_state(State::Abandoned), Some(version.clone())).await?.is_none() {
+    let settled = index.is_some() || claim.holder == Owner::One;
+    if settled || put_claim(place, &claim.with_state(ClaimState::Abandoned), Some(version.clone())).await?.is_none() {
         place.remove_plan(version).await?;
     }
     Ok(removed)

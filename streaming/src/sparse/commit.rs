@@ -9,10 +9,10 @@ use futures::{StreamExt, TryStreamExt, stream};
 use oxiblosc_core::chunk::{ChunkHeader, SpecialKind};
 use oxiblosc_core::frame::{FrameParams, FrameWriteError, FrameWriter, SpecialPlacement};
 
-use super::claim::{State, put_claim, remove_chunks};
 use super::error::ShareError;
 use super::place::{FileVersion, SparsePlace};
-use super::shared::{SharedWriter, Standing};
+use super::plan_file::{ClaimState, put_claim, remove_chunks};
+use super::shared::{PlanStatus, SharedWriter};
 use crate::sink::Summary;
 
 /// Chunk headers that a commit reads at the same time.
@@ -23,7 +23,7 @@ const NAMED: usize = 20;
 /// What a commit does about chunks that have not been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum Missing {
+pub enum MissingChunks {
     /// Fail, and list them.
     #[default]
     Fail,
@@ -35,7 +35,7 @@ pub enum Missing {
     Uninit,
 }
 
-impl Missing {
+impl MissingChunks {
     fn kind(self) -> Option<SpecialKind> {
         match self {
             Self::Fail => None,
@@ -47,13 +47,13 @@ impl Missing {
 }
 
 /// An index that was written although the response was lost.
-pub(super) struct Attempt {
+pub(super) struct CommitAttempt {
     index: Bytes,
     summary: Summary,
 }
 
 /// What is at the place: the most recent file of each chunk, and its length.
-struct Survey {
+struct ChunkListing {
     last: BTreeMap<u64, (u32, u64)>,
     files: BTreeSet<u32>,
 }
@@ -73,9 +73,9 @@ impl<P: SparsePlace> SharedWriter<P> {
     /// chunks can be written then and the commit repeated. [`ShareError::Committed`] when another writer has committed,
     /// and [`ShareError::PlanGone`] when the plan has been cleared. After [`ShareError::Place`] the call may be
     /// repeated.
-    pub async fn commit(&self, missing: Missing) -> Result<Summary, ShareError> {
+    pub async fn commit(&self, missing: MissingChunks) -> Result<Summary, ShareError> {
         let standing = self.standing().await?;
-        let (Standing::Open(plan) | Standing::Closing(plan)) = standing else {
+        let (PlanStatus::Open(plan) | PlanStatus::Closing(plan)) = standing else {
             return self.settled(standing);
         };
         let replaced = self.place.index().await?;
@@ -84,7 +84,7 @@ impl<P: SparsePlace> SharedWriter<P> {
         }
         // Do not block writers if it cannot succeed.
         self.check_missing(&self.survey().await?, missing)?;
-        let closing = self.claim.with_state(State::Closing);
+        let closing = self.claim.with_state(ClaimState::Closing);
         let plan = if plan.content == closing.to_bytes() {
             plan
         } else {
@@ -92,7 +92,7 @@ impl<P: SparsePlace> SharedWriter<P> {
                 Some(plan) => plan,
                 // Another commit has done the same, which is fine, or has finished.
                 None => match self.standing().await? {
-                    Standing::Closing(plan) => plan,
+                    PlanStatus::Closing(plan) => plan,
                     standing => return self.settled(standing),
                 },
             }
@@ -109,7 +109,8 @@ impl<P: SparsePlace> SharedWriter<P> {
             }
         };
         let (index, named, summary) = built;
-        *self.attempt.lock().unwrap_or_else(PoisonError::into_inner) = Some(Attempt { index: index.clone(), summary });
+        *self.attempt.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(CommitAttempt { index: index.clone(), summary });
         match self.place.put_index(index, replaced).await {
             Ok(()) => {}
             // It may be our own, if an earlier response was lost.
@@ -123,15 +124,15 @@ impl<P: SparsePlace> SharedWriter<P> {
     }
 
     /// The result if there is nothing left to commit.
-    fn settled(&self, standing: Standing) -> Result<Summary, ShareError> {
+    fn settled(&self, standing: PlanStatus) -> Result<Summary, ShareError> {
         let attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
         match (&standing, &*attempt) {
-            (Standing::Over(found), Some(attempt)) if found.content == attempt.index => Ok(attempt.summary),
+            (PlanStatus::Over(found), Some(attempt)) if found.content == attempt.index => Ok(attempt.summary),
             _ => Err(self.too_late(&standing)),
         }
     }
 
-    async fn survey(&self) -> Result<Survey, ShareError> {
+    async fn survey(&self) -> Result<ChunkListing, ShareError> {
         let files = self.place.chunks().await?;
         let mut last = BTreeMap::new();
         // In ascending order, so that later attempts replace earlier ones.
@@ -140,13 +141,13 @@ impl<P: SparsePlace> SharedWriter<P> {
                 last.insert(chunk, (file, len));
             }
         }
-        Ok(Survey { last, files: files.into_keys().collect() })
+        Ok(ChunkListing { last, files: files.into_keys().collect() })
     }
 
-    fn check_missing(&self, survey: &Survey, missing: Missing) -> Result<(), ShareError> {
+    fn check_missing(&self, survey: &ChunkListing, missing: MissingChunks) -> Result<(), ShareError> {
         let nchunks = self.nchunks();
         let count = nchunks - survey.last.len() as u64;
-        if missing != Missing::Fail || count == 0 {
+        if missing != MissingChunks::Fail || count == 0 {
             return Ok(());
         }
         let chunks = (0..nchunks).filter(|chunk| !survey.last.contains_key(chunk)).take(NAMED).collect();
@@ -154,7 +155,11 @@ impl<P: SparsePlace> SharedWriter<P> {
     }
 
     /// Builds the index, and lists the files that it names.
-    async fn build(&self, survey: &Survey, missing: Missing) -> Result<(Bytes, BTreeSet<u32>, Summary), ShareError> {
+    async fn build(
+        &self,
+        survey: &ChunkListing,
+        missing: MissingChunks,
+    ) -> Result<(Bytes, BTreeSet<u32>, Summary), ShareError> {
         self.check_missing(survey, missing)?;
         // Chunks that were not written exist only in the index.
         let params = FrameParams { special: SpecialPlacement::Index, ..self.plan.params.clone() };

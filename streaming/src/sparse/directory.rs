@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 
-use super::claim::CLAIM_FILE;
+use super::plan_file::CLAIM_FILE;
 use crate::context::about;
 use crate::disk::temporary_beside;
 pub(crate) use crate::disk::{parent_of, sync_directory};

@@ -10,9 +10,9 @@ use futures::future::BoxFuture;
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 use tempfile::NamedTempFile;
 
-use super::claim::CLAIM_FILE;
 use super::directory::sync_directory;
 use super::place::{FileVersion, SparsePlace, written_by_another};
+use super::plan_file::CLAIM_FILE;
 use crate::disk::{IoMode, lock_later};
 
 /// The directory of a sparse frame that several writers fill, in one process or in many.

@@ -11,9 +11,9 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 
-use super::claim::CLAIM_FILE;
 use super::place::{FileVersion, SparsePlace, written_by_another};
-use crate::compute::let_go;
+use super::plan_file::CLAIM_FILE;
+use crate::compute::free_in_background;
 use crate::edit::Store;
 use crate::source::{RangeSource, check};
 use crate::sync::{Mutex, MutexGuard};
@@ -271,7 +271,7 @@ impl SparsePlace for MemoryDirectory {
 /// Frees a chunk that is no longer needed.
 fn forget(chunk: Option<Bytes>) {
     let len = chunk.as_ref().map_or(0, Bytes::len);
-    let_go(chunk, len);
+    free_in_background(chunk, len);
 }
 
 /// Writes a file if the one it replaces is unchanged.

@@ -1,7 +1,6 @@
 //! Sparse frames: one file per chunk, and one for the index.
 
 pub(crate) mod address;
-mod claim;
 mod clear;
 mod commit;
 pub(crate) mod directory;
@@ -10,15 +9,14 @@ mod files;
 mod memory;
 mod place;
 mod place_target;
-mod plan;
+mod plan_file;
 mod replace;
 mod shared;
+mod shared_plan;
 mod target;
 
-#[cfg(feature = "object_store")]
-pub(crate) use claim::{CLAIM_FILE, lot};
 pub use clear::clear;
-pub use commit::Missing;
+pub use commit::MissingChunks;
 pub use error::ShareError;
 pub use files::Directory;
 pub use memory::MemoryDirectory;
@@ -26,5 +24,7 @@ pub use memory::MemoryDirectory;
 pub(crate) use place::written_by_another;
 pub use place::{ConditionalPutsIgnored, FileVersion, SparsePlace};
 pub use place_target::PlaceTarget;
+#[cfg(feature = "object_store")]
+pub(crate) use plan_file::{CLAIM_FILE, random_id};
 pub use shared::SharedWriter;
 pub use target::SparseTarget;

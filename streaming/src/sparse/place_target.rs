@@ -10,8 +10,8 @@ use bytes::{Bytes, BytesMut};
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
 
-use super::claim::{Claim, Holder, State, put_claim, remove_chunks};
 use super::place::{ConditionalPutsIgnored, FileVersion, SparsePlace, begins_with};
+use super::plan_file::{ClaimState, Owner, PlanFile, put_claim, remove_chunks};
 use crate::background;
 use crate::target::{Part, Target};
 
@@ -41,12 +41,12 @@ const TRIES: usize = 8;
 /// frame is complete.)
 pub struct PlaceTarget<P: SparsePlace> {
     place: Arc<P>,
-    claim: Claim,
+    claim: PlanFile,
     most: usize,
-    begin: Begin,
+    begin: ClaimStep,
     /// The file that is being received.
-    current: Option<Current>,
-    putting: Vec<Put>,
+    current: Option<OpenChunk>,
+    putting: Vec<ChunkPut>,
     written: Vec<u32>,
     commit: Option<BoxFuture<'static, io::Result<()>>>,
     aborting: Option<BoxFuture<'static, io::Result<()>>>,
@@ -58,20 +58,20 @@ pub struct PlaceTarget<P: SparsePlace> {
 }
 
 /// The state of the claim on the place.
-enum Begin {
+enum ClaimStep {
     New,
     Running(BoxFuture<'static, io::Result<FileVersion>>),
     Done(FileVersion),
 }
 
-struct Current {
+struct OpenChunk {
     id: u32,
     bytes: Bytes,
     /// It has been passed on.
     put: bool,
 }
 
-struct Put {
+struct ChunkPut {
     id: u32,
     bytes: Bytes,
     /// Whether part of it has been written before.
@@ -88,9 +88,9 @@ impl<P: SparsePlace> PlaceTarget<P> {
     pub fn new(place: P) -> Self {
         Self {
             place: Arc::new(place),
-            claim: Claim::of_one(),
+            claim: PlanFile::of_one(),
             most: 8,
-            begin: Begin::New,
+            begin: ClaimStep::New,
             current: None,
             putting: Vec::new(),
             written: Vec::new(),
@@ -117,13 +117,13 @@ impl<P: SparsePlace> PlaceTarget<P> {
     fn poll_begin(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<FileVersion>> {
         loop {
             self.begin = match &mut self.begin {
-                Begin::New => Begin::Running(Box::pin(begin(Arc::clone(&self.place), self.claim.clone()))),
-                Begin::Running(begun) => {
+                ClaimStep::New => ClaimStep::Running(Box::pin(begin(Arc::clone(&self.place), self.claim.clone()))),
+                ClaimStep::Running(begun) => {
                     let begun = ready!(begun.as_mut().poll(cx));
-                    self.begin = Begin::New;
-                    Begin::Done(begun?)
+                    self.begin = ClaimStep::New;
+                    ClaimStep::Done(begun?)
                 }
-                Begin::Done(version) => return Poll::Ready(Ok(version.clone())),
+                ClaimStep::Done(version) => return Poll::Ready(Ok(version.clone())),
             };
         }
     }
@@ -176,7 +176,7 @@ impl<P: SparsePlace> PlaceTarget<P> {
             ready!(self.poll_puts(cx, 1))?;
         }
         let again = self.written.contains(&id);
-        self.putting.push(Put { id, bytes, again, work: None });
+        self.putting.push(ChunkPut { id, bytes, again, work: None });
         if !again {
             self.written.push(id);
         }
@@ -197,7 +197,7 @@ impl<P: SparsePlace> PlaceTarget<P> {
 
     /// The future that aborts, once it is known whether there is anything to abort.
     fn give_up(&mut self) -> impl Future<Output = io::Result<()>> + Send + use<P> {
-        let begin = mem::replace(&mut self.begin, Begin::New);
+        let begin = mem::replace(&mut self.begin, ClaimStep::New);
         // A chunk that arrives after its removal would stay, so wait for those in progress.
         let puts: Vec<_> = self.putting.drain(..).filter_map(|put| put.work).collect();
         self.current = None;
@@ -205,10 +205,10 @@ impl<P: SparsePlace> PlaceTarget<P> {
         let (most, doubtful) = (self.most, self.doubtful);
         async move {
             let version = match begin {
-                Begin::New => None,
+                ClaimStep::New => None,
                 // It may have made the claim.
-                Begin::Running(begun) => begun.await.ok(),
-                Begin::Done(version) => Some(version),
+                ClaimStep::Running(begun) => begun.await.ok(),
+                ClaimStep::Done(version) => Some(version),
             };
             let _: Vec<_> = stream::iter(puts).buffer_unordered(most).collect().await;
             match version {
@@ -221,33 +221,33 @@ impl<P: SparsePlace> PlaceTarget<P> {
 }
 
 /// Claims the place, and removes unneeded files.
-async fn begin<P: SparsePlace>(place: Arc<P>, claim: Claim) -> io::Result<FileVersion> {
+async fn begin<P: SparsePlace>(place: Arc<P>, claim: PlanFile) -> io::Result<FileVersion> {
     let refuse = |message: &str| Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
     for _ in 0..TRIES {
         let found = place.plan().await?;
         if place.index().await?.is_some() {
             return refuse("there is a sparse frame already, whose chunks would be overwritten");
         }
-        let theirs = found.as_ref().map(|found| Claim::parse(&found.content));
+        let theirs = found.as_ref().map(|found| PlanFile::parse(&found.content));
         let mut ours = None;
         match theirs {
             None => {}
             Some(Ok(theirs)) if theirs.id == claim.id => ours = Some(theirs.state),
             Some(Ok(theirs)) => match (theirs.holder, theirs.state) {
-                (_, State::Abandoned) => {}
+                (_, ClaimState::Abandoned) => {}
                 // Its writer was interrupted, or will find that it has been superseded.
-                (Holder::One, State::Open) => {
+                (Owner::One, ClaimState::Open) => {
                     if place.ignores_conditions().await? {
                         return Err(io::Error::new(io::ErrorKind::Unsupported, ConditionalPutsIgnored));
                     }
                 }
-                (Holder::One, _) => {
+                (Owner::One, _) => {
                     return refuse(
                         "another writer is just committing or removing its chunks here, or was interrupted while it \
                          did: `sparse::clear` removes what it has left, its note is chunks.b2frame.plan",
                     );
                 }
-                (Holder::Many, _) => {
+                (Owner::Many, _) => {
                     return refuse(
                         "several writers are filling a frame here, or have been interrupted: `sparse::clear` removes \
                          what they have left, their plan is chunks.b2frame.plan",
@@ -259,7 +259,7 @@ async fn begin<P: SparsePlace>(place: Arc<P>, claim: Claim) -> io::Result<FileVe
                 return refuse(&message);
             }
         }
-        if let (Some(State::Open), Some(version)) = (ours, &found) {
+        if let (Some(ClaimState::Open), Some(version)) = (ours, &found) {
             return Ok(version.clone());
         }
         let left = place.chunks().await?;
@@ -270,7 +270,7 @@ async fn begin<P: SparsePlace>(place: Arc<P>, claim: Claim) -> io::Result<FileVe
             }
         }
         // No other writer takes over during the removal, so that nothing of another writer is removed.
-        let Some(version) = put_claim(&*place, &claim.with_state(State::Clearing), found).await? else { continue };
+        let Some(version) = put_claim(&*place, &claim.with_state(ClaimState::Clearing), found).await? else { continue };
         remove_chunks(&*place, left.into_keys()).await?;
         if let Some(version) = put_claim(&*place, &claim, Some(version)).await? {
             return Ok(version);
@@ -293,7 +293,7 @@ async fn put_new<P: SparsePlace>(place: Arc<P>, id: u32, bytes: Bytes) -> io::Re
 }
 
 /// Rewrites a chunk file of which a part has been written.
-async fn put_again<P: SparsePlace>(place: Arc<P>, claim: Claim, id: u32, bytes: Bytes) -> io::Result<()> {
+async fn put_again<P: SparsePlace>(place: Arc<P>, claim: PlanFile, id: u32, bytes: Bytes) -> io::Result<()> {
     let ours = claim.to_bytes();
     if place.plan().await?.is_none_or(|now| now.content != ours) {
         return Err(taken_over());
@@ -304,7 +304,7 @@ async fn put_again<P: SparsePlace>(place: Arc<P>, claim: Claim, id: u32, bytes: 
 /// The last steps of a frame.
 async fn commit<P: SparsePlace>(
     place: Arc<P>,
-    claim: Claim,
+    claim: PlanFile,
     version: FileVersion,
     index: Bytes,
     doubtful: bool,
@@ -312,27 +312,32 @@ async fn commit<P: SparsePlace>(
     // The previous attempt may have succeeded although its response was lost.
     if !doubtful || place.index().await?.is_none_or(|found| found.content != index) {
         // From here on no other writer takes over.
-        let Some(_) = put_claim(&*place, &claim.with_state(State::Closing), Some(version)).await? else {
+        let Some(_) = put_claim(&*place, &claim.with_state(ClaimState::Closing), Some(version)).await? else {
             return Err(taken_over());
         };
         place.put_index(index, None).await?;
     }
-    let closing = FileVersion::new(claim.with_state(State::Closing).to_bytes());
+    let closing = FileVersion::new(claim.with_state(ClaimState::Closing).to_bytes());
     // If this fails, the commit is repeated, and finds its index.
     place.remove_plan(closing).await
 }
 
 /// Removes what was written, unless another writer has taken over.
-async fn remove<P: SparsePlace>(place: &P, claim: &Claim, version: FileVersion, written: Vec<u32>) -> io::Result<()> {
-    let clearing = claim.with_state(State::Clearing);
+async fn remove<P: SparsePlace>(
+    place: &P,
+    claim: &PlanFile,
+    version: FileVersion,
+    written: Vec<u32>,
+) -> io::Result<()> {
+    let clearing = claim.with_state(ClaimState::Clearing);
     let Some(version) = put_claim(place, &clearing, Some(version)).await? else { return Ok(()) };
     remove_chunks(place, written).await?;
     place.remove_plan(version).await
 }
 
 /// Releases the place after a commit whose outcome is not known. The chunks stay, in case it has succeeded.
-async fn release<P: SparsePlace>(place: &P, claim: &Claim) -> io::Result<()> {
-    let closing = claim.with_state(State::Closing).to_bytes();
+async fn release<P: SparsePlace>(place: &P, claim: &PlanFile) -> io::Result<()> {
+    let closing = claim.with_state(ClaimState::Closing).to_bytes();
     let Some(version) = place.plan().await?.filter(|now| now.content == closing) else { return Ok(()) };
     match place.index().await? {
         Some(_) => place.remove_plan(version).await,
@@ -363,12 +368,12 @@ impl<P: SparsePlace> Target for PlaceTarget<P> {
                 let mut joined = BytesMut::with_capacity(current.bytes.len() + bytes.len());
                 joined.extend_from_slice(&current.bytes);
                 joined.extend_from_slice(bytes);
-                *current = Current { id, bytes: joined.freeze(), put: false };
+                *current = OpenChunk { id, bytes: joined.freeze(), put: false };
                 bytes.clear();
             }
             _ => {
                 ready!(self.poll_put_current(cx))?;
-                self.current = Some(Current { id, bytes: mem::take(bytes), put: false });
+                self.current = Some(OpenChunk { id, bytes: mem::take(bytes), put: false });
             }
         }
         Poll::Ready(Ok(()))
@@ -419,19 +424,19 @@ impl<P: SparsePlace> Target for PlaceTarget<P> {
         }
         if self.aborting.is_none() {
             let kept = match &self.begin {
-                Begin::Done(version) => Some(version.clone()),
+                ClaimStep::Done(version) => Some(version.clone()),
                 _ => None,
             };
             self.aborting = Some(Box::pin(self.give_up()));
             // To be aborted again, if this fails.
-            self.begin = kept.map_or(Begin::New, Begin::Done);
+            self.begin = kept.map_or(ClaimStep::New, ClaimStep::Done);
         }
         let Some(aborting) = &mut self.aborting else { return Poll::Pending };
         let result = ready!(aborting.as_mut().poll(cx));
         self.aborting = None;
         if result.is_ok() {
             self.written.clear();
-            self.begin = Begin::New;
+            self.begin = ClaimStep::New;
         }
         Poll::Ready(result)
     }

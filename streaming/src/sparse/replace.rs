@@ -21,7 +21,7 @@ pub(crate) fn check_replaceable(path: &Path) -> io::Result<()> {
 
 /// What is under the old name of a directory after it has moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Behind {
+pub(super) enum OldNameHolds {
     Nothing,
     /// The frame that was at its destination.
     OldFrame,
@@ -30,16 +30,16 @@ pub(super) enum Behind {
 /// Moves a directory to `destination`, in one step if nothing is there or the system can exchange two names (Linux, on
 /// most file systems). Elsewhere the old directory is moved aside first: for a moment there is nothing under the name,
 /// but never half a frame.
-pub(super) fn replace_directory(directory: &Path, destination: &Path) -> io::Result<Behind> {
+pub(super) fn replace_directory(directory: &Path, destination: &Path) -> io::Result<OldNameHolds> {
     if !destination.try_exists()? {
         fs::rename(directory, destination)?;
-        return Ok(Behind::Nothing);
+        return Ok(OldNameHolds::Nothing);
     }
     // A link is followed: what it points to is replaced, not the link.
     let destination = destination.canonicalize()?;
     check_replaceable(&destination)?;
     if exchange(directory, &destination).is_ok() {
-        return Ok(Behind::OldFrame);
+        return Ok(OldNameHolds::OldFrame);
     }
     let aside = tempfile::Builder::new().prefix(".").suffix(".old").tempdir_in(parent_of(&destination))?;
     let old = aside.path().join("frame");
@@ -52,7 +52,7 @@ pub(super) fn replace_directory(directory: &Path, destination: &Path) -> io::Res
         return Err(e);
     }
     aside.close()?;
-    Ok(Behind::Nothing)
+    Ok(OldNameHolds::Nothing)
 }
 
 #[cfg(target_os = "linux")]

@@ -11,16 +11,16 @@ use oxiblosc_core::frame::FrameWriter;
 use oxiblosc_core::nd::Tiling;
 use oxiblosc_core::registry::Registry;
 
-use super::claim::{Claim, Holder, State, put_claim};
-use super::commit::Attempt;
+use super::commit::CommitAttempt;
 use super::error::ShareError;
 use super::place::{ConditionalPutsIgnored, FileVersion, SparsePlace, begins_with};
-use super::plan::{Plan, difference};
+use super::plan_file::{ClaimState, Owner, PlanFile, put_claim};
+use super::shared_plan::{SharedPlan, difference};
 use crate::compute::{JobPanicked, Pool};
 use crate::error::WriteError;
 use crate::nd::ArrayOptions;
 use crate::reader::FrameReader;
-use crate::sink::{ChunkInput, Workshop, WriteOptions};
+use crate::sink::{ChunkEncoders, ChunkInput, WriteOptions};
 use crate::sparse::MemoryDirectory;
 use crate::sync::{Mutex, MutexGuard};
 
@@ -71,20 +71,20 @@ const TRIES: usize = 8;
 /// ```
 pub struct SharedWriter<P> {
     pub(super) place: P,
-    pub(super) claim: Claim,
-    pub(super) plan: Arc<Plan>,
+    pub(super) claim: PlanFile,
+    pub(super) plan: Arc<SharedPlan>,
     pub(super) registry: Registry,
-    workshop: Workshop,
+    workshop: ChunkEncoders,
     pool: Pool,
     tiling: Option<Arc<Tiling>>,
     /// A commit of this writer that has failed but may have taken effect.
-    pub(super) attempt: Mutex<Option<Attempt>>,
+    pub(super) attempt: Mutex<Option<CommitAttempt>>,
     /// Chunks whose last write ended without a definite answer: they may or may not be in the frame.
     unsettled: Mutex<BTreeSet<u64>>,
 }
 
 /// The status of the plan of a writer.
-pub(super) enum Standing {
+pub(super) enum PlanStatus {
     /// Chunks are accepted.
     Open(FileVersion),
     /// A commit is in progress.
@@ -105,7 +105,7 @@ impl<P: SparsePlace> SharedWriter<P> {
     /// - [`ShareError::ConditionalPutsIgnored`] when the store cannot keep writers from overwriting each other.
     /// - When the options are invalid, or the place fails.
     pub async fn create(place: P, nbytes: u64, options: WriteOptions) -> Result<Self, ShareError> {
-        Self::begin(place, Plan::new(nbytes, false, &options)?, options, false).await
+        Self::begin(place, SharedPlan::new(nbytes, false, &options)?, options, false).await
     }
 
     /// As [`create`](Self::create), an array, whose shape must be known.
@@ -114,7 +114,7 @@ impl<P: SparsePlace> SharedWriter<P> {
     /// As [`create`](Self::create).
     pub async fn create_array(place: P, options: ArrayOptions) -> Result<Self, ShareError> {
         let (options, _, tiling) = options.into_frame().map_err(Box::new)?;
-        Self::begin(place, Plan::new(tiling.stored_bytes(), true, &options)?, options, false).await
+        Self::begin(place, SharedPlan::new(tiling.stored_bytes(), true, &options)?, options, false).await
     }
 
     /// As [`create`](Self::create), but the commit replaces the frame that is there now, and no other. That frame stays
@@ -123,7 +123,7 @@ impl<P: SparsePlace> SharedWriter<P> {
     /// # Errors
     /// As [`create`](Self::create).
     pub async fn replace(place: P, nbytes: u64, options: WriteOptions) -> Result<Self, ShareError> {
-        Self::begin(place, Plan::new(nbytes, false, &options)?, options, true).await
+        Self::begin(place, SharedPlan::new(nbytes, false, &options)?, options, true).await
     }
 
     /// As [`replace`](Self::replace), by an array, whose shape must be known.
@@ -132,7 +132,7 @@ impl<P: SparsePlace> SharedWriter<P> {
     /// As [`create`](Self::create).
     pub async fn replace_array(place: P, options: ArrayOptions) -> Result<Self, ShareError> {
         let (options, _, tiling) = options.into_frame().map_err(Box::new)?;
-        Self::begin(place, Plan::new(tiling.stored_bytes(), true, &options)?, options, true).await
+        Self::begin(place, SharedPlan::new(tiling.stored_bytes(), true, &options)?, options, true).await
     }
 
     /// Joins the writers of a frame or array that has been [created](Self::create), with its own pool and the codecs
@@ -154,28 +154,34 @@ impl<P: SparsePlace> SharedWriter<P> {
         let (found, index) = look(&place).await?;
         let claim = match found {
             Some((claim, _)) if is_active(&claim, index.as_ref()) => claim,
-            Some((claim, _)) if claim.holder == Holder::One && index.is_none() => return Err(ShareError::Taken),
+            Some((claim, _)) if claim.holder == Owner::One && index.is_none() => return Err(ShareError::Taken),
             _ if index.is_some() => return Err(ShareError::Committed(there_is_a_frame())),
             _ => return Err(ShareError::NoPlan),
         };
-        let plan = Plan::parse(&claim.lines).map_err(|reason| ShareError::BadPlan { reason })?;
+        let plan = SharedPlan::parse(&claim.lines).map_err(|reason| ShareError::BadPlan { reason })?;
         if claim.nchunks != plan.nchunks() {
             return Err(ShareError::BadPlan { reason: "the number of chunks is wrong".to_owned() });
         }
         Self::with_claim(place, claim, plan, pool.clone(), registry.clone())
     }
 
-    async fn begin(place: P, plan: Plan, options: WriteOptions, replace: bool) -> Result<Self, ShareError> {
+    async fn begin(place: P, plan: SharedPlan, options: WriteOptions, replace: bool) -> Result<Self, ShareError> {
         let registry = crate::given_or_linked(options.registry.as_ref()).map_err(WriteError::from)?;
         // Report now what would fail later.
-        let claim = Claim::of_many(plan.nchunks(), 0, None, Vec::new());
+        let claim = PlanFile::of_many(plan.nchunks(), 0, None, Vec::new());
         let claim = claim.ok_or(ShareError::TooManyChunks { nchunks: plan.nchunks() })?;
         let mut this = Self::with_claim(place, claim, plan, options.pool.unwrap_or_default(), registry)?;
         this.claim = claim_for(&this.place, &this.plan, &this.registry, replace).await?;
         Ok(this)
     }
 
-    fn with_claim(place: P, claim: Claim, plan: Plan, pool: Pool, registry: Registry) -> Result<Self, ShareError> {
+    fn with_claim(
+        place: P,
+        claim: PlanFile,
+        plan: SharedPlan,
+        pool: Pool,
+        registry: Registry,
+    ) -> Result<Self, ShareError> {
         FrameWriter::new(&plan.params, &registry)?;
         let tiling = plan.tiling().transpose()?;
         if tiling.as_ref().is_some_and(|tiling| {
@@ -184,7 +190,7 @@ impl<P: SparsePlace> SharedWriter<P> {
             return Err(ShareError::BadPlan { reason: "the shape is not that of its chunks".to_owned() });
         }
         let geometry = tiling.as_ref().map(|tiling| Arc::new(tiling.geometry().clone()));
-        let workshop = Workshop::new(plan.params.encode.clone(), registry.clone(), geometry, pool.clone())
+        let workshop = ChunkEncoders::new(plan.params.encode.clone(), registry.clone(), geometry, pool.clone())
             .map_err(|source| WriteError::Params(source.into()))?;
         let (plan, tiling) = (Arc::new(plan), tiling.map(Arc::new));
         let (attempt, unsettled) = (Mutex::new(None), Mutex::default());
@@ -262,9 +268,9 @@ impl<P: SparsePlace> SharedWriter<P> {
         // Saves late writers the work. The check afterwards is what guarantees that they change nothing.
         let standing = self.standing().await?;
         let index = match &standing {
-            Standing::Open(_) => None,
+            PlanStatus::Open(_) => None,
             // The commit may have taken the chunk from an earlier call.
-            Standing::Over(index) if self.unsettled().contains(&i) => Some(index),
+            PlanStatus::Over(index) if self.unsettled().contains(&i) => Some(index),
             _ => return Err(self.too_late(&standing)),
         };
         let chunk = self.encode(i, data).await?;
@@ -286,9 +292,9 @@ impl<P: SparsePlace> SharedWriter<P> {
         self.put(i, chunk).await?;
         match self.standing().await? {
             // Any later commit sees the chunk.
-            Standing::Open(_) => Ok(()),
+            PlanStatus::Open(_) => Ok(()),
             // A commit was waiting for this very chunk.
-            Standing::Over(index) => self.taken_by(&index, i, chunk).await,
+            PlanStatus::Over(index) => self.taken_by(&index, i, chunk).await,
             standing => Err(self.too_late(&standing)),
         }
     }
@@ -383,32 +389,32 @@ impl<P: SparsePlace> SharedWriter<P> {
         entries.get(usize::try_from(i).ok()?).copied().flatten()
     }
 
-    pub(super) async fn standing(&self) -> Result<Standing, ShareError> {
+    pub(super) async fn standing(&self) -> Result<PlanStatus, ShareError> {
         if let Some((claim, version)) = read_claim(&self.place).await?
             && claim.id == self.claim.id
         {
             match claim.state {
-                State::Open => return Ok(Standing::Open(version)),
+                ClaimState::Open => return Ok(PlanStatus::Open(version)),
                 // The frame may already be committed while the plan is not yet removed.
-                State::Closing => {
+                ClaimState::Closing => {
                     let index = self.place.index().await?;
                     return Ok(match index.filter(|index| !self.claim.is_for(Some(index))) {
-                        Some(index) => Standing::Over(index),
-                        None => Standing::Closing(version),
+                        Some(index) => PlanStatus::Over(index),
+                        None => PlanStatus::Closing(version),
                     });
                 }
-                State::Clearing | State::Abandoned => return Ok(Standing::Gone),
+                ClaimState::Clearing | ClaimState::Abandoned => return Ok(PlanStatus::Gone),
             }
         }
         let index = self.place.index().await?;
-        Ok(index.filter(|index| !self.claim.is_for(Some(index))).map_or(Standing::Gone, Standing::Over))
+        Ok(index.filter(|index| !self.claim.is_for(Some(index))).map_or(PlanStatus::Gone, PlanStatus::Over))
     }
 
-    pub(super) fn too_late(&self, standing: &Standing) -> ShareError {
+    pub(super) fn too_late(&self, standing: &PlanStatus) -> ShareError {
         match standing {
-            Standing::Over(_) => ShareError::Committed(there_is_a_frame()),
-            Standing::Open(_) | Standing::Closing(_) => ShareError::Committing,
-            Standing::Gone => ShareError::PlanGone,
+            PlanStatus::Over(_) => ShareError::Committed(there_is_a_frame()),
+            PlanStatus::Open(_) | PlanStatus::Closing(_) => ShareError::Committing,
+            PlanStatus::Gone => ShareError::PlanGone,
         }
     }
 }
@@ -445,32 +451,34 @@ pub(super) async fn entries(index: &FileVersion, registry: &Registry) -> Option<
     Some((0..reader.nchunks()).map(file).collect())
 }
 
-pub(super) async fn read_claim<P: SparsePlace + ?Sized>(place: &P) -> Result<Option<(Claim, FileVersion)>, ShareError> {
+pub(super) async fn read_claim<P: SparsePlace + ?Sized>(
+    place: &P,
+) -> Result<Option<(PlanFile, FileVersion)>, ShareError> {
     let Some(version) = place.plan().await? else { return Ok(None) };
-    let claim = Claim::parse(&version.content).map_err(|reason| ShareError::BadPlan { reason })?;
+    let claim = PlanFile::parse(&version.content).map_err(|reason| ShareError::BadPlan { reason })?;
     Ok(Some((claim, version)))
 }
 
 /// Reads the claim and then the index. The order matters: a commit removes the claim after writing the index.
 async fn look<P: SparsePlace + ?Sized>(
     place: &P,
-) -> Result<(Option<(Claim, FileVersion)>, Option<FileVersion>), ShareError> {
+) -> Result<(Option<(PlanFile, FileVersion)>, Option<FileVersion>), ShareError> {
     let claim = read_claim(place).await?;
     Ok((claim, place.index().await?))
 }
 
 /// Whether writers fill a frame by this claim.
-fn is_active(claim: &Claim, index: Option<&FileVersion>) -> bool {
-    claim.holder == Holder::Many && matches!(claim.state, State::Open | State::Closing) && claim.is_for(index)
+fn is_active(claim: &PlanFile, index: Option<&FileVersion>) -> bool {
+    claim.holder == Owner::Many && matches!(claim.state, ClaimState::Open | ClaimState::Closing) && claim.is_for(index)
 }
 
 /// The existing claim, if it is for the same plan, or a new one.
 async fn claim_for<P: SparsePlace>(
     place: &P,
-    plan: &Plan,
+    plan: &SharedPlan,
     registry: &Registry,
     replace: bool,
-) -> Result<Claim, ShareError> {
+) -> Result<PlanFile, ShareError> {
     let nchunks = plan.nchunks();
     for _ in 0..TRIES {
         let (found, index) = look(place).await?;
@@ -482,7 +490,7 @@ async fn claim_for<P: SparsePlace>(
                     Some((what, here, there)) => Err(ShareError::PlanDiffers { what, here, there }),
                 };
             }
-            let is_left = claim.state == State::Abandoned || !claim.is_for(index.as_ref()) && index.is_some();
+            let is_left = claim.state == ClaimState::Abandoned || !claim.is_for(index.as_ref()) && index.is_some();
             if !is_left {
                 return Err(ShareError::Taken);
             }
@@ -500,11 +508,11 @@ async fn claim_for<P: SparsePlace>(
             let entries = entries(index, registry).await.unwrap_or_default();
             let last = entries.iter().flatten().max().map_or(0, |&id| u64::from(id) + 1);
             let nchunks = entries.len() as u64;
-            first = first.max(last + nchunks * super::claim::most_attempts(nchunks));
+            first = first.max(last + nchunks * super::plan_file::most_attempts(nchunks));
         }
         first = first.max(listed.map_or(0, |last| last + 1));
-        let replaces = index.as_ref().map(super::claim::digest);
-        let claim = Claim::of_many(nchunks, first, replaces, plan.lines());
+        let replaces = index.as_ref().map(super::plan_file::digest);
+        let claim = PlanFile::of_many(nchunks, first, replaces, plan.lines());
         let claim = claim.ok_or(ShareError::TooManyChunks { nchunks })?;
         if put_claim(place, &claim, found.map(|(_, version)| version)).await?.is_some() {
             return Ok(claim);

@@ -11,9 +11,9 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use tempfile::TempDir;
 
-use super::claim::CLAIM_FILE;
 use super::directory::{FileName, parent_of, remove_header, sync_directory, write_file, write_index};
-use super::replace::{Behind, check_replaceable, replace_directory};
+use super::plan_file::CLAIM_FILE;
+use super::replace::{OldNameHolds, check_replaceable, replace_directory};
 use crate::disk::{Handle, IoMode, IoTask, follow_links, lock};
 use crate::target::{Part, Target};
 
@@ -43,7 +43,7 @@ use crate::target::{Part, Target};
 pub struct SparseTarget {
     mode: IoMode,
     durable: bool,
-    place: Place,
+    place: Destination,
     /// The file being received: its name and the number of bytes written.
     current: Option<(FileName, u64)>,
     writing: Option<Writing>,
@@ -52,7 +52,7 @@ pub struct SparseTarget {
 }
 
 #[derive(Debug)]
-enum Place {
+enum Destination {
     /// Already under its name, and locked until the frame is complete, where the system supports it.
     Final { path: PathBuf, lock: Option<Handle> },
     /// To be renamed. The directory is `None` once that is done; it is shared with the task that does it.
@@ -93,7 +93,7 @@ impl SparseTarget {
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
         let temporary = builder.tempdir_in(parent_of(&destination))?;
         let path = temporary.path().to_owned();
-        Ok(Self::new(Place::Temporary { path, temporary: Arc::new(Mutex::new(Some(temporary))), destination }))
+        Ok(Self::new(Destination::Temporary { path, temporary: Arc::new(Mutex::new(Some(temporary))), destination }))
     }
 
     /// A target that writes to `path` from the start, creating it if needed. Existing chunk files are overwritten or
@@ -123,7 +123,7 @@ impl SparseTarget {
         }
         // Not every system allows directories to be opened.
         let handle = File::open(path).ok().map(|handle| lock(handle, path)).transpose()?;
-        Ok(Self::new(Place::Final { path: path.to_owned(), lock: handle }))
+        Ok(Self::new(Destination::Final { path: path.to_owned(), lock: handle }))
     }
 
     /// Writes on the polling thread instead of one that may block.
@@ -147,7 +147,7 @@ impl SparseTarget {
         self
     }
 
-    fn new(place: Place) -> Self {
+    fn new(place: Destination) -> Self {
         Self {
             mode: IoMode::default(),
             durable: false,
@@ -161,7 +161,7 @@ impl SparseTarget {
 
     fn directory(&self) -> &Path {
         match &self.place {
-            Place::Final { path, .. } | Place::Temporary { path, .. } => path,
+            Destination::Final { path, .. } | Destination::Temporary { path, .. } => path,
         }
     }
 
@@ -170,7 +170,7 @@ impl SparseTarget {
         // The temporary directory must not be removed while a file is being written to it, or part of it would be left
         // behind: the last owner removes it.
         let held = match &self.place {
-            Place::Temporary { temporary, .. } => Some(Arc::clone(temporary)),
+            Destination::Temporary { temporary, .. } => Some(Arc::clone(temporary)),
             _ => None,
         };
         self.mode.run(move || {
@@ -202,8 +202,8 @@ impl SparseTarget {
     fn publish(&self, index: Bytes) -> IoTask<io::Result<()>> {
         let (path, durable) = (self.directory().to_owned(), self.durable);
         let rename = match &self.place {
-            Place::Final { .. } => None,
-            Place::Temporary { temporary, destination, .. } => Some((Arc::clone(temporary), destination.clone())),
+            Destination::Final { .. } => None,
+            Destination::Temporary { temporary, destination, .. } => Some((Arc::clone(temporary), destination.clone())),
         };
         self.mode.run(move || {
             let Some((temporary, destination)) = rename else {
@@ -220,9 +220,9 @@ impl SparseTarget {
                 if let Some(directory) = temporary.take() {
                     match behind {
                         // It is no longer needed. What cannot be removed does no harm.
-                        Behind::OldFrame if synced.is_ok() => drop(directory.close()),
+                        OldNameHolds::OldFrame if synced.is_ok() => drop(directory.close()),
                         // Nothing has this name now, or a frame that may reappear after a crash.
-                        Behind::OldFrame | Behind::Nothing => drop(directory.keep()),
+                        OldNameHolds::OldFrame | OldNameHolds::Nothing => drop(directory.keep()),
                     }
                 }
                 return synced;
@@ -273,7 +273,7 @@ impl Target for SparseTarget {
         let result = ready!(Pin::new(publish).poll(cx));
         self.publish = None;
         self.committed = result.is_ok();
-        if let Place::Final { lock, .. } = &mut self.place
+        if let Destination::Final { lock, .. } = &mut self.place
             && self.committed
         {
             // From now on it may be edited.
@@ -287,7 +287,7 @@ impl Target for SparseTarget {
     }
 
     fn is_open_ended(&self) -> bool {
-        matches!(self.place, Place::Final { .. })
+        matches!(self.place, Destination::Final { .. })
     }
 
     fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -295,7 +295,7 @@ impl Target for SparseTarget {
     }
 
     fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Place::Temporary { temporary, .. } = &self.place else { return Poll::Ready(Ok(())) };
+        let Destination::Temporary { temporary, .. } = &self.place else { return Poll::Ready(Ok(())) };
         // Otherwise a file being written would be left behind.
         if let Some(task) = self.writing.as_mut().and_then(|writing| writing.task.as_mut()) {
             let _ = ready!(Pin::new(task).poll(cx));

@@ -13,13 +13,13 @@ use super::Encoding;
 use super::window::StandardWindow;
 
 /// The bytes read to detect the encoding, and the rest of the stream.
-type Whole<R> = Chain<Cursor<Vec<u8>>, BufReader<R>>;
+type PeekedReader<R> = Chain<Cursor<Vec<u8>>, BufReader<R>>;
 
 /// A stream of bytes decoded as it is read; see [`decode`] and [`decode_as`].
 ///
 /// Files of several concatenated members or frames are read to the end, as their own tools do.
 pub struct Decoder<R> {
-    inner: Inner<Whole<R>>,
+    inner: Inner<PeekedReader<R>>,
 }
 
 enum Inner<R> {

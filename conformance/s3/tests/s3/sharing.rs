@@ -10,7 +10,7 @@ use oxiblosc::chunk::EncodeParams;
 use oxiblosc::nd::{ArrayOptions, NdArray};
 use oxiblosc::object::ObjectPrefix;
 use oxiblosc::source::ObjectSource;
-use oxiblosc::sparse::{Missing, ShareError, SharedWriter};
+use oxiblosc::sparse::{MissingChunks, ShareError, SharedWriter};
 use oxiblosc::{FrameReader, WriteOptions, block_on};
 
 use crate::server::{BUCKET, Server, uploads};
@@ -110,9 +110,9 @@ fn processes_fill_an_array(server: &Server, ignores: bool) {
     let summary = block_on(async {
         assert!(FrameReader::open(source()).await.is_err(), "nobody has committed");
         // What is missing is named; it can be filled, or written late.
-        let error = writer.commit(Missing::Fail).await.expect_err("a chunk is missing").to_string();
+        let error = writer.commit(MissingChunks::Fail).await.expect_err("a chunk is missing").to_string();
         assert!(error.contains("1 of 16 chunks") && error.ends_with(&LEFT_OUT.to_string()), "{error}");
-        let summary = writer.commit(Missing::Zero).await.expect("the first commit");
+        let summary = writer.commit(MissingChunks::Zero).await.expect("the first commit");
         let array = NdArray::open(source()).await.expect("the array opens");
         let all = array.read(&"...".parse().expect("a selection")).await.expect("all of it");
         assert!(*all.bytes() == expected(&[LEFT_OUT], &writer));
@@ -129,7 +129,7 @@ fn processes_fill_an_array(server: &Server, ignores: bool) {
     // A repeated commit reports success again and changes nothing.
     let index = || server.get("shared/array.b2nd/chunks.b2frame").expect("the index");
     let before = index();
-    let again = block_on(writer.commit(Missing::Zero)).expect("it has succeeded");
+    let again = block_on(writer.commit(MissingChunks::Zero)).expect("it has succeeded");
     assert_eq!(again, summary);
     assert!(index() == before);
     // So is whoever writes late, and nothing changes.
@@ -173,7 +173,7 @@ fn of_two_racing_commits_one_wins() {
         }
         let commit = || {
             let writer = writer(&endpoint, &key, false);
-            thread::spawn(move || block_on(writer.commit(Missing::Fail)))
+            thread::spawn(move || block_on(writer.commit(MissingChunks::Fail)))
         };
         let results = [commit(), commit()].map(|thread| thread.join().expect("no panic"));
         match &results {

@@ -17,11 +17,11 @@
 use oxiblosc_core::codec::CodecError;
 
 use super::{CONTINUED, FAR_DISTANCE, LENGTH_BIAS, MAX_LITERALS};
-use crate::codecs::wild::{self, Machine, Portable, SLACK};
+use crate::codecs::overcopy::{self, Portable, RepeatKernel, SLACK};
 
 /// The position of a decoder, always before an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Position {
+struct Cursor {
     /// Bytes of the stream consumed.
     input: usize,
     /// Bytes produced.
@@ -30,8 +30,8 @@ struct Position {
 
 /// Decodes the stream `src` into all of `dst`.
 pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
-    let position = hasty(src, dst);
-    careful(src, dst, position)
+    let position = decode_fast(src, dst);
+    decode_checked(src, dst, position)
 }
 
 /// [`decompress`] on one kind of machine.
@@ -44,15 +44,15 @@ pub(in crate::codecs) fn on_each_machine() -> Vec<(&'static str, Decoder)> {
     #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
     let mut machines: Vec<(_, Decoder)> = vec![("portable", |src, dst| {
         // SAFETY: `Portable` needs no instructions of its own.
-        let position = unsafe { hasty_on::<Portable>(src, dst) };
-        careful(src, dst, position)
+        let position = unsafe { decode_fast_on::<Portable>(src, dst) };
+        decode_checked(src, dst, position)
     })];
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         machines.push(("avx2", |src, dst| {
             // SAFETY: AVX2 was just found.
             let position = unsafe { hasty_avx2(src, dst) };
-            careful(src, dst, position)
+            decode_checked(src, dst, position)
         }));
     }
     machines
@@ -68,8 +68,8 @@ fn operation(src: &[u8], input: usize) -> Option<u8> {
 }
 
 /// Decodes from `at` to the end of the stream and checks everything.
-fn careful(src: &[u8], dst: &mut [u8], at: Position) -> Result<usize, CodecError> {
-    let Position { mut input, mut output } = at;
+fn decode_checked(src: &[u8], dst: &mut [u8], at: Cursor) -> Result<usize, CodecError> {
+    let Cursor { mut input, mut output } = at;
     let expected = dst.len();
     let byte = |input: usize| {
         // A match is never the last operation, so another byte follows each of its own.
@@ -121,7 +121,7 @@ fn careful(src: &[u8], dst: &mut [u8], at: Position) -> Result<usize, CodecError
         if distance > output {
             return Err(corrupt(start, "distance reaches before the first byte"));
         }
-        wild::repeat_exact(dst, output, distance, len);
+        overcopy::repeat_exact(dst, output, distance, len);
         output += len;
     }
     if output == expected { Ok(output) } else { Err(CodecError::Length { expected, found: output }) }
@@ -135,14 +135,14 @@ const SHORT_INPUT: usize = 1 + MAX_LITERALS;
 
 /// Decodes operations as long as both buffers have room for copies that overshoot, and returns where it stopped. The
 /// output before that position is what [`careful`] would have produced; the output after it is unspecified.
-fn hasty(src: &[u8], dst: &mut [u8]) -> Position {
+fn decode_fast(src: &[u8], dst: &mut [u8]) -> Cursor {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: AVX2 was just found.
         return unsafe { hasty_avx2(src, dst) };
     }
     // SAFETY: `Portable` needs no instructions of its own.
-    unsafe { hasty_on::<Portable>(src, dst) }
+    unsafe { decode_fast_on::<Portable>(src, dst) }
 }
 
 /// [`hasty`] with a byte permutation, and 32-byte moves where the compiler finds a use for them.
@@ -151,16 +151,16 @@ fn hasty(src: &[u8], dst: &mut [u8]) -> Position {
 /// The machine has AVX2, and thus SSSE3.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn hasty_avx2(src: &[u8], dst: &mut [u8]) -> Position {
+unsafe fn hasty_avx2(src: &[u8], dst: &mut [u8]) -> Cursor {
     // SAFETY: AVX2 implies SSSE3.
-    unsafe { hasty_on::<wild::Ssse3>(src, dst) }
+    unsafe { decode_fast_on::<overcopy::Ssse3>(src, dst) }
 }
 
 /// # Safety
 /// The machine is an `M`.
 #[inline(always)]
-unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
-    let mut done = Position { input: 0, output: 0 };
+unsafe fn decode_fast_on<M: RepeatKernel>(src: &[u8], dst: &mut [u8]) -> Cursor {
+    let mut done = Cursor { input: 0, output: 0 };
     let (Some(input_end), Some(output_end)) = (src.len().checked_sub(SHORT_INPUT), dst.len().checked_sub(SHORT_OUTPUT))
     else {
         return done;
@@ -169,7 +169,7 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
     // The marker in the first byte is not part of its operation.
     let mut mask = 31;
     while done.input <= input_end && done.output <= output_end {
-        let Position { mut input, output } = done;
+        let Cursor { mut input, output } = done;
         // SAFETY: input <= src.len() - SHORT_INPUT.
         let op = usize::from(unsafe { *from.add(input) } & mask);
         mask = 255;
@@ -178,11 +178,11 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
             // SAFETY: the input has SHORT_INPUT - 1 = 32 bytes after the operation's first, the output more than 32.
             // They are different allocations, one borrowed mutably.
             unsafe {
-                let (low, high) = (wild::load16(from.add(input)), wild::load16(from.add(input + 16)));
-                wild::store16(dst.as_mut_ptr().add(output), low);
-                wild::store16(dst.as_mut_ptr().add(output + 16), high);
+                let (low, high) = (overcopy::load16(from.add(input)), overcopy::load16(from.add(input + 16)));
+                overcopy::store16(dst.as_mut_ptr().add(output), low);
+                overcopy::store16(dst.as_mut_ptr().add(output + 16), high);
             }
-            done = Position { input: input + op + 1, output: output + op + 1 };
+            done = Cursor { input: input + op + 1, output: output + op + 1 };
             continue;
         }
         let mut len = op >> 5;
@@ -221,14 +221,14 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8]) -> Position {
         if op >> 5 != CONTINUED {
             // SAFETY: distance <= output, so the bytes before are inside the output. At least SHORT_OUTPUT bytes are left
             // of it, and len <= 8. The machine is an `M` by contract.
-            unsafe { wild::repeat_short::<M>(dst.as_mut_ptr().add(output), distance, len) };
+            unsafe { overcopy::repeat_short::<M>(dst.as_mut_ptr().add(output), distance, len) };
         } else if len <= dst.len() - output {
             // SAFETY: as above, and the match ends inside the output.
-            unsafe { wild::repeat_inside::<M>(dst, output, distance, len) };
+            unsafe { overcopy::repeat_inside::<M>(dst, output, distance, len) };
         } else {
             return done;
         }
-        done = Position { input, output: output + len };
+        done = Cursor { input, output: output + len };
     }
     done
 }
@@ -242,7 +242,7 @@ mod tests {
         let mut slow = vec![0x5A; len];
         let (fast_result, fast) = between_guards(src, len, decompress);
         let fast_result = fast_result.map_err(|e| e.to_string());
-        let slow_result = careful(src, &mut slow, Position { input: 0, output: 0 }).map_err(|e| e.to_string());
+        let slow_result = decode_checked(src, &mut slow, Cursor { input: 0, output: 0 }).map_err(|e| e.to_string());
         assert_eq!(fast_result, slow_result);
         if fast_result.is_ok() {
             assert_eq!(fast, slow);

@@ -5,9 +5,9 @@
 
 use std::hint::select_unpredictable;
 
-use super::write::Writer;
+use super::write::OpWriter;
 use super::{CONTINUED, FAR_DISTANCE, LENGTH_BIAS, MAX_LITERALS};
-use crate::codecs::input::{Input, Trusted, common};
+use crate::codecs::input::{Input, UncheckedInput, common};
 
 /// Logarithm of the number of table entries, by level.
 const HASH_LOG: [u32; 10] = [12, 12, 13, 14, 14, 14, 14, 14, 14, 14];
@@ -56,7 +56,7 @@ impl Encoder {
 
     /// Compresses `src` into `dst`, or returns `None` if the result does not fit or the probe predicts too little.
     pub(super) fn compress(&mut self, level: u8, src: &[u8], dst: &mut [u8]) -> Option<usize> {
-        self.compress_input(level, src, dst, Trusted)
+        self.compress_input(level, src, dst, UncheckedInput)
     }
 
     fn compress_input<'a, I: Input<'a>>(
@@ -208,7 +208,7 @@ impl<'t, 'a, I: Input<'a>, E: Entry> Finder<'t, I, E> {
     #[inline(always)]
     fn compress(mut self, level: usize, dst: &mut [u8]) -> Option<usize> {
         let src = self.input.bytes();
-        let mut out = Writer::new(dst);
+        let mut out = OpWriter::new(dst);
         let mut anchor = 0;
         let mut p = 4;
         while p + MATCH_LIMIT < self.len {

@@ -1,18 +1,18 @@
 //! Writes the operations of a BloscLZ stream.
 
 use super::{CONTINUED, FAR_DISTANCE, MAX_LITERALS};
-use crate::codecs::wild;
+use crate::codecs::overcopy;
 
 /// Set in the first byte of a stream.
 const MARKER: u8 = 1 << 5;
 
 /// Writes operations to a buffer until it is full.
-pub(super) struct Writer<'a> {
+pub(super) struct OpWriter<'a> {
     dst: &'a mut [u8],
     at: usize,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> OpWriter<'a> {
     pub(super) fn new(dst: &'a mut [u8]) -> Self {
         Self { dst, at: 0 }
     }
@@ -27,7 +27,7 @@ impl<'a> Writer<'a> {
                 unsafe {
                     let to = self.dst.as_mut_ptr().add(self.at);
                     *to = (len - 1) as u8;
-                    wild::copy(src.as_ptr().add(anchor), to.add(1), MAX_LITERALS);
+                    overcopy::copy(src.as_ptr().add(anchor), to.add(1), MAX_LITERALS);
                 }
                 self.at += 1 + len;
             } else {

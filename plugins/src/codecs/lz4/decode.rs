@@ -10,7 +10,7 @@
 
 use oxiblosc_core::codec::CodecError;
 
-use crate::codecs::wild::{self, Machine, Portable, SLACK};
+use crate::codecs::overcopy::{self, Portable, RepeatKernel, SLACK};
 
 /// "The minimum match length is 4": what a match length of 0 in the token stands for.
 const MIN_MATCH: usize = 4;
@@ -20,7 +20,7 @@ const CONTINUED: usize = 15;
 
 /// The position of a decoder, always between two sequences.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Position {
+struct Cursor {
     /// Bytes of the block consumed.
     input: usize,
     /// Bytes produced.
@@ -29,19 +29,19 @@ struct Position {
 
 /// Decodes the LZ4 block `src` into all of `dst`. Matches may reach back into `dict`, which logically precedes `dst`.
 pub(super) fn decompress(src: &[u8], dst: &mut [u8], dict: &[u8]) -> Result<usize, CodecError> {
-    decompress_with(hasty, src, dst, dict)
+    decompress_with(decode_fast, src, dst, dict)
 }
 
 fn decompress_with(
-    hasty: impl Fn(&[u8], &mut [u8], Position) -> Position,
+    hasty: impl Fn(&[u8], &mut [u8], Cursor) -> Cursor,
     src: &[u8],
     dst: &mut [u8],
     dict: &[u8],
 ) -> Result<usize, CodecError> {
-    let mut position = Position::default();
+    let mut position = Cursor::default();
     loop {
         position = hasty(src, dst, position);
-        match careful(src, dst, dict, position)? {
+        match decode_checked(src, dst, dict, position)? {
             Progress::Done => return Ok(dst.len()),
             Progress::At(next) => position = next,
         }
@@ -54,7 +54,7 @@ enum Progress {
     /// To the end.
     Done,
     /// Past a match in the dictionary, which the hasty decoder does not handle.
-    At(Position),
+    At(Cursor),
 }
 
 fn corrupt(offset: usize, reason: &'static str) -> CodecError {
@@ -76,8 +76,8 @@ fn continued(src: &[u8], input: &mut usize, mut len: usize, limit: usize) -> Res
 
 /// Decodes from `at` to the end of the block, or to the end of the next match that begins in the dictionary, and checks
 /// everything.
-fn careful(src: &[u8], dst: &mut [u8], dict: &[u8], at: Position) -> Result<Progress, CodecError> {
-    let Position { mut input, mut output } = at;
+fn decode_checked(src: &[u8], dst: &mut [u8], dict: &[u8], at: Cursor) -> Result<Progress, CodecError> {
+    let Cursor { mut input, mut output } = at;
     let expected = dst.len();
     loop {
         let token = *src.get(input).ok_or_else(|| corrupt(input, "the block ends without a last literal run"))?;
@@ -125,11 +125,11 @@ fn careful(src: &[u8], dst: &mut [u8], dict: &[u8], at: Position) -> Result<Prog
             len -= from_dict;
         }
         if len > 0 {
-            wild::repeat_exact(dst, output, distance, len);
+            overcopy::repeat_exact(dst, output, distance, len);
         }
         output += len;
         if in_dict {
-            return Ok(Progress::At(Position { input, output }));
+            return Ok(Progress::At(Cursor { input, output }));
         }
     }
     if output == expected { Ok(Progress::Done) } else { Err(CodecError::Length { expected, found: output }) }
@@ -159,14 +159,14 @@ const NEAR_STRETCH: usize = 16 << 10;
 
 /// Decodes sequences from `at` on as long as both buffers have room for copies that overshoot, and returns where it
 /// stopped. The output before that position is what [`careful`] would have produced; the output after it is unspecified.
-fn hasty(src: &[u8], dst: &mut [u8], at: Position) -> Position {
+fn decode_fast(src: &[u8], dst: &mut [u8], at: Cursor) -> Cursor {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: AVX2 was just found.
         return unsafe { hasty_avx2(src, dst, at) };
     }
     // SAFETY: `Portable` needs no instructions of its own.
-    unsafe { hasty_on::<Portable>(src, dst, at) }
+    unsafe { decode_fast_on::<Portable>(src, dst, at) }
 }
 
 /// [`hasty`] with a byte permutation, and 32-byte moves where the compiler finds a use for them.
@@ -175,15 +175,15 @@ fn hasty(src: &[u8], dst: &mut [u8], at: Position) -> Position {
 /// The machine has AVX2, and thus SSSE3.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn hasty_avx2(src: &[u8], dst: &mut [u8], at: Position) -> Position {
+unsafe fn hasty_avx2(src: &[u8], dst: &mut [u8], at: Cursor) -> Cursor {
     // SAFETY: AVX2 implies SSSE3.
-    unsafe { hasty_on::<wild::Ssse3>(src, dst, at) }
+    unsafe { decode_fast_on::<overcopy::Ssse3>(src, dst, at) }
 }
 
 /// # Safety
 /// The machine is an `M`.
 #[inline(always)]
-unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8], mut at: Position) -> Position {
+unsafe fn decode_fast_on<M: RepeatKernel>(src: &[u8], dst: &mut [u8], mut at: Cursor) -> Cursor {
     let Some(end) = dst.len().checked_sub(SHORT_OUTPUT) else { return at };
     loop {
         // SAFETY: the machine is an `M` by contract, and no output goes past `end`.
@@ -204,14 +204,14 @@ unsafe fn hasty_on<M: Machine>(src: &[u8], dst: &mut [u8], mut at: Position) -> 
 /// # Safety
 /// The machine is an `M`, and `until + SHORT_OUTPUT <= dst.len()`.
 #[inline(always)]
-unsafe fn sequences<M: Machine, const NEAR: bool>(src: &[u8], dst: &mut [u8], at: Position, until: usize) -> Position {
+unsafe fn sequences<M: RepeatKernel, const NEAR: bool>(src: &[u8], dst: &mut [u8], at: Cursor, until: usize) -> Cursor {
     let mut done = at;
     let Some(input_end) = src.len().checked_sub(SHORT_INPUT) else { return done };
     let from = src.as_ptr();
     // Each near match advances this by an interval, and it never falls behind the input.
     let mut near = at.input;
     loop {
-        let Position { mut input, mut output } = done;
+        let Cursor { mut input, mut output } = done;
         if input > input_end || output > until {
             return done;
         }
@@ -220,10 +220,10 @@ unsafe fn sequences<M: Machine, const NEAR: bool>(src: &[u8], dst: &mut [u8], at
 
         // The literals begin at `input + 1`, however many bytes it takes to say how many they are.
         let mut len = usize::from(token >> 4);
-        if wild::likely(len != CONTINUED) {
+        if overcopy::likely(len != CONTINUED) {
             // SAFETY: 16 bytes are left of the input after the token, and more than 16 of the output, by the check
             // at the top of the loop. At most 14 of them are kept.
-            unsafe { wild::store16(dst.as_mut_ptr().add(output), wild::load16(from.add(input + 1))) };
+            unsafe { overcopy::store16(dst.as_mut_ptr().add(output), overcopy::load16(from.add(input + 1))) };
         } else {
             let Some((more, next)) = continuation(src, input + 1, dst.len()) else { return done };
             (len, input) = (len + more, next - 1);
@@ -236,7 +236,7 @@ unsafe fn sequences<M: Machine, const NEAR: bool>(src: &[u8], dst: &mut [u8], at
             unsafe {
                 let to = dst.as_mut_ptr().add(output);
                 if len <= SHORT_LITERALS {
-                    wild::copy(from.add(input + 1), to, SHORT_LITERALS);
+                    overcopy::copy(from.add(input + 1), to, SHORT_LITERALS);
                 } else {
                     to.copy_from_nonoverlapping(from.add(input + 1), len);
                 }
@@ -252,19 +252,19 @@ unsafe fn sequences<M: Machine, const NEAR: bool>(src: &[u8], dst: &mut [u8], at
             return done;
         }
         let mut len = usize::from(token & 15);
-        if wild::likely(len != CONTINUED) {
+        if overcopy::likely(len != CONTINUED) {
             len += MIN_MATCH;
             // SAFETY: 1 <= distance <= output, so the bytes before are inside the output. At least SHORT_OUTPUT - 14 =
             // 18 + SLACK bytes are left of it. The machine is an `M` by contract.
             unsafe {
                 let to = dst.as_mut_ptr().add(output);
-                if !NEAR && wild::likely(distance >= 18) {
-                    wild::copy18(to.sub(distance), to);
+                if !NEAR && overcopy::likely(distance >= 18) {
+                    overcopy::copy18(to.sub(distance), to);
                 } else {
-                    wild::repeat_short::<M>(to, distance, len);
+                    overcopy::repeat_short::<M>(to, distance, len);
                     near = near.max(input) + NEAR_INTERVAL;
                     if !NEAR && near > input + NEAR_BURST * NEAR_INTERVAL {
-                        return Position { input, output: output + len };
+                        return Cursor { input, output: output + len };
                     }
                 }
             }
@@ -276,9 +276,9 @@ unsafe fn sequences<M: Machine, const NEAR: bool>(src: &[u8], dst: &mut [u8], at
             }
             // SAFETY: 1 <= distance <= output, and the match ends SLACK bytes before the end of the output, or earlier.
             // The machine is an `M` by contract.
-            unsafe { wild::repeat::<M>(dst.as_mut_ptr().add(output), distance, len) };
+            unsafe { overcopy::repeat::<M>(dst.as_mut_ptr().add(output), distance, len) };
         }
-        done = Position { input, output: output + len };
+        done = Cursor { input, output: output + len };
     }
 }
 
@@ -316,7 +316,7 @@ pub(in crate::codecs) fn on_each_machine() -> Vec<(&'static str, Decoder)> {
     #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
     let mut machines: Vec<(_, Decoder)> = vec![("portable", |src, dst, dict| {
         // SAFETY: `Portable` needs no instructions of its own.
-        decompress_with(|src, dst, at| unsafe { hasty_on::<Portable>(src, dst, at) }, src, dst, dict)
+        decompress_with(|src, dst, at| unsafe { decode_fast_on::<Portable>(src, dst, at) }, src, dst, dict)
     })];
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
@@ -338,9 +338,9 @@ mod tests {
         let mut slow = vec![0x5A; len];
         let (fast_result, fast) = between_guards(src, len, |src, dst| decompress(src, dst, dict));
         let fast_result = fast_result.map_err(|e| e.to_string());
-        let mut progress = Ok(Progress::At(Position::default()));
+        let mut progress = Ok(Progress::At(Cursor::default()));
         while let Ok(Progress::At(position)) = progress {
-            progress = careful(src, &mut slow, dict, position);
+            progress = decode_checked(src, &mut slow, dict, position);
         }
         let slow_result = progress.map(|_| len).map_err(|e| e.to_string());
         assert_eq!(fast_result, slow_result);

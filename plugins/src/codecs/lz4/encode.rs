@@ -2,8 +2,8 @@
 
 use std::hint::select_unpredictable;
 
-use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MAX_DISTANCE, MIN_MATCH, Writer};
-use crate::codecs::input::{Input, Trusted, common, common_before};
+use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MAX_DISTANCE, MIN_MATCH, SequenceWriter};
+use crate::codecs::input::{Input, UncheckedInput, common, common_before};
 
 /// Logarithm of the bytes of a table: half of a usual level 1 data cache, to leave room for the data.
 const TABLE_LOG: u32 = 14;
@@ -40,7 +40,7 @@ impl FastEncoder {
     /// which logically precedes `src`. Higher acceleration means that fewer positions are tried.
     pub(super) fn compress(&mut self, src: &[u8], dict: &[u8], dst: &mut [u8], acceleration: usize) -> Option<usize> {
         if dict.is_empty() {
-            return self.compress_input(Trusted(src), dst, acceleration);
+            return self.compress_input(UncheckedInput(src), dst, acceleration);
         }
         let Self { narrow, wide, dict: kept } = self;
         if kept.bytes != dict {
@@ -48,14 +48,14 @@ impl FastEncoder {
         }
         kept.joined.truncate(dict.len());
         kept.joined.extend_from_slice(src);
-        let input = Trusted(&kept.joined);
+        let input = UncheckedInput(&kept.joined);
         if kept.joined.len() <= NARROW {
-            let primed = kept.narrow.get_or_insert_with(|| primed(Trusted(dict), Narrow([0; _])));
+            let primed = kept.narrow.get_or_insert_with(|| primed(UncheckedInput(dict), Narrow([0; _])));
             narrow.0.copy_from_slice(&primed.0);
             // SAFETY: the table has just been replaced by that of the dictionary.
             unsafe { compress(&mut **narrow, input, dict.len(), dst, acceleration) }
         } else {
-            let primed = kept.wide.get_or_insert_with(|| primed(Trusted(dict), Wide([0; _])));
+            let primed = kept.wide.get_or_insert_with(|| primed(UncheckedInput(dict), Wide([0; _])));
             wide.0.copy_from_slice(&primed.0);
             // SAFETY: the table has just been replaced by that of the dictionary.
             unsafe { compress(&mut **wide, input, dict.len(), dst, acceleration) }
@@ -173,7 +173,7 @@ unsafe fn compress<'a, T: Table>(
     acceleration: usize,
 ) -> Option<usize> {
     let bytes = src.bytes();
-    let mut out = Writer::new(dst);
+    let mut out = SequenceWriter::new(dst);
     let mut anchor = start;
     // Positions that are hashed are at most `limit + 1`, which is 12 bytes before the end. Those that are compared are at
     // most `limit`, and candidates come out of the table, where positions are entered in ascending order.
@@ -257,7 +257,7 @@ mod tests {
                 for acceleration in [1, 5, 9] {
                     let room = len + len / 255 + 16;
                     let (mut trusted, mut checked) = (vec![0; room], vec![0; room]);
-                    let written = encoder.compress_input(Trusted(&src), &mut trusted, acceleration);
+                    let written = encoder.compress_input(UncheckedInput(&src), &mut trusted, acceleration);
                     let again = encoder.compress_input(Checked(&src), &mut checked, acceleration);
                     assert!(written.is_some(), "{len} of {kind}, acceleration {acceleration}: it always fits");
                     assert_eq!(written, again, "{len} of {kind}, acceleration {acceleration}");
@@ -275,9 +275,9 @@ mod tests {
                 for start in [1, 8, 9, len / 3, len - 1] {
                     let room = len + len / 255 + 16;
                     let (mut trusted, mut checked) = (vec![0; room], vec![0; room]);
-                    let table = || primed(Trusted(&src[..start]), Wide([0; _]));
+                    let table = || primed(UncheckedInput(&src[..start]), Wide([0; _]));
                     // SAFETY: the table holds positions before `start`.
-                    let written = unsafe { compress(&mut *table(), Trusted(&src), start, &mut trusted, 1) };
+                    let written = unsafe { compress(&mut *table(), UncheckedInput(&src), start, &mut trusted, 1) };
                     // SAFETY: as above.
                     let again = unsafe { compress(&mut *table(), Checked(&src), start, &mut checked, 1) };
                     assert_eq!(written, again, "{len} of {kind} from {start}");

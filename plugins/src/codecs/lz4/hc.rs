@@ -5,10 +5,10 @@
 //! end of the furthest interval so far, finds the next ones that reach beyond; where it finds none, a segment ends. The
 //! cheapest path through the intervals of each segment is then computed exactly.
 
-use super::matches::{Finder, Interval};
-use super::sequence::{MIN_MATCH, Writer};
+use super::matches::{Finder, MatchInterval};
+use super::sequence::{MIN_MATCH, SequenceWriter};
 use crate::codecs::input::Input;
-use crate::codecs::places::Table;
+use crate::codecs::match_tables::Table;
 
 /// Segments are cut after this many bytes.
 const MAX_SEGMENT: usize = 2048;
@@ -46,12 +46,12 @@ pub(super) fn compress<'a, const BACK: usize, I: Input<'a>, T: Table>(
     input: I,
     start: usize,
     table: &mut T,
-    plan: &mut Plan,
+    plan: &mut OptimalParse,
     Effort { depth, enough, nice }: Effort,
     dst: &mut [u8],
 ) -> Option<usize> {
     let bytes = input.bytes();
-    let mut out = Writer::new(dst);
+    let mut out = SequenceWriter::new(dst);
     let Some(mut finder) = Finder::new(input, start, table, depth, enough) else {
         return out.last(&bytes[start..]);
     };
@@ -73,7 +73,7 @@ pub(super) fn compress<'a, const BACK: usize, I: Input<'a>, T: Table>(
             end = next;
         }
         plan.solve(from + NICE_MARGIN, finder.limit());
-        for &Interval { start, end, distance } in &plan.sequences {
+        for &MatchInterval { start, end, distance } in &plan.sequences {
             out.sequence(bytes, anchor, start, distance, end - start)?;
             anchor = end;
         }
@@ -84,25 +84,25 @@ pub(super) fn compress<'a, const BACK: usize, I: Input<'a>, T: Table>(
 
 /// The intervals of a segment and the cheapest path through them.
 #[derive(Default)]
-pub(super) struct Plan {
-    intervals: Vec<Interval>,
+pub(super) struct OptimalParse {
+    intervals: Vec<MatchInterval>,
     /// The interval that reaches furthest, by the position from which it does, in ascending order.
-    pieces: Vec<Piece>,
+    pieces: Vec<ReachEntry>,
     /// Cost from each position of the segment to its end.
     costs: Vec<u32>,
     /// The cheapest path, as the parts of intervals that it takes.
-    sequences: Vec<Interval>,
+    sequences: Vec<MatchInterval>,
 }
 
 /// From `start` up to the next piece, the interval that ends at `end` reaches furthest.
 #[derive(Debug, Clone, Copy)]
-struct Piece {
+struct ReachEntry {
     start: usize,
     end: usize,
     distance: usize,
 }
 
-impl Plan {
+impl OptimalParse {
     /// Finds the cheapest path from the first start of an interval to the furthest end, with matches that begin at
     /// `limit` or before. All intervals but those that reach furthest end before `considered`.
     fn solve(&mut self, considered: usize, limit: usize) {
@@ -136,7 +136,7 @@ impl Plan {
                 _ => len,
             };
             if taken > 0 {
-                self.sequences.push(Interval { start: at, end: at + taken, distance: piece.distance });
+                self.sequences.push(MatchInterval { start: at, end: at + taken, distance: piece.distance });
             }
             at += taken.max(1);
         }
@@ -146,11 +146,11 @@ impl Plan {
         self.pieces.clear();
         // They are nearly in this order.
         self.intervals.sort_unstable_by_key(|interval| interval.start);
-        for &Interval { start, end, distance } in &self.intervals {
+        for &MatchInterval { start, end, distance } in &self.intervals {
             match self.pieces.last_mut() {
                 Some(last) if last.end >= end => {}
-                Some(last) if last.start == start => *last = Piece { start, end, distance },
-                _ => self.pieces.push(Piece { start, end, distance }),
+                Some(last) if last.start == start => *last = ReachEntry { start, end, distance },
+                _ => self.pieces.push(ReachEntry { start, end, distance }),
             }
         }
     }
@@ -201,7 +201,7 @@ impl Plan {
     }
 }
 
-impl Piece {
+impl ReachEntry {
     /// The length of the match that can begin at `at`, if there is one.
     #[inline(always)]
     fn match_len(self, at: usize, limit: usize) -> Option<usize> {

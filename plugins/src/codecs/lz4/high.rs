@@ -1,9 +1,9 @@
 //! The encoder of the codec `lz4hc`: what each level does, and dictionaries.
 
-use super::hc::{self, Effort, Plan};
+use super::hc::{self, Effort, OptimalParse};
 use super::mid;
-use crate::codecs::input::{Input, Trusted};
-use crate::codecs::places::{Chains, Rows, Table};
+use crate::codecs::input::{Input, UncheckedInput};
+use crate::codecs::match_tables::{HashChains, HashRows, Table};
 
 /// How a level finds matches.
 #[derive(Debug, Clone, Copy)]
@@ -35,9 +35,9 @@ const STRATEGIES: [Strategy; 10] = [
 #[derive(Default)]
 pub(super) struct HighEncoder {
     mid: Option<mid::Tables>,
-    rows: Option<Rows<16, 8192>>,
-    chains: Option<Chains>,
-    plan: Plan,
+    rows: Option<HashRows<16, 8192>>,
+    chains: Option<HashChains>,
+    plan: OptimalParse,
     /// A dictionary, followed by the stream to compress.
     joined: Vec<u8>,
 }
@@ -47,13 +47,13 @@ impl HighEncoder {
     /// which logically precedes `src`.
     pub(super) fn compress(&mut self, src: &[u8], dict: &[u8], dst: &mut [u8], level: u8) -> Option<usize> {
         if dict.is_empty() {
-            return self.compress_input(Trusted(src), 0, dst, level);
+            return self.compress_input(UncheckedInput(src), 0, dst, level);
         }
         let mut joined = std::mem::take(&mut self.joined);
         joined.clear();
         joined.extend_from_slice(dict);
         joined.extend_from_slice(src);
-        let result = self.compress_input(Trusted(&joined), dict.len(), dst, level);
+        let result = self.compress_input(UncheckedInput(&joined), dict.len(), dst, level);
         self.joined = joined;
         result
     }
@@ -97,7 +97,7 @@ mod tests {
                 for level in [1, 3, 5, 9] {
                     for start in [0, len / 3] {
                         let (mut trusted, mut checked) = (vec![0; len], vec![0; len]);
-                        let written = encoder.compress_input(Trusted(&src), start, &mut trusted, level);
+                        let written = encoder.compress_input(UncheckedInput(&src), start, &mut trusted, level);
                         let again = encoder.compress_input(Checked(&src), start, &mut checked, level);
                         assert_eq!(written, again, "{len} of {kind} from {start} at level {level}");
                         assert!(trusted == checked, "{len} of {kind} from {start} at level {level}");

@@ -2,7 +2,7 @@
 
 use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MIN_MATCH};
 use crate::codecs::input::{Input, common, common_before};
-use crate::codecs::places::Table;
+use crate::codecs::match_tables::Table;
 
 /// In matches of at least this length, only every [`SPARSE_STEP`]th position is entered. The others are found by
 /// searching backwards from these.
@@ -13,13 +13,13 @@ const SPARSE_STEP: usize = 3;
 
 /// A match: `bytes[start..end]` equals the bytes `distance` before it, and so does every part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Interval {
+pub(super) struct MatchInterval {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) distance: usize,
 }
 
-impl Interval {
+impl MatchInterval {
     fn is_inside(self, other: Self) -> bool {
         self.start >= other.start && self.end <= other.end
     }
@@ -95,7 +95,7 @@ impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
         &mut self,
         at: usize,
         low: usize,
-        found: &mut Vec<Interval>,
+        found: &mut Vec<MatchInterval>,
     ) -> Option<usize> {
         assert!(low <= at && at <= self.limit, "a match starts before the limit");
         self.enter(at);
@@ -122,7 +122,7 @@ impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
                 let len = MIN_MATCH + unsafe { common(input, candidate + MIN_MATCH, at + MIN_MATCH, self.end) };
                 // SAFETY: no more than the candidate has before it, which is not behind `at`.
                 let before = unsafe { common_before(input, candidate, at, candidate.min(at - low)) };
-                let interval = Interval { start: at - before, end: at + len, distance };
+                let interval = MatchInterval { start: at - before, end: at + len, distance };
                 if interval.end > end || interval.start < start {
                     while found.len() > first && found[found.len() - 1].is_inside(interval) {
                         found.pop();

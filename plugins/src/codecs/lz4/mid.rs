@@ -1,9 +1,9 @@
 //! The LZ4 block encoder of the codec `lz4hc` at its lowest levels: one greedy pass with two tables, one of where seven
 //! bytes were last seen and one for four. The long table finds the best matches, the short one the rest.
 
-use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MAX_DISTANCE, MIN_MATCH, Writer};
+use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MAX_DISTANCE, MIN_MATCH, SequenceWriter};
 use crate::codecs::input::{Input, common, common_before};
-use crate::codecs::places::{multiply, table_log};
+use crate::codecs::match_tables::{multiply, table_log};
 
 /// Logarithm of the entries of a table.
 const TABLE_LOG: u32 = 14;
@@ -91,7 +91,7 @@ unsafe fn matched<'a>(input: impl Input<'a>, candidate: usize, at: usize, end: u
 /// `start` are the dictionary, which is already in the tables.
 pub(super) fn compress<'a>(input: impl Input<'a>, start: usize, tables: &mut Tables, dst: &mut [u8]) -> Option<usize> {
     let bytes = input.bytes();
-    let mut out = Writer::new(dst);
+    let mut out = SequenceWriter::new(dst);
     let mut anchor = start;
     let Some(limit) = bytes.len().checked_sub(MATCH_LIMIT).filter(|&limit| start <= limit) else {
         return out.last(&bytes[start..]);

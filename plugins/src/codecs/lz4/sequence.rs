@@ -2,7 +2,7 @@
 //!
 //! Source: LZ4 block format, which also gives the end-of-block rules that decoders rely on.
 
-use crate::codecs::wild;
+use crate::codecs::overcopy;
 
 /// "The minimum match length is 4."
 pub(super) const MIN_MATCH: usize = 4;
@@ -20,12 +20,12 @@ pub(super) const MAX_DISTANCE: usize = 65_535;
 const CONTINUED: usize = 15;
 
 /// Writes sequences to a buffer until it is full.
-pub(super) struct Writer<'a> {
+pub(super) struct SequenceWriter<'a> {
     dst: &'a mut [u8],
     at: usize,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> SequenceWriter<'a> {
     pub(super) fn new(dst: &'a mut [u8]) -> Self {
         Self { dst, at: 0 }
     }
@@ -49,7 +49,7 @@ impl<'a> Writer<'a> {
             unsafe {
                 let to = self.dst.as_mut_ptr().add(self.at);
                 *to = (literals << 4 | code.min(CONTINUED)) as u8;
-                wild::store16(to.add(1), wild::load16(src.as_ptr().add(anchor)));
+                overcopy::store16(to.add(1), overcopy::load16(src.as_ptr().add(anchor)));
                 to.add(1 + literals).cast::<u16>().write_unaligned((distance as u16).to_le());
             }
             self.at += 1 + literals + 2;

@@ -76,7 +76,7 @@ impl Encoder {
         dst: &mut [u8],
     ) -> Option<usize> {
         self.tables.iter_mut().for_each(|table| table.fill(0));
-        let mut out = Writer { dst, at: 0 };
+        let mut out = CellWriter { dst, at: 0 };
         out.push(&[2])?;
         out.push(&i32::try_from(height).ok()?.to_le_bytes())?;
         out.push(&i32::try_from(width).ok()?.to_le_bytes())?;
@@ -100,7 +100,12 @@ impl Encoder {
     }
 
     /// Writes a whole cell, some rows of which may be found elsewhere.
-    fn rows<'a>(&mut self, side: usize, row: impl Fn(usize) -> &'a [u8] + Copy, out: &mut Writer<'_>) -> Option<()> {
+    fn rows<'a>(
+        &mut self,
+        side: usize,
+        row: impl Fn(usize) -> &'a [u8] + Copy,
+        out: &mut CellWriter<'_>,
+    ) -> Option<()> {
         for &token in if side == 4 { &TOKENS_4 } else { &TOKENS_8 } {
             let Some(tokens) = RowTokens::of(token, side) else { continue };
             let find = |set: u8| {
@@ -127,7 +132,7 @@ impl Encoder {
     }
 
     /// The distance from the position of `out` back to `wanted` in what it has written.
-    fn find(&self, table: usize, wanted: &[u8], out: &Writer<'_>) -> Option<[u8; 2]> {
+    fn find(&self, table: usize, wanted: &[u8], out: &CellWriter<'_>) -> Option<[u8; 2]> {
         let at = (self.tables[table][hash(wanted)] as usize).checked_sub(1)?;
         let distance = out.at - at;
         // A match may extend into the next token, but not past what is written.
@@ -136,7 +141,7 @@ impl Encoder {
     }
 
     /// Writes rows of this width as literals, and enters them into the tables.
-    fn literals(&mut self, bytes: &[u8], width: usize, out: &mut Writer<'_>) -> Option<()> {
+    fn literals(&mut self, bytes: &[u8], width: usize, out: &mut CellWriter<'_>) -> Option<()> {
         let start = out.at;
         out.push(bytes)?;
         let mut enter = |table: usize, at: usize, len: usize| {
@@ -153,12 +158,12 @@ impl Encoder {
     }
 }
 
-struct Writer<'a> {
+struct CellWriter<'a> {
     dst: &'a mut [u8],
     at: usize,
 }
 
-impl Writer<'_> {
+impl CellWriter<'_> {
     fn push(&mut self, bytes: &[u8]) -> Option<()> {
         self.dst.get_mut(self.at..self.at + bytes.len())?.copy_from_slice(bytes);
         self.at += bytes.len();

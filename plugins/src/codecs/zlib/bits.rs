@@ -13,7 +13,7 @@ pub(super) struct Code {
 }
 
 /// Writes a stream to a buffer until it is full.
-pub(super) struct Writer<'a> {
+pub(super) struct BitWriter<'a> {
     dst: &'a mut [u8],
     at: usize,
     /// Bits that are not in `dst` yet, the first lowest: less than 8 after a [`flush`](Writer::flush).
@@ -21,7 +21,7 @@ pub(super) struct Writer<'a> {
     count: u32,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> BitWriter<'a> {
     /// Bits that fit between two flushes.
     pub(super) const ROOM: u32 = 64 - 8;
 

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 1951, sections 3.2.3 to 3.2.7.
 
-use super::bits::{Code, Writer};
+use super::bits::{BitWriter, Code};
 use super::codes::{Codes, DISTANCES, END_OF_BLOCK, FIXED, SYMBOLS, canonical, distance_symbol, length_symbol};
 use super::cost::{self, BIT};
 use super::huffman;
@@ -100,14 +100,14 @@ fn stored_bits(bytes: usize) -> u64 {
 
 /// Writes the block of `bytes`, which consist of `sequences`, in the shortest form.
 pub(super) fn write(
-    out: &mut Writer<'_>,
+    out: &mut BitWriter<'_>,
     bytes: &[u8],
     sequences: &[Sequence],
     counts: &mut Counts,
     last: bool,
 ) -> Option<()> {
     counts.symbols[END_OF_BLOCK] = 1;
-    let own = Own::new(counts);
+    let own = DynamicCodes::new(counts);
     let fixed = fixed_bits(counts);
     let (coded, stored) = (own.bits.min(fixed), stored_bits(bytes.len()));
     if stored < coded {
@@ -124,7 +124,7 @@ pub(super) fn write(
     }
 }
 
-fn body(out: &mut Writer<'_>, mut bytes: &[u8], sequences: &[Sequence], codes: &Codes) -> Option<()> {
+fn body(out: &mut BitWriter<'_>, mut bytes: &[u8], sequences: &[Sequence], codes: &Codes) -> Option<()> {
     out.flush()?;
     for &Sequence { literals, len, distance } in sequences {
         let (run, rest) = bytes.split_at_checked(literals as usize)?;
@@ -137,7 +137,7 @@ fn body(out: &mut Writer<'_>, mut bytes: &[u8], sequences: &[Sequence], codes: &
     codes.end(out)
 }
 
-fn store(out: &mut Writer<'_>, bytes: &[u8], last: bool) -> Option<()> {
+fn store(out: &mut BitWriter<'_>, bytes: &[u8], last: bool) -> Option<()> {
     let mut pieces = bytes.chunks(STORED).peekable();
     while let Some(piece) = pieces.next() {
         out.put_bits(u64::from(last && pieces.peek().is_none()), 3);
@@ -158,7 +158,7 @@ fn fixed_bits(counts: &Counts) -> u64 {
 }
 
 /// The dynamic codes of a block, and how they are written.
-struct Own {
+struct DynamicCodes {
     symbols: [u8; SYMBOLS],
     distances: [u8; DISTANCES],
     /// How many symbols are written.
@@ -173,7 +173,7 @@ struct Own {
     bits: u64,
 }
 
-impl Own {
+impl DynamicCodes {
     fn new(counts: &Counts) -> Self {
         let symbols = huffman::lengths(&counts.symbols, LIMIT);
         let distances = huffman::lengths(&counts.distances, LIMIT);
@@ -195,7 +195,7 @@ impl Own {
         Self { symbols, distances, symbol_count, distance_count, runs, short, short_count, bits }
     }
 
-    fn header(&self, out: &mut Writer<'_>) -> Option<()> {
+    fn header(&self, out: &mut BitWriter<'_>) -> Option<()> {
         out.put_bits((self.symbol_count - 257) as u64, 5);
         out.put_bits((self.distance_count - 1) as u64, 5);
         out.put_bits((self.short_count - 4) as u64, 4);
@@ -254,7 +254,7 @@ mod tests {
         let at: usize = sequences.iter().map(|one| one.literals as usize + usize::from(one.len)).sum();
         assert_eq!((at, counts.bytes), (bytes.len(), bytes.len()));
         let encode = |dst: &mut [u8]| {
-            let mut out = Writer::new(dst)?;
+            let mut out = BitWriter::new(dst)?;
             write(&mut out, bytes, sequences, &mut counts.clone(), true)?;
             out.finish(libdeflater::adler32(bytes))
         };

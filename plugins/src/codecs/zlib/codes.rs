@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 1951, sections 3.2.2 (codes from their lengths), 3.2.5 (lengths and distances) and 3.2.6 (the fixed codes).
 
-use super::bits::{Code, Writer};
+use super::bits::{BitWriter, Code};
 
 /// "The length of a match is 3 to 258 bytes."
 pub(super) const MIN_MATCH: usize = 3;
@@ -145,7 +145,7 @@ impl Codes {
 
     /// Writes literals with codes of any length.
     #[inline(always)]
-    pub(super) fn literals(&self, out: &mut Writer<'_>, bytes: &[u8]) -> Option<()> {
+    pub(super) fn literals(&self, out: &mut BitWriter<'_>, bytes: &[u8]) -> Option<()> {
         match self.longest {
             ..=9 => self.groups::<6>(out, bytes),
             10..=14 => self.groups::<4>(out, bytes),
@@ -155,8 +155,8 @@ impl Codes {
 
     /// Writes literals, `GROUP` of them between two flushes.
     #[inline(always)]
-    pub(super) fn groups<const GROUP: usize>(&self, out: &mut Writer<'_>, bytes: &[u8]) -> Option<()> {
-        debug_assert!(GROUP as u32 * u32::from(self.longest) <= Writer::ROOM);
+    pub(super) fn groups<const GROUP: usize>(&self, out: &mut BitWriter<'_>, bytes: &[u8]) -> Option<()> {
+        debug_assert!(GROUP as u32 * u32::from(self.longest) <= BitWriter::ROOM);
         let mut groups = bytes.chunks_exact(GROUP);
         for group in &mut groups {
             for &byte in group {
@@ -172,7 +172,7 @@ impl Codes {
 
     /// Writes a match. `len` is 3 to 258, `distance` 1 to [`MAX_DISTANCE`].
     #[inline(always)]
-    pub(super) fn matched(&self, out: &mut Writer<'_>, len: usize, distance: usize) -> Option<()> {
+    pub(super) fn matched(&self, out: &mut BitWriter<'_>, len: usize, distance: usize) -> Option<()> {
         // 15 bits and 5, 15 bits and 13.
         out.put(self.lengths[(len - MIN_MATCH) & 0xFF]);
         let Symbol { number, extra } = distance_symbol(distance);
@@ -184,7 +184,7 @@ impl Codes {
 
     /// Writes a match of any length from 3 on, as several if it is longer than a single one can be.
     #[inline(always)]
-    pub(super) fn long_match(&self, out: &mut Writer<'_>, mut len: usize, distance: usize) -> Option<()> {
+    pub(super) fn long_match(&self, out: &mut BitWriter<'_>, mut len: usize, distance: usize) -> Option<()> {
         while len > MAX_MATCH {
             // The rest must be long enough for a match.
             let piece = MAX_MATCH.min(len - MIN_MATCH);
@@ -195,7 +195,7 @@ impl Codes {
     }
 
     /// Ends the block.
-    pub(super) fn end(&self, out: &mut Writer<'_>) -> Option<()> {
+    pub(super) fn end(&self, out: &mut BitWriter<'_>) -> Option<()> {
         out.put(self.end);
         out.flush()
     }

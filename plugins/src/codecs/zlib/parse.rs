@@ -6,13 +6,13 @@
 //! become one block if that takes less than two, which it hardly ever does where one byte plane ends and another
 //! begins.
 
-use super::bits::Writer;
+use super::bits::BitWriter;
 use super::block::{self, Counts, Sequence};
 use super::codes::{MAX_DISTANCE, MAX_MATCH, MIN_MATCH};
 use super::cost::BIT;
-use super::prices::{MatchPrices, add_up};
-use crate::codecs::input::{Input, Trusted, common};
-use crate::codecs::places::{Rows, Table};
+use super::prices::{MatchCosts, add_up};
+use crate::codecs::input::{Input, UncheckedInput, common};
+use crate::codecs::match_tables::{HashRows, Table};
 
 /// Bytes of a region.
 const REGION: usize = 1 << 14;
@@ -34,7 +34,7 @@ const SPARSE_STEP: usize = 4;
 const MARGIN: [u32; 2] = [2 * BIT, 4 * BIT];
 
 /// Twice as many slots as a distance can reach.
-type Places = Rows<32, { 2 * MAX_DISTANCE / 32 }>;
+type HashTable = HashRows<32, { 2 * MAX_DISTANCE / 32 }>;
 
 /// The search effort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) struct Effort {
 #[derive(Default)]
 pub(super) struct ParsingEncoder {
     /// Keyed by three bytes and not four: in a byte plane with few values, most matches that pay are that short.
-    table: Places,
+    table: HashTable,
     sequences: Vec<Sequence>,
     /// The cost of the literals of a region from its start up to each position.
     prices: Vec<u32>,
@@ -59,7 +59,7 @@ impl ParsingEncoder {
     /// Compresses `src`, which consists of planes of `plane` bytes, into a zlib stream in `dst`, or returns `None` if
     /// it does not fit.
     pub(super) fn compress(&mut self, src: &[u8], plane: usize, dst: &mut [u8], effort: Effort) -> Option<usize> {
-        self.compress_input(Trusted(src), plane, dst, effort)
+        self.compress_input(UncheckedInput(src), plane, dst, effort)
     }
 
     fn compress_input<'a>(
@@ -72,8 +72,8 @@ impl ParsingEncoder {
         let bytes = src.bytes();
         let Self { table, sequences, prices } = self;
         table.begin(bytes.len());
-        let mut parser = Parser { input: src, table, effort, match_prices: MatchPrices::new(), next: 0 };
-        let mut out = Writer::new(dst)?;
+        let mut parser = Parser { input: src, table, effort, match_prices: MatchCosts::new(), next: 0 };
+        let mut out = BitWriter::new(dst)?;
         sequences.clear();
         // The block so far: where it begins, and what it consists of. (It has all sequences collected so far.)
         let (mut start, mut counts, mut cost) = (0, Counts::NONE, 0);
@@ -114,9 +114,9 @@ struct Match {
 /// Parses one input.
 struct Parser<'t, I> {
     input: I,
-    table: &'t mut Places,
+    table: &'t mut HashTable,
     effort: Effort,
-    match_prices: MatchPrices,
+    match_prices: MatchCosts,
     /// The first position that has not been entered in `table`.
     next: usize,
 }

@@ -5,14 +5,14 @@ use super::codes::{DISTANCES, END_OF_BLOCK, MAX_MATCH, MIN_MATCH, distance_symbo
 use super::cost::{BIT, log2};
 
 /// The cost of matches.
-pub(super) struct MatchPrices {
+pub(super) struct MatchCosts {
     /// By length less 3, with the extra bits.
     lengths: [u16; 256],
     /// By symbol, with the extra bits.
     distances: [u16; DISTANCES],
 }
 
-impl MatchPrices {
+impl MatchCosts {
     /// The prices before anything is known.
     pub(super) fn new() -> Self {
         Self::with_codes(|_| 6 * BIT, |_| 4 * BIT)
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_is_frequent_becomes_cheaper() {
-        let mut prices = MatchPrices::new();
+        let mut prices = MatchCosts::new();
         let before = (prices.of(3, 1), prices.of(258, 1), prices.of(3, 20_000));
         let mut counts = Counts::NONE;
         (0..100).for_each(|_| counts.matched(3, 1));

@@ -5,10 +5,10 @@
 
 use std::hint::select_unpredictable;
 
-use super::bits::Writer;
+use super::bits::BitWriter;
 use super::codes::{FIXED, MAX_DISTANCE};
-use crate::codecs::input::{Input, Trusted, common, common_before};
-use crate::codecs::places::{multiply, table_log};
+use crate::codecs::input::{Input, UncheckedInput, common, common_before};
+use crate::codecs::match_tables::{multiply, table_log};
 
 /// Logarithm of the entries of the table.
 const TABLE_LOG: u32 = 15;
@@ -39,14 +39,14 @@ impl QuickEncoder {
 
     /// Compresses `src` into a zlib stream in `dst`, or returns `None` if it does not fit.
     pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
-        self.compress_input(Trusted(src), dst)
+        self.compress_input(UncheckedInput(src), dst)
     }
 
     fn compress_input<'a>(&mut self, src: impl Input<'a>, dst: &mut [u8]) -> Option<usize> {
         let bytes = src.bytes();
         let log = table_log(bytes.len(), TABLE_LOG);
         self.table[..1 << log].fill(0);
-        let mut out = Writer::new(dst)?;
+        let mut out = BitWriter::new(dst)?;
         out.put_bits(LAST_FIXED, 3);
         let anchor = self.sequences(src, 32 - log, &mut out)?;
         FIXED.groups::<GROUP>(&mut out, &bytes[anchor..])?;
@@ -56,7 +56,7 @@ impl QuickEncoder {
 
     /// Writes everything up to the end of the last match, which is returned.
     #[inline(always)]
-    fn sequences<'a>(&mut self, src: impl Input<'a>, shift: u32, out: &mut Writer<'_>) -> Option<usize> {
+    fn sequences<'a>(&mut self, src: impl Input<'a>, shift: u32, out: &mut BitWriter<'_>) -> Option<usize> {
         let bytes = src.bytes();
         let Some(limit) = bytes.len().checked_sub(MIN_MATCH) else {
             return Some(0);

@@ -18,7 +18,7 @@ const SLAB: usize = 8 * STRIP;
 
 /// The bytes of equal significance of a slab, one row after the other.
 #[repr(align(64))]
-struct Rows([u8; COLUMN * SLAB]);
+struct PlaneRows([u8; COLUMN * SLAB]);
 
 /// See [`crate::simd::bitshuffle`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
@@ -35,7 +35,7 @@ pub(super) fn bitshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
         5..=8 => bitshuffle_narrow::<8>(width, items, planes, n),
         9..=16 => bitshuffle_narrow::<16>(width, items, planes, n),
         _ => {
-            let mut rows = Rows([0; COLUMN * SLAB]);
+            let mut rows = PlaneRows([0; COLUMN * SLAB]);
             for (first, count) in slabs(8 * misalignment(planes), n, SLAB, STRIP) {
                 for column in strips(width, COLUMN) {
                     for at in strips(count, STRIP) {
@@ -67,7 +67,7 @@ pub(super) fn bitunshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
         5..=8 => bitunshuffle_narrow::<8>(width, planes, items, n),
         9..=16 => bitunshuffle_narrow::<16>(width, planes, items, n),
         _ => {
-            let mut rows = Rows([0; COLUMN * SLAB]);
+            let mut rows = PlaneRows([0; COLUMN * SLAB]);
             for (first, count) in slabs(0, n, SLAB, STRIP) {
                 for column in strips(width, COLUMN) {
                     for j in 0..COLUMN {
@@ -87,7 +87,7 @@ pub(super) fn bitunshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn bitshuffle_narrow<const P: usize>(width: usize, items: &[u8], planes: &mut [u8], n: usize) {
     let index = gather::<P>(width);
-    let mut rows = Rows([0; COLUMN * SLAB]);
+    let mut rows = PlaneRows([0; COLUMN * SLAB]);
     for (first, count) in slabs(8 * misalignment(planes), n, SLAB, STRIP) {
         for at in strips(count, STRIP) {
             strip_to_planes::<P>(width, index, &items[(first + at) * width..], &mut rows.0, SLAB, at);
@@ -101,7 +101,7 @@ fn bitshuffle_narrow<const P: usize>(width: usize, items: &[u8], planes: &mut [u
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn bitunshuffle_narrow<const P: usize>(width: usize, planes: &[u8], items: &mut [u8], n: usize) {
     let index = scatter::<P>(width);
-    let mut rows = Rows([0; COLUMN * SLAB]);
+    let mut rows = PlaneRows([0; COLUMN * SLAB]);
     for (first, count) in slabs(0, n, SLAB, STRIP) {
         for j in 0..width {
             row_from_bits(&planes[j * n + first / 8..], n / 8, count, &mut rows, j);
@@ -115,7 +115,7 @@ fn bitunshuffle_narrow<const P: usize>(width: usize, planes: &[u8], items: &mut 
 /// Bit `k` of the first `count` bytes of row `j` goes to plane `k`; the planes are `stride` bytes apart.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 #[inline]
-fn row_to_bits(rows: &Rows, j: usize, planes: &mut [u8], stride: usize, count: usize) {
+fn row_to_bits(rows: &PlaneRows, j: usize, planes: &mut [u8], stride: usize, count: usize) {
     let index = transposed_bytes::<false>();
     let mut v = [_mm512_setzero_si512(); 8];
     for (q, v) in v.iter_mut().enumerate() {
@@ -134,7 +134,7 @@ fn row_to_bits(rows: &Rows, j: usize, planes: &mut [u8], stride: usize, count: u
 /// Inverse of [`row_to_bits`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 #[inline]
-fn row_from_bits(planes: &[u8], stride: usize, count: usize, rows: &mut Rows, j: usize) {
+fn row_from_bits(planes: &[u8], stride: usize, count: usize, rows: &mut PlaneRows, j: usize) {
     let index = transposed_bytes::<true>();
     let mut v = [_mm512_setzero_si512(); 8];
     for (k, v) in v.iter_mut().enumerate() {

@@ -6,16 +6,16 @@
 
 use super::shuffle::{STRIP, check_rows, write_rows};
 use super::transpose::{from_planes, to_planes, transpose_bits};
-use super::{LANE, Lanes, Parts};
+use super::{LANE, LaneKernels, Lanes};
 use crate::simd::{misalignment, scalar, slabs, strips};
 
 /// The rows of up to 16 bytes of each item of a record.
 #[repr(align(64))]
-struct Rows([u8; 8 * LANE * STRIP]);
+struct BitRows([u8; 8 * LANE * STRIP]);
 
 /// See [`crate::simd::bitshuffle`].
 #[inline(always)]
-pub(super) fn bitshuffle<S: Parts>(s: S, width: usize, src: &[u8], dst: &mut [u8]) {
+pub(super) fn bitshuffle<S: LaneKernels>(s: S, width: usize, src: &[u8], dst: &mut [u8]) {
     let record = 8 * width;
     let n = src.len() / record;
     if n < S::BYTES {
@@ -23,7 +23,7 @@ pub(super) fn bitshuffle<S: Parts>(s: S, width: usize, src: &[u8], dst: &mut [u8
     }
     let (items, tail) = src.split_at(n * record);
     let (planes, dst_tail) = dst.split_at_mut(n * record);
-    let mut rows = Rows([0; 8 * LANE * STRIP]);
+    let mut rows = BitRows([0; 8 * LANE * STRIP]);
     for (first, count) in slabs(misalignment(planes), n, STRIP, S::BYTES) {
         let items = &items[first * record..];
         // All bytes of the items at once if there are at most 16; otherwise in columns of 16.
@@ -51,7 +51,7 @@ pub(super) fn bitshuffle<S: Parts>(s: S, width: usize, src: &[u8], dst: &mut [u8
 
 /// See [`crate::simd::bitunshuffle`].
 #[inline(always)]
-pub(super) fn bitunshuffle<S: Parts>(s: S, width: usize, src: &[u8], dst: &mut [u8]) {
+pub(super) fn bitunshuffle<S: LaneKernels>(s: S, width: usize, src: &[u8], dst: &mut [u8]) {
     let record = 8 * width;
     let n = src.len() / record;
     if n < S::BYTES {
@@ -59,7 +59,7 @@ pub(super) fn bitunshuffle<S: Parts>(s: S, width: usize, src: &[u8], dst: &mut [
     }
     let (planes, tail) = src.split_at(n * record);
     let (items, dst_tail) = dst.split_at_mut(n * record);
-    let mut rows = Rows([0; 8 * LANE * STRIP]);
+    let mut rows = BitRows([0; 8 * LANE * STRIP]);
     for (first, count) in slabs(0, n, STRIP, S::BYTES) {
         let items = &mut items[first * record..];
         for column in strips(width.max(LANE), LANE) {

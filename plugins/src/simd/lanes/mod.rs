@@ -113,7 +113,7 @@ unsafe trait Lanes: Copy {
 
 /// The parts of the kernels that are worth a call: each transposes about a kilobyte. Inlined, they would add so many
 /// addresses that the loops around them spill those.
-trait Parts: Lanes {
+trait LaneKernels: Lanes {
     /// See [`shuffle::rows_to_planes`].
     fn rows_to_planes(self, rows: &[u8], width: usize, planes: &mut [u8], step: usize, count: usize, bytes: usize);
     /// See [`shuffle::rows_from_planes`].
@@ -139,7 +139,7 @@ macro_rules! entry_points {
             }
         }
 
-        impl super::Parts for $proof {
+        impl super::LaneKernels for $proof {
             entry_points! { $proof, $features, ,
                 fn rows_to_planes(
                     rows: &[u8], width: usize, planes: &mut [u8], step: usize, count: usize, bytes: usize

@@ -4,7 +4,7 @@
 //! there. Wider ones are cut into columns of 16 bytes.
 
 use super::transpose::{from_planes, to_planes};
-use super::{LANE, Lanes, Parts};
+use super::{LANE, LaneKernels, Lanes};
 use crate::simd::{misalignment, scalar, slabs, strips};
 
 /// Items that are transposed at a time: as many as the bytes in a cache line.
@@ -21,7 +21,7 @@ struct Tile([u8; LANE * STRIP]);
 
 /// See [`crate::simd::shuffle`].
 #[inline(always)]
-pub(super) fn shuffle<S: Parts>(s: S, width: usize, src: &[u8], dst: &mut [u8]) {
+pub(super) fn shuffle<S: LaneKernels>(s: S, width: usize, src: &[u8], dst: &mut [u8]) {
     let n = src.len() / width;
     if n < S::BYTES {
         return scalar::shuffle(width, src, dst);
@@ -41,7 +41,7 @@ pub(super) fn shuffle<S: Parts>(s: S, width: usize, src: &[u8], dst: &mut [u8]) 
 
 /// See [`crate::simd::unshuffle`].
 #[inline(always)]
-pub(super) fn unshuffle<S: Parts>(s: S, width: usize, src: &[u8], dst: &mut [u8]) {
+pub(super) fn unshuffle<S: LaneKernels>(s: S, width: usize, src: &[u8], dst: &mut [u8]) {
     let n = src.len() / width;
     if n < S::BYTES {
         return scalar::unshuffle(width, src, dst);
@@ -159,7 +159,7 @@ pub(super) unsafe fn write_rows<S: Lanes, const N: usize>(s: S, mut to: *mut u8,
 }
 
 #[inline(always)]
-fn columns_to_planes<S: Parts>(s: S, width: usize, items: &[u8], planes: &mut [u8], n: usize) {
+fn columns_to_planes<S: LaneKernels>(s: S, width: usize, items: &[u8], planes: &mut [u8], n: usize) {
     // Items of less than 16 bytes are read together with what follows them; for the last ones there must be something.
     let mut padded = [0; (STRIP + 1) * LANE];
     let mut tile = Tile([0; LANE * STRIP]);
@@ -187,7 +187,7 @@ fn columns_to_planes<S: Parts>(s: S, width: usize, items: &[u8], planes: &mut [u
 }
 
 #[inline(always)]
-fn columns_from_planes<S: Parts>(s: S, width: usize, planes: &[u8], items: &mut [u8], n: usize) {
+fn columns_from_planes<S: LaneKernels>(s: S, width: usize, planes: &[u8], items: &mut [u8], n: usize) {
     // Items of less than 16 bytes are written together with bytes that the next items replace; for the last ones there
     // must be room.
     let mut padded = [0; (STRIP + 1) * LANE];

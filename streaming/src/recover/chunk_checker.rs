@@ -1,0 +1,83 @@
+//! Checking chunks against their headers.
+
+use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkHeader};
+use oxiblosc_core::frame::{ChunkSize, Head};
+use oxiblosc_core::nd::{ArrayMeta, Geometry};
+use oxiblosc_core::{Limits, Registry};
+
+use super::error::RecoverError;
+use super::work_limit::WorkLimit;
+
+/// Checks whether chunks are what their headers say.
+pub(super) struct ChunkChecker<'a> {
+    registry: &'a Registry,
+    decoder: ChunkDecoder,
+    geometry: Option<Geometry>,
+    typesize: usize,
+    pub(super) chunk_size: ChunkSize,
+}
+
+/// The result of checking a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CheckResult {
+    /// It decodes.
+    Holds,
+    /// Its codec, or one of its filters, is not available: it is trusted.
+    Unknown,
+    Damaged,
+}
+
+impl<'a> ChunkChecker<'a> {
+    pub(super) fn new(head: &Head, registry: &'a Registry, limits: &Limits) -> Self {
+        let array = head.metalayers.get(ArrayMeta::NAME).and_then(|content| ArrayMeta::parse(content).ok());
+        Self {
+            registry,
+            decoder: ChunkDecoder::new(registry).with_limits(*limits),
+            geometry: array.map(|meta| meta.geometry),
+            typesize: head.header.typesize as usize,
+            chunk_size: head.header.chunk_size,
+        }
+    }
+
+    /// For chunks that no longer belong to an array.
+    pub(super) fn without_array(mut self) -> Self {
+        self.geometry = None;
+        self
+    }
+
+    /// The header of a chunk, if this frame can have such a chunk.
+    pub(super) fn header(&self, bytes: &[u8]) -> Option<ChunkHeader> {
+        let header = ChunkHeader::parse(bytes).ok()?;
+        let fits = match self.chunk_size {
+            ChunkSize::Fixed(n) => header.nbytes <= n as usize,
+            ChunkSize::Variable | ChunkSize::Unset => true,
+        };
+        (fits && header.nbytes > 0 && header.cbytes >= ChunkHeader::EXTENDED_LEN && !header.is_lazy()).then_some(header)
+    }
+
+    /// Checks whether chunk `number` decodes. Its decoded bytes are charged to the budget beforehand.
+    pub(super) fn examine(
+        &mut self,
+        number: u64,
+        header: &ChunkHeader,
+        chunk: &[u8],
+        budget: &mut WorkLimit,
+    ) -> Result<CheckResult, RecoverError> {
+        let plain = header.is_stored() || header.special().is_some();
+        if !plain && !is_known(header, self.registry) {
+            return Ok(CheckResult::Unknown);
+        }
+        // Those need no decoding.
+        budget.decode(if plain { 0 } else { header.nbytes as u64 })?;
+        let mut ctx = ChunkContext::numbered(number);
+        ctx.item_size = Some(self.typesize);
+        ctx.nd = self.geometry.as_ref();
+        Ok(if self.decoder.check(chunk, &ctx).is_ok() { CheckResult::Holds } else { CheckResult::Damaged })
+    }
+}
+
+/// Whether the registry can decode such a chunk.
+pub(super) fn is_known(header: &ChunkHeader, registry: &Registry) -> bool {
+    header.codec().is_ok_and(|id| registry.codec(id).is_ok())
+        && header.filters.active().all(|(_, slot)| registry.filter(slot.id).is_ok())
+}
