@@ -2,12 +2,16 @@
 
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use indicatif::ProgressBar;
-use oxiblosc::edit::{EditOptions, FrameEditor};
+use oxiblosc::blocking::{FrameEditor, NdEditor};
+use oxiblosc::edit::{EditError, EditOptions};
 use oxiblosc::frame::FrameLayout;
-use oxiblosc::nd::{ArrayError, ArrayMeta, ArrayOptions, NdEditor, ResizePlan};
+use oxiblosc::location::ObjectLocation;
+use oxiblosc::nd::{ArrayError, ArrayMeta, ArrayOptions, ResizePlan};
+use oxiblosc::object::ObjectPrefix;
 use oxiblosc::{Pool, ReadOptions, Registry};
 
 use crate::args::{AppendArgs, Source};
@@ -15,7 +19,7 @@ use crate::detect::FileKind;
 use crate::error::CliError;
 use crate::input::{Input, Reader};
 use crate::raw::RawInput;
-use crate::rollback::RollbackStore;
+use crate::rollback::{RollbackDirectory, RollbackFile};
 
 /// The input of a frame is taken in pieces of this size.
 const PIECE: usize = 4 << 20;
@@ -25,11 +29,8 @@ pub(crate) fn run(args: &AppendArgs, registry: &Registry) -> Result<(), CliError
         // The input would grow as fast as it is read.
         return Err(CliError::Usage(format!("cannot append {} to itself", args.frame.name())));
     }
-    let path = path_of(&args.frame, "append to")?;
     let reader = editable(&args.frame, "append to", registry, &ProgressBar::hidden())?;
-    let store = RollbackStore::open(path, reader.header().frame_len).map_err(CliError::io(args.frame.name()))?;
-    let editor = EditOptions::new().registry(registry).pool(&args.run.pool()).edit(store);
-    let editor = editor.map_err(CliError::data(args.frame.name()))?;
+    let editor = edit(args, &reader, EditOptions::new().registry(registry).pool(&args.run.pool()))?;
     let mut input = RawInput::open(&args.input, false, &args.decoding, args.run.quiet)?;
     let array = ArrayMeta::find(editor.metalayers()).is_some();
     let done = if array { rows(args, editor, &mut input) } else { items(args, editor, &mut input) };
@@ -37,14 +38,47 @@ pub(crate) fn run(args: &AppendArgs, registry: &Registry) -> Result<(), CliError
     done
 }
 
+/// Opens the frame to append to.
+fn edit(args: &AppendArgs, reader: &Reader, options: EditOptions) -> Result<FrameEditor, CliError> {
+    let failed = || CliError::io(args.frame.name());
+    let editor = match &args.frame {
+        Source::Path(path) if reader.frame().is_sparse() => {
+            FrameEditor::sparse(RollbackDirectory::open(path).map_err(failed())?, options)
+        }
+        Source::Path(path) => {
+            let file = RollbackFile::open(path, reader.header().frame_len).map_err(failed())?;
+            FrameEditor::with_file(file, options)
+        }
+        Source::Object(object) if reader.frame().is_sparse() => {
+            FrameEditor::sparse(prefix(object).map_err(failed())?, options)
+        }
+        other => return Err(not_editable(other, "append to")),
+    };
+    editor.map_err(CliError::data(args.frame.name()))
+}
+
+/// The place of a sparse frame in a bucket.
+pub(crate) fn prefix(object: &ObjectLocation) -> io::Result<ObjectPrefix> {
+    Ok(ObjectPrefix::with_store(Arc::clone(object.store()?), object.path().clone()))
+}
+
 /// The path of a frame to be changed.
 pub(crate) fn path_of<'a>(frame: &'a Source, what: &str) -> Result<&'a Path, CliError> {
+    match frame {
+        Source::Path(path) => Ok(path),
+        other => Err(not_editable(other, what)),
+    }
+}
+
+fn not_editable(frame: &Source, what: &str) -> CliError {
     let reason = match frame {
-        Source::Path(path) => return Ok(path),
-        Source::Object(_) => "objects cannot be changed in place; `oxiblosc recompress` makes a file of it",
-        Source::Standard => "give a file or directory",
+        Source::Object(_) => {
+            "a single object cannot be changed in place; `oxiblosc recompress --layout sparse` makes a sparse frame of \
+             it, which can"
+        }
+        _ => "give a file, a directory, or the URL of a sparse frame",
     };
-    Err(CliError::Usage(format!("cannot {what} {}: {reason}", frame.name())))
+    CliError::Usage(format!("cannot {what} {}: {reason}", frame.name()))
 }
 
 /// Opens a frame to be changed, which must be in the current layout. Reading it advances `bar`.
@@ -62,7 +96,7 @@ pub(crate) fn editable(frame: &Source, what: &str, registry: &Registry, bar: &Pr
     Ok(reader)
 }
 
-fn items(args: &AppendArgs, mut editor: FrameEditor<RollbackStore>, input: &mut RawInput) -> Result<(), CliError> {
+fn items(args: &AppendArgs, mut editor: FrameEditor, input: &mut RawInput) -> Result<(), CliError> {
     let failed = CliError::data(args.frame.name());
     let typesize = editor.typesize();
     if let Some(npy) = input.npy.as_ref().filter(|npy| npy.item_size != typesize) {
@@ -80,10 +114,16 @@ fn items(args: &AppendArgs, mut editor: FrameEditor<RollbackStore>, input: &mut 
         let reason = format!("ends after {part} bytes of an item of {typesize}; nothing has been appended");
         return Err(CliError::data(&input.name)(reason));
     }
-    editor.commit().map_err(failed)
+    loop {
+        match editor.commit() {
+            // One of those that commit at the same time wins, so there is an end to this.
+            Err(EditError::Conflict) => editor.rebase().map_err(CliError::data(args.frame.name()))?,
+            result => return result.map_err(failed),
+        }
+    }
 }
 
-fn rows(args: &AppendArgs, editor: FrameEditor<RollbackStore>, input: &mut RawInput) -> Result<(), CliError> {
+fn rows(args: &AppendArgs, editor: FrameEditor, input: &mut RawInput) -> Result<(), CliError> {
     let failed = |error: ArrayError| CliError::data(args.frame.name())(error);
     let mut editor = NdEditor::new(editor).map_err(failed)?;
     // Refuses an array without axes, which has no rows.
@@ -113,7 +153,13 @@ fn rows(args: &AppendArgs, editor: FrameEditor<RollbackStore>, input: &mut RawIn
         let (longer, _) = ResizePlan::append(editor.tiling(), 0, count).map_err(|e| failed(e.into()))?;
         editor.resize(longer.after().shape()).map_err(failed)?;
     }
-    editor.commit().map_err(failed)
+    loop {
+        match editor.commit() {
+            // One of those that commit at the same time wins, so there is an end to this.
+            Err(ArrayError::Edit(EditError::Conflict)) => editor.rebase().map_err(failed)?,
+            result => return result.map_err(failed),
+        }
+    }
 }
 
 fn too_large(input: &RawInput) -> CliError {
@@ -121,7 +167,7 @@ fn too_large(input: &RawInput) -> CliError {
 }
 
 /// Checks that the items and rows of a .npy file are like those of the array.
-fn check_npy(editor: &NdEditor<RollbackStore>, input: &RawInput) -> Result<(), CliError> {
+fn check_npy(editor: &NdEditor, input: &RawInput) -> Result<(), CliError> {
     let Some(npy) = &input.npy else { return Ok(()) };
     let differ = |what: &str, expected: String, found: String| {
         Err(CliError::data(&input.name)(format!("{what} {found}, but the array has {expected}")))

@@ -1,29 +1,74 @@
 //! `oxiblosc compact`.
 
 use std::io::{self, IsTerminal};
+use std::path::Path;
 
-use oxiblosc::edit::{self, FileStore, Store};
-use oxiblosc::{Registry, block_on};
+use indicatif::ProgressBar;
+use oxiblosc::edit::{self, LockedFile};
+use oxiblosc::location::ObjectLocation;
+use oxiblosc::sparse::Directory;
+use oxiblosc::{Registry, block_on, blocking};
 
-use crate::append::{editable, path_of};
-use crate::args::CompactArgs;
+use crate::append::{editable, path_of, prefix};
+use crate::args::{CompactArgs, Source};
 use crate::error::CliError;
 use crate::units::show_bytes;
 use crate::{output, progress};
 
 pub(crate) fn run(args: &CompactArgs, registry: &Registry) -> Result<(), CliError> {
-    let path = path_of(&args.frame, "compact")?;
-    // Locks out editors until the frame has been replaced.
-    let store = FileStore::open(path, true).map_err(CliError::io(args.frame.name()))?;
     let bar = progress::bar(None, args.quiet);
+    if let Source::Object(object) = &args.frame {
+        return unnamed(args, object, registry, &bar);
+    }
+    let path = path_of(&args.frame, "compact")?;
+    // Before it is read, or an edit could be lost.
+    let lock = Lock::open(path).map_err(CliError::io(args.frame.name()))?;
     let reader = editable(&args.frame, "compact", registry, &bar)?;
     let before = reader.cbytes();
     bar.set_length(before);
-    let mut target = output::replacement(path, store.is_sparse()).map_err(CliError::io(args.frame.name()))?;
+    let sparse = matches!(lock, Lock::Directory(_));
+    let mut target = output::replacement(path, sparse).map_err(CliError::io(args.frame.name()))?;
     let summary = block_on(edit::copy(&reader, &mut target)).map_err(CliError::data(args.frame.name()))?;
     bar.finish_and_clear();
     if !args.quiet && io::stderr().is_terminal() {
         eprintln!("{}: {} to {}", path.display(), show_bytes(before), show_bytes(summary.cbytes));
     }
     Ok(())
+}
+
+/// Removes the chunks of a sparse frame in a bucket that its index does not name.
+fn unnamed(
+    args: &CompactArgs,
+    object: &ObjectLocation,
+    registry: &Registry,
+    bar: &ProgressBar,
+) -> Result<(), CliError> {
+    let reader = editable(&args.frame, "compact", registry, bar)?;
+    if !reader.frame().is_sparse() {
+        return Err(CliError::Usage(format!(
+            "cannot compact {object}: a single object has no holes to remove in place"
+        )));
+    }
+    let place = prefix(object).map_err(CliError::io(args.frame.name()))?;
+    let removed = blocking::compact_place(place).map_err(CliError::data(args.frame.name()))?;
+    bar.finish_and_clear();
+    if !args.quiet && io::stderr().is_terminal() {
+        eprintln!("{object}: {removed} unused chunks removed");
+    }
+    Ok(())
+}
+
+/// Locks out editors until the frame has been replaced.
+enum Lock {
+    File(#[expect(dead_code, reason = "held, not used")] LockedFile),
+    Directory(#[expect(dead_code, reason = "held, not used")] Directory),
+}
+
+impl Lock {
+    fn open(path: &Path) -> io::Result<Self> {
+        Ok(match path.is_dir() {
+            true => Self::Directory(Directory::lock(path)?),
+            false => Self::File(LockedFile::open(path, true)?),
+        })
+    }
 }

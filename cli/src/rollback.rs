@@ -1,5 +1,6 @@
-//! A store that rolls back uncommitted changes.
+//! Files and directories that roll back uncommitted changes.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::mem;
 use std::ops::Range;
@@ -7,121 +8,196 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use oxiblosc::edit::{FileStore, Store};
+use futures::future::BoxFuture;
+use oxiblosc::block_on;
+use oxiblosc::edit::{FrameFile, LockedFile};
+use oxiblosc::sparse::{Directory, FileVersion, SparsePlace};
 
 use crate::interrupt::{CleanupGuard, undo_by};
 
-/// A frame that is being changed. If it is dropped, or the program is interrupted, before a commit has started, what
-/// was written after the frame is removed. (It would do no harm, but take up space until the next `compact`.)
-pub(crate) struct RollbackStore {
-    shared: Arc<Mutex<StoreState>>,
+/// Undoes `uncommitted` when the program is interrupted.
+fn undo_on_signal<T: Uncommitted + Send + 'static>(uncommitted: &Arc<Mutex<T>>) -> CleanupGuard {
+    let undone = Arc::clone(uncommitted);
+    undo_by(move || {
+        let mut shared = lock(&undone);
+        shared.undo();
+        // No thread may write again before the program has exited, so the lock is never released.
+        mem::forget(shared);
+    })
+}
+
+/// What has been written and is not part of the frame.
+trait Uncommitted {
+    /// Removes it, as far as possible, unless a commit has begun. The frame is intact in any case.
+    fn undo(&mut self);
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The file of a frame that is being changed. If it is dropped, or the program is interrupted, before a commit has
+/// begun, what was written after the frame is removed. (It would do no harm, but take up space until the next
+/// `compact`.)
+pub(crate) struct RollbackFile {
+    shared: Arc<Mutex<FileState>>,
     _undoing: CleanupGuard,
 }
 
-struct StoreState {
-    store: FileStore,
+struct FileState {
+    file: LockedFile,
     /// Length of the frame. A write before its end is the commit.
     frame_len: u64,
     /// Length of the file, which may already have bytes after the frame.
     size: u64,
-    /// Chunk files that have been written.
-    files: Vec<u32>,
     committing: bool,
 }
 
-impl RollbackStore {
-    /// Opens a frame of `frame_len` bytes, or one in a directory whose index has that many.
+impl RollbackFile {
+    /// Opens the file of a frame of `frame_len` bytes.
     pub(crate) fn open(path: &Path, frame_len: u64) -> io::Result<Self> {
-        let store = FileStore::open(path, true)?;
-        let size = store.size()?;
-        let shared = StoreState { store, frame_len, size, files: Vec::new(), committing: false };
-        let shared = Arc::new(Mutex::new(shared));
-        let undone = Arc::clone(&shared);
-        let undoing = undo_by(move || {
-            let mut shared = lock(&undone);
-            shared.revoke();
-            // No thread may write again before the program has exited, so the lock is never released.
-            mem::forget(shared);
-        });
-        Ok(Self { shared, _undoing: undoing })
+        let file = LockedFile::open(path, true)?;
+        let size = file.size()?;
+        let shared = Arc::new(Mutex::new(FileState { file, frame_len, size, committing: false }));
+        Ok(Self { _undoing: undo_on_signal(&shared), shared })
     }
 }
 
-impl StoreState {
-    /// Removes what has been written, as far as possible. The frame is intact in any case.
-    fn revoke(&mut self) {
-        if mem::replace(&mut self.committing, true) {
-            return;
-        }
-        for id in mem::take(&mut self.files) {
-            let _ = self.store.remove_chunk_file(id);
-        }
-        if self.store.size().is_ok_and(|size| size > self.size) {
-            let _ = self.store.truncate(self.size);
+impl Uncommitted for FileState {
+    fn undo(&mut self) {
+        let began = mem::replace(&mut self.committing, true);
+        if !began && self.file.size().is_ok_and(|size| size > self.size) {
+            let _ = self.file.truncate(self.size);
         }
     }
 }
 
-fn lock(shared: &Mutex<StoreState>) -> MutexGuard<'_, StoreState> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Drop for RollbackStore {
+impl Drop for RollbackFile {
     fn drop(&mut self) {
-        lock(&self.shared).revoke();
+        lock(&self.shared).undo();
     }
 }
 
-impl Store for RollbackStore {
+impl FrameFile for RollbackFile {
     fn size(&self) -> io::Result<u64> {
-        lock(&self.shared).store.size()
+        lock(&self.shared).file.size()
     }
 
     fn read_at(&self, range: Range<u64>) -> io::Result<Bytes> {
-        lock(&self.shared).store.read_at(range)
+        lock(&self.shared).file.read_at(range)
     }
 
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let mut shared = lock(&self.shared);
         shared.committing |= at < shared.frame_len;
-        shared.store.write_at(at, bytes)
+        shared.file.write_at(at, bytes)
     }
 
     fn truncate(&mut self, size: u64) -> io::Result<()> {
-        lock(&self.shared).store.truncate(size)
+        lock(&self.shared).file.truncate(size)
     }
 
-    fn replace_file(&mut self, head: &[u8], tail_at: u64, tail: &[u8]) -> io::Result<()> {
+    fn replace(&mut self, head: &[u8], tail_at: u64, tail: &[u8]) -> io::Result<()> {
         let mut shared = lock(&self.shared);
         shared.committing = true;
-        shared.store.replace_file(head, tail_at, tail)
+        shared.file.replace(head, tail_at, tail)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        lock(&self.shared).store.sync()
+        lock(&self.shared).file.sync()
     }
+}
 
-    fn is_sparse(&self) -> bool {
-        lock(&self.shared).store.is_sparse()
+/// The directory of a frame that is being changed. If it is dropped, or the program is interrupted, before a commit has
+/// begun, the new chunk files are removed.
+pub(crate) struct RollbackDirectory {
+    directory: Directory,
+    shared: Arc<Mutex<FilesState>>,
+    _undoing: CleanupGuard,
+}
+
+struct FilesState {
+    directory: Directory,
+    /// Chunk files that have been written.
+    files: Vec<u32>,
+    committing: bool,
+}
+
+impl RollbackDirectory {
+    /// Locks the directory of a frame.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let directory = Directory::lock(path)?.io_mode(oxiblosc::IoMode::Inline).durable(true);
+        let state = FilesState { directory: directory.clone(), files: Vec::new(), committing: false };
+        let shared = Arc::new(Mutex::new(state));
+        Ok(Self { directory, _undoing: undo_on_signal(&shared), shared })
     }
+}
 
-    fn read_chunk_file(&self, id: u32, range: Range<u64>) -> io::Result<Bytes> {
-        lock(&self.shared).store.read_chunk_file(id, range)
+impl Uncommitted for FilesState {
+    fn undo(&mut self) {
+        if mem::replace(&mut self.committing, true) {
+            return;
+        }
+        for id in mem::take(&mut self.files) {
+            let _ = block_on(self.directory.remove_chunk(id));
+        }
     }
+}
 
-    fn write_chunk_file(&mut self, id: u32, bytes: &[u8]) -> io::Result<()> {
+impl Drop for RollbackDirectory {
+    fn drop(&mut self) {
+        lock(&self.shared).undo();
+    }
+}
+
+impl SparsePlace for RollbackDirectory {
+    fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
+        // The lock is held until the file is there, so that a signal does not miss it.
         let mut shared = lock(&self.shared);
         shared.files.push(id);
-        shared.store.write_chunk_file(id, bytes)
+        let put = block_on(self.directory.put_chunk(id, bytes));
+        drop(shared);
+        Box::pin(async move { put })
     }
 
-    fn replace_index(&mut self, index: &[u8]) -> io::Result<()> {
-        let mut shared = lock(&self.shared);
-        shared.committing = true;
-        shared.store.replace_index(index)
+    fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
+        self.directory.create_chunk(id, bytes)
     }
 
-    fn remove_chunk_file(&mut self, id: u32) -> io::Result<()> {
-        lock(&self.shared).store.remove_chunk_file(id)
+    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
+        self.directory.chunk_head(id, len)
+    }
+
+    fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {
+        self.directory.chunks()
+    }
+
+    fn index(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        self.directory.index()
+    }
+
+    fn put_index(&self, index: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        lock(&self.shared).committing = true;
+        self.directory.put_index(index, replaces)
+    }
+
+    fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>> {
+        self.directory.remove_chunk(id)
+    }
+
+    fn plan(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        self.directory.plan()
+    }
+
+    fn put_plan(&self, plan: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        self.directory.put_plan(plan, replaces)
+    }
+
+    fn remove_plan(&self, version: FileVersion) -> BoxFuture<'static, io::Result<()>> {
+        self.directory.remove_plan(version)
+    }
+
+    fn is_locked(&self) -> bool {
+        self.directory.is_locked()
     }
 }

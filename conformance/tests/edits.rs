@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use oxiblosc as _;
+use oxiblosc::blocking::{FrameEditor, NdEditor};
 use oxiblosc::chunk::SpecialValue;
-use oxiblosc::edit::{EditError, EditOptions, FileStore, FrameEditor, copy};
-use oxiblosc::nd::NdEditor;
+use oxiblosc::edit::{EditError, EditOptions, copy};
 use oxiblosc::source::FileSource;
 use oxiblosc::target::{FileTarget, SparseTarget};
 use oxiblosc::{Pool, block_on, blocking};
@@ -35,8 +35,8 @@ fn open(path: &Path) -> Result<Reader, String> {
     blocking::FrameReader::open(path).map_err(|e| e.to_string())
 }
 
-fn edit(path: &Path) -> Result<FrameEditor<FileStore>, EditError> {
-    EditOptions::new().pool(&Pool::inline()).durable(false).open(path)
+fn edit(path: &Path) -> Result<FrameEditor, EditError> {
+    FrameEditor::with_options(path, EditOptions::new().pool(&Pool::inline()).durable(false))
 }
 
 /// How many sessions were committed, and what was refused.
@@ -102,7 +102,7 @@ fn edit_frame(path: &Path, seed: u64, sound: bool, seen: &mut Seen) {
     }
 }
 
-type Step = fn(&mut FrameEditor<FileStore>) -> Result<(), EditError>;
+type Step = fn(&mut FrameEditor) -> Result<(), EditError>;
 
 /// A frame whose chunks are too much or cannot be read can be edited nevertheless, and opens after that.
 fn edit_unread(path: &Path, seen: &mut Seen) {
@@ -329,7 +329,7 @@ fn a_copy_puts_a_wrong_total_right() {
     let path = copy_of(&source, directory.path());
     let error = edit(&path).and_then(|mut editor| editor.delete(0)).expect_err("the total is too small");
     assert!(matches!(error, EditError::Change(FrameWriteError::Total { chunk: 0, .. })), "{error}");
-    oxiblosc::edit::compact(&path).expect("a frame that can be read");
+    blocking::compact(&path).expect("a frame that can be read");
     let reader = open(&path).expect("a frame");
     let before = FrameModel::of(&reader).expect("good chunks");
     assert_eq!(reader.nbytes(), before.chunks().iter().map(|chunk| chunk.len() as u64).sum::<u64>());
@@ -348,11 +348,11 @@ fn arrays_stay_within_the_limits() {
     limits.chunks = 100;
     let options = EditOptions::new().pool(&Pool::inline()).limits(limits);
     let frame = fs::read(source).expect("a vector");
-    let mut editor = NdEditor::new(options.edit(frame.clone()).expect("a frame")).expect("an array");
+    let mut editor = NdEditor::new(FrameEditor::with_file(frame.clone(), options).expect("a frame")).expect("an array");
     let mut shape = editor.shape().to_vec();
     shape[0] += 100 * shape[0];
     let error = editor.resize(&shape).expect_err("too many chunks");
     assert!(error.to_string().contains("limit of 100"), "{error}");
     editor.commit().expect("nothing has changed");
-    assert_eq!(editor.into_store(), frame);
+    assert_eq!(editor.frame_bytes().expect("it is in memory"), frame);
 }

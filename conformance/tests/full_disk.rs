@@ -12,7 +12,6 @@ use std::process::{Command, Stdio};
 
 use bytes::Bytes;
 use futures::{Sink, SinkExt};
-use oxiblosc::edit::EditOptions;
 use oxiblosc::source::FileSource;
 use oxiblosc::sparse::Directory;
 use oxiblosc::target::{FileTarget, PlaceTarget, SeekTarget, SparseTarget, SpoolTarget, Target};
@@ -133,6 +132,6 @@ fn write<T: Target>(target: T) -> usize {
 }
 
 fn append(path: &Path) -> usize {
-    let mut editor = EditOptions::new().open(path).expect("it can be opened");
+    let mut editor = blocking::FrameEditor::open(path).expect("it can be opened");
     (0..3).filter(|_| editor.append(&noise(LEN)).and_then(|()| editor.commit()).is_err()).count()
 }

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use oxiblosc::blocking::FrameEditor;
 use oxiblosc::edit::{EditError, EditOptions};
 use oxiblosc::target::{FileTarget, SparseTarget, Target};
 use oxiblosc::{WriteOptions, blocking};
@@ -36,8 +37,8 @@ fn processes_being_started_shut_no_editor_out() -> Result<(), Box<dyn std::error
         }
         let open = || -> Result<(), Box<dyn std::error::Error>> {
             for _ in 0..1000 {
-                EditOptions::new().durable(false).open(&file)?;
-                EditOptions::new().durable(false).open(&sparse)?;
+                FrameEditor::with_options(&file, EditOptions::new().durable(false))?;
+                FrameEditor::with_options(&sparse, EditOptions::new().durable(false))?;
                 // Targets release their locks too.
                 drop(FileTarget::in_place(&begun)?);
                 FileTarget::in_place(&begun)?;
@@ -52,8 +53,8 @@ fn processes_being_started_shut_no_editor_out() -> Result<(), Box<dyn std::error
     })?;
     // Two at a time are still one too many.
     for path in [&file, &sparse] {
-        let _editor = EditOptions::new().open(path)?;
-        let second = EditOptions::new().open(path).map(drop);
+        let _editor = FrameEditor::open(path)?;
+        let second = FrameEditor::open(path).map(drop);
         assert!(matches!(second, Err(EditError::Store(e)) if e.kind() == std::io::ErrorKind::WouldBlock));
     }
     let (_file, _sparse) = (FileTarget::in_place(&begun)?, SparseTarget::in_place(&begun_sparse)?);

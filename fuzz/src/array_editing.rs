@@ -1,7 +1,7 @@
 //! An array that is edited is what the same edits make of its items.
 
-use oxiblosc::blocking::NdArray;
-use oxiblosc::nd::{NdEditor, Selection};
+use oxiblosc::blocking::{NdArray, NdEditor};
+use oxiblosc::nd::Selection;
 
 use crate::array::{Array, selection};
 use crate::bound::Setup;
@@ -24,7 +24,8 @@ pub fn check<P: Place>(place: &P, script: &mut Script<'_>, setup: &Setup) {
     let Ok(array) = NdArray::from_frame(&reader) else { return };
     let Some(chunks) = content.chunks.iter().cloned().collect::<Option<Vec<_>>>() else { return };
     let Some(mut model) = Array::of_chunks(array.tiling(), &chunks, MOST_BYTES) else { return };
-    let Ok(editor) = setup.edit().edit(place.store()) else { return };
+    let copy = place.copy();
+    let Ok(editor) = P::edit(&copy, setup.edit()) else { return };
     let mut editor = match NdEditor::new(editor) {
         Ok(editor) => editor,
         Err(e) => panic!("an array that can be read cannot be edited: {e}"),
@@ -39,9 +40,8 @@ pub fn check<P: Place>(place: &P, script: &mut Script<'_>, setup: &Setup) {
     if editor.commit().is_err() {
         return;
     }
-    let Some(reader) = open(&P::of(editor.into_store()), setup.read()) else {
-        panic!("a committed array does not open")
-    };
+    drop(editor);
+    let Some(reader) = open(&P::of(copy), setup.read()) else { panic!("a committed array does not open") };
     let array = match NdArray::from_frame(&reader) {
         Ok(array) => array,
         Err(e) => panic!("a committed array is none: {e}"),
@@ -54,10 +54,7 @@ pub fn check<P: Place>(place: &P, script: &mut Script<'_>, setup: &Setup) {
     }
 }
 
-fn change<S>(editor: &mut NdEditor<S>, model: &mut Array, script: &mut Script<'_>, setup: &Setup)
-where
-    S: oxiblosc::edit::Store,
-{
+fn change(editor: &mut NdEditor, model: &mut Array, script: &mut Script<'_>, setup: &Setup) {
     let operation = script.byte() % 3;
     let fits = |shape: &[u64], item: usize| {
         shape.iter().try_fold(item as u64, |bytes, &len| bytes.checked_mul(len)).is_some_and(|n| n <= MOST_BYTES)

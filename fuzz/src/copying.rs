@@ -10,7 +10,7 @@ use oxiblosc::edit;
 use oxiblosc::frame::{Checksums, ChunkEntry, FingerprintKind, FrameLayout, Sequential};
 use oxiblosc::sparse::MemoryDirectory;
 use oxiblosc::target::{MemoryTarget, PlaceTarget};
-use oxiblosc::{CodecId, EncodeParams, FilterSlots, Summary, WriteOptions, block_on};
+use oxiblosc::{CodecId, EncodeParams, FilterSlots, Summary, WriteOptions, block_on, blocking};
 
 use crate::bound::{MOST_CHUNKS, Setup};
 use crate::place::Place;
@@ -99,7 +99,7 @@ impl<P: Place> Original<P> {
     fn compact(&self, place: &P, setup: &Setup) {
         let scratch = Scratch::new();
         place.save(&scratch.0).expect("a file can be written");
-        match edit::compact(&scratch.0) {
+        match blocking::compact(&scratch.0) {
             Ok(summary) => {
                 let compacted = P::load(&scratch.0).expect("what was compacted can be read");
                 self.compare(&compacted, &summary, setup);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use oxiblosc::blocking::{FrameEditor, FrameReader};
 use oxiblosc::chunk::{ChunkHeader, SpecialValue};
-use oxiblosc::edit::{EditError, Store};
+use oxiblosc::edit::EditError;
 use oxiblosc::frame::Sequential;
 
 use crate::bound::Setup;
@@ -78,12 +78,13 @@ impl Model {
 /// the frame.
 pub fn check<P: Place>(place: &P, script: &mut Script<'_>, setup: &Setup) {
     let Some(reader) = open(place, setup.read()) else {
-        assert!(setup.edit().edit(place.store()).is_err(), "a frame that does not open can be edited");
+        assert!(P::edit(&place.copy(), setup.edit()).is_err(), "a frame that does not open can be edited");
         return;
     };
     let content = Content::of(&reader, setup);
     let mut model = Model::of(&reader, content.as_ref());
-    let Ok(mut editor) = setup.edit().chunk_size(4096.max(reader.typesize())).edit(place.store()) else { return };
+    let copy = place.copy();
+    let Ok(mut editor) = P::edit(&copy, setup.edit().chunk_size(4096.max(reader.typesize()))) else { return };
     for _ in 0..MOST_CHANGES {
         if script.is_over() {
             break;
@@ -98,13 +99,15 @@ pub fn check<P: Place>(place: &P, script: &mut Script<'_>, setup: &Setup) {
     }
     if let Err(e) = editor.commit() {
         assert!(!matches!(e, EditError::Store(_)), "memory does not fail: {e}");
-        unchanged(&P::of(editor.into_store()), &reader, content.as_ref(), setup, &e);
+        drop(editor);
+        unchanged(&P::of(copy), &reader, content.as_ref(), setup, &e);
         return;
     }
-    committed(&P::of(editor.into_store()), &model, setup);
+    drop(editor);
+    committed(&P::of(copy), &model, setup);
 }
 
-fn change<S: Store>(editor: &mut FrameEditor<S>, model: &mut Model, script: &mut Script<'_>) {
+fn change(editor: &mut FrameEditor, model: &mut Model, script: &mut Script<'_>) {
     let (operation, chunks) = (script.byte() % 14, editor.nchunks());
     match operation {
         0 => {
@@ -194,7 +197,7 @@ fn change<S: Store>(editor: &mut FrameEditor<S>, model: &mut Model, script: &mut
 }
 
 /// Data of a length at which something may go wrong.
-fn data<S: Store>(editor: &FrameEditor<S>, script: &mut Script<'_>) -> Vec<u8> {
+fn data(editor: &FrameEditor, script: &mut Script<'_>) -> Vec<u8> {
     let (typesize, chunk) = (editor.typesize(), editor.chunk_size().unwrap_or(1000));
     let choice = script.byte();
     let len = match choice % 8 {
@@ -222,7 +225,7 @@ fn special(script: &mut Script<'_>) -> SpecialValue<'static> {
 }
 
 /// A chunk as it was given, or as it is now where filters and codecs may lose something.
-fn kept<S: Store>(editor: &mut FrameEditor<S>, model: &Model, at: u64, data: Vec<u8>) -> Option<Vec<u8>> {
+fn kept(editor: &mut FrameEditor, model: &Model, at: u64, data: Vec<u8>) -> Option<Vec<u8>> {
     let found = editor.chunk(at);
     match found {
         Ok(found) if model.lossy => Some(found),
@@ -236,21 +239,21 @@ fn kept<S: Store>(editor: &mut FrameEditor<S>, model: &Model, at: u64, data: Vec
     }
 }
 
-fn insert<S: Store>(editor: &mut FrameEditor<S>, model: &mut Model, at: u64, data: Vec<u8>, done: bool) {
+fn insert(editor: &mut FrameEditor, model: &mut Model, at: u64, data: Vec<u8>, done: bool) {
     if done && model.known {
         let kept = kept(editor, model, at, data);
         model.chunks.insert(at as usize, kept);
     }
 }
 
-fn replace<S: Store>(editor: &mut FrameEditor<S>, model: &mut Model, at: u64, data: Vec<u8>) {
+fn replace(editor: &mut FrameEditor, model: &mut Model, at: u64, data: Vec<u8>) {
     if model.known {
         model.chunks[at as usize] = kept(editor, model, at, data);
     }
 }
 
 /// Bytes were appended: those before are what they were, and the last ones are the new ones, unless it failed half-way.
-fn append<S: Store>(editor: &mut FrameEditor<S>, model: &mut Model, data: &[u8], done: bool) {
+fn append(editor: &mut FrameEditor, model: &mut Model, data: &[u8], done: bool) {
     if !model.known {
         return;
     }
@@ -268,7 +271,7 @@ fn append<S: Store>(editor: &mut FrameEditor<S>, model: &mut Model, data: &[u8],
     model.chunks.extend(tail);
 }
 
-fn reorder<S: Store>(editor: &mut FrameEditor<S>, model: &mut Model, by: u8) {
+fn reorder(editor: &mut FrameEditor, model: &mut Model, by: u8) {
     let chunks = editor.nchunks();
     if chunks > 1 << 12 {
         return;

@@ -99,13 +99,14 @@ pub(crate) fn sparse() -> Vec<(String, Vec<u8>)> {
 
 /// The frame with chunks that differ in size.
 fn variable(frame: &[u8]) -> Vec<u8> {
-    let mut editor = EditOptions::new().pool(&Pool::inline()).edit(frame.to_vec()).expect("the frame opens");
+    let mut editor = blocking::FrameEditor::with_file(frame.to_vec(), EditOptions::new().pool(&Pool::inline()))
+        .expect("the frame opens");
     editor
         .make_variable()
         .and_then(|()| editor.insert(1, &[5; 12]))
         .and_then(|()| editor.commit())
         .expect("memory does not fail");
-    editor.into_store()
+    editor.frame_bytes().expect("memory does not fail").to_vec()
 }
 
 fn array() -> Vec<u8> {

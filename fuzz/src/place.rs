@@ -3,22 +3,30 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use oxiblosc::edit::Store;
+use oxiblosc::blocking::FrameEditor;
+use oxiblosc::edit::{EditError, EditOptions};
 use oxiblosc::source::RangeSource;
 use oxiblosc::sparse::MemoryDirectory;
 
 /// Where a frame is: it can be read, and copied to be changed.
 pub trait Place: RangeSource + Clone + 'static {
     /// A copy that can be changed.
-    type Store: Store + Send + Sync;
+    type Copy;
 
     /// Makes a copy.
-    fn store(&self) -> Self::Store;
+    fn copy(&self) -> Self::Copy;
 
-    /// The frame in a copy that was changed.
-    fn of(store: Self::Store) -> Self;
+    /// Opens the frame in a copy to change it.
+    ///
+    /// # Errors
+    /// As [`EditOptions::edit`].
+    fn edit(copy: &Self::Copy, options: EditOptions) -> Result<FrameEditor, EditError>;
+
+    /// The frame in a copy, with everything that an editor has left there.
+    fn of(copy: Self::Copy) -> Self;
 
     /// Writes it to a file or a directory.
     fn save(&self, path: &Path) -> io::Result<()>;
@@ -28,14 +36,18 @@ pub trait Place: RangeSource + Clone + 'static {
 }
 
 impl Place for Bytes {
-    type Store = Vec<u8>;
+    type Copy = Arc<Mutex<Vec<u8>>>;
 
-    fn store(&self) -> Vec<u8> {
-        self.to_vec()
+    fn copy(&self) -> Self::Copy {
+        Arc::new(Mutex::new(self.to_vec()))
     }
 
-    fn of(store: Vec<u8>) -> Self {
-        store.into()
+    fn edit(copy: &Self::Copy, options: EditOptions) -> Result<FrameEditor, EditError> {
+        FrameEditor::with_file(Arc::clone(copy), options)
+    }
+
+    fn of(copy: Self::Copy) -> Self {
+        std::mem::take(&mut *copy.lock().unwrap_or_else(PoisonError::into_inner)).into()
     }
 
     fn save(&self, path: &Path) -> io::Result<()> {
@@ -48,14 +60,18 @@ impl Place for Bytes {
 }
 
 impl Place for MemoryDirectory {
-    type Store = Self;
+    type Copy = Self;
 
-    fn store(&self) -> Self {
+    fn copy(&self) -> Self {
         self.snapshot()
     }
 
-    fn of(store: Self) -> Self {
-        store
+    fn edit(copy: &Self, options: EditOptions) -> Result<FrameEditor, EditError> {
+        FrameEditor::sparse(copy.clone(), options)
+    }
+
+    fn of(copy: Self) -> Self {
+        copy
     }
 
     fn save(&self, path: &Path) -> io::Result<()> {

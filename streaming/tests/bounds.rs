@@ -16,7 +16,8 @@ use oxiblosc_core::nd::Selection;
 use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_core::{Chain, FilterId, Limits, Registry};
 use oxiblosc_plugins as _;
-use oxiblosc_streaming::edit::{EditError, EditOptions, FrameEditor};
+use oxiblosc_streaming::blocking::FrameEditor;
+use oxiblosc_streaming::edit::{EditError, EditOptions};
 use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, NdArray};
 use oxiblosc_streaming::recover::{RecoverError, RecoverOptions, recover, recover_into, seal};
 use oxiblosc_streaming::source::{FileSource, RangeSource};
@@ -138,7 +139,7 @@ fn items_of_arrays_cost_a_block_at_most() {
             let mut editor = FrameEditor::from_bytes(bytes).unwrap();
             (0..2).for_each(|i| editor.update_special(i, SpecialValue::Value(&item)).unwrap());
             editor.commit().unwrap();
-            bytes = editor.into_store();
+            bytes = editor.frame_bytes().unwrap().to_vec();
         }
         let path = directory.path().join(name);
         fs::write(&path, &bytes).unwrap();
@@ -272,7 +273,7 @@ fn a_chunk_that_many_share_is_looked_at_once() {
 fn appends_and_commits() {
     for (name, bytes) in bombs() {
         let (result, _) = ALL.run(&HEAP, &format!("append to {name}"), || -> Result<_, EditError> {
-            let mut editor = EditOptions::new().pool(pool()).edit(bytes)?;
+            let mut editor = FrameEditor::with_file(bytes, EditOptions::new().pool(pool()))?;
             let item = vec![7; editor.typesize().min(MIB)];
             let whole = editor.chunk_size().is_some_and(|len| len <= MIB);
             if whole {
@@ -282,7 +283,7 @@ fn appends_and_commits() {
             }
             let added = if whole { item.len() as u64 } else { 0 };
             editor.commit()?;
-            Ok((editor.nbytes(), added, editor.into_store()))
+            Ok((editor.nbytes(), added, editor.frame_bytes()?))
         });
         let Ok((nbytes, added, bytes)) = result else { continue };
         assert!(bytes.len() < 8 * MIB, "{name}: {} bytes", bytes.len());
@@ -299,16 +300,18 @@ fn chunks_that_are_to_differ_in_size() {
     let mut limits = Limits::default();
     limits.in_flight_bytes = 4 * MIB;
     for (name, bytes) in bombs() {
-        let Ok(mut editor) = EditOptions::new().limits(limits).pool(pool()).edit(bytes) else { continue };
+        let Ok(mut editor) = FrameEditor::with_file(bytes, EditOptions::new().limits(limits).pool(pool())) else {
+            continue;
+        };
         let _ = ALL.run(&HEAP, &format!("let the chunks of {name} differ"), || editor.make_variable());
     }
     let make_variable = |chunks: u64| {
         let frame = specials(SpecialKind::Zero, 4, 1000, chunks);
-        let mut editor = EditOptions::new().limits(limits).pool(pool()).edit(frame).unwrap();
+        let mut editor = FrameEditor::with_file(frame, EditOptions::new().limits(limits).pool(pool())).unwrap();
         let budget = ResourceLimit::bytes(24 * MIB).time(Duration::from_secs(30));
         let (made, _) = budget.run(&HEAP, &format!("{chunks} chunks"), || editor.make_variable());
         let nchunks = editor.nchunks();
-        made.map(|()| editor.commit().map(|()| editor.into_store()).unwrap())
+        made.map(|()| editor.commit().and_then(|()| editor.frame_bytes()).unwrap())
             .map_err(|error| (Box::new(error), nchunks))
     };
     let frame = make_variable(10_000).unwrap();

@@ -6,13 +6,14 @@ mod common;
 use std::collections::HashSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex};
 
-use common::disk::{Disk, Image};
+use common::disk::{Image, SharedDisk};
 use common::{Random, data, frame, options};
 use oxiblosc_core::chunk::SpecialValue;
-use oxiblosc_streaming::blocking::{FrameReader, NdArray, NdWriter};
-use oxiblosc_streaming::edit::{EditError, EditOptions, FrameEditor, Store};
-use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, NdEditor, Selection};
+use oxiblosc_streaming::blocking::{FrameEditor, FrameReader, NdArray, NdEditor, NdWriter};
+use oxiblosc_streaming::edit::{EditError, EditOptions, FrameFile};
+use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, Selection};
 use oxiblosc_streaming::{Pool, ReadOptions, WriteOptions};
 
 const SMALL: usize = 96;
@@ -64,7 +65,7 @@ impl Contents {
     }
 }
 
-type Edit = fn(&mut FrameEditor<Disk>) -> Result<(), EditError>;
+type Edit = fn(&mut FrameEditor) -> Result<(), EditError>;
 
 const EDITS: [(&str, Edit); 10] = [
     ("append", |editor| editor.append(&data(2 * SMALL + 5))),
@@ -95,12 +96,14 @@ struct Seen {
 fn crash_everywhere(start: &[u8], edits: &[(&str, Edit)], random: &mut Random, seen: &mut Seen, told: &str) {
     let names: Vec<&str> = edits.iter().map(|(name, _)| *name).collect();
     let before = Contents::of(start).unwrap();
-    let mut editor = edit().chunk_size(SMALL).edit(Disk::new(Image::contiguous(start.to_vec()))).unwrap();
+    let disk = SharedDisk::new(Image::contiguous(start.to_vec()));
+    let mut editor = disk.edit(edit().chunk_size(SMALL)).unwrap();
     for (_, edit) in edits {
         edit(&mut editor).unwrap();
     }
     editor.commit().unwrap();
-    let disk = editor.into_store();
+    drop(editor);
+    let disk = disk.lock();
     seen.copies += u64::from(disk.replaces_file());
     let actions = disk.actions();
     let after = Contents::of(&disk.image().file).unwrap();
@@ -173,7 +176,7 @@ fn power_may_fail_between_any_sectors() {
 /// The shape of an array is in the header too, and changes with its chunks.
 #[test]
 fn power_may_fail_while_an_array_changes() {
-    type Change = fn(&mut NdEditor<Disk>) -> Result<(), ArrayError>;
+    type Change = fn(&mut NdEditor) -> Result<(), ArrayError>;
     let changes: [(&str, Change); 5] = [
         ("append", |array| array.append(0, &[9; 10])),
         ("longer", |array| array.resize(&[9, 12])),
@@ -198,13 +201,14 @@ fn power_may_fail_while_an_array_changes() {
             let start = writer.into_bytes();
             for (i, (first, one)) in changes.into_iter().enumerate() {
                 for (second, other) in &changes[i..] {
-                    let disk = Disk::new(Image::contiguous(start.clone()));
-                    let mut array = NdEditor::new(edit().edit(disk).unwrap()).unwrap();
+                    let disk = SharedDisk::new(Image::contiguous(start.clone()));
+                    let mut array = NdEditor::new(disk.edit(edit()).unwrap()).unwrap();
                     one(&mut array).unwrap();
                     // Selections and rows of the first shape may not fit the next.
                     let _ = other(&mut array);
                     array.commit().unwrap();
-                    let disk = array.into_store();
+                    drop(array);
+                    let disk = disk.lock();
                     seen.copies += u64::from(disk.replaces_file());
                     let (before, after) = (read(&start).unwrap(), read(&disk.image().file).unwrap());
                     let mut known = HashSet::new();
@@ -257,7 +261,7 @@ fn a_change_across_sectors_replaces_the_file() {
         #[cfg(not(unix))]
         let link = &path;
         let old = FrameReader::open(&path).unwrap();
-        let mut editor = edit().durable(durable).open(&link).unwrap();
+        let mut editor = FrameEditor::with_options(&link, edit().durable(durable)).unwrap();
         editor.append(&[3; 100]).unwrap();
         editor.set_metalayer("m", &[4; META]).unwrap();
         editor.commit().unwrap();
@@ -289,12 +293,12 @@ fn a_change_across_sectors_replaces_the_file() {
     }
 }
 
-/// A store that is written in place says why it cannot, and leaves the frame as it was.
+/// A file that is written in place says why it cannot, and the frame stays as it was.
 #[test]
-fn a_store_without_a_way_to_replace_its_file_refuses() {
+fn a_file_that_cannot_be_replaced_refuses() {
     struct InPlace(Vec<u8>);
 
-    impl Store for InPlace {
+    impl FrameFile for InPlace {
         fn size(&self) -> std::io::Result<u64> {
             self.0.size()
         }
@@ -308,7 +312,12 @@ fn a_store_without_a_way_to_replace_its_file_refuses() {
         }
 
         fn truncate(&mut self, size: u64) -> std::io::Result<()> {
-            Store::truncate(&mut self.0, size)
+            FrameFile::truncate(&mut self.0, size)
+        }
+
+        fn replace(&mut self, _: &[u8], _: u64, _: &[u8]) -> std::io::Result<()> {
+            let reason = "the change spans sectors of the disk, and this file cannot be replaced in one step";
+            Err(std::io::Error::new(std::io::ErrorKind::Unsupported, reason))
         }
 
         fn sync(&mut self) -> std::io::Result<()> {
@@ -317,17 +326,19 @@ fn a_store_without_a_way_to_replace_its_file_refuses() {
     }
 
     let start = frame(&data(300), with_header(2 * SECTOR, false));
-    let mut editor = edit().edit(InPlace(start.clone())).unwrap();
+    let file = Arc::new(Mutex::new(InPlace(start.clone())));
+    let mut editor = FrameEditor::with_file(Arc::clone(&file), edit()).unwrap();
     editor.set_metalayer("m", &[4; META]).unwrap();
     editor.append(&[1; 10]).unwrap();
     let Err(EditError::Store(error)) = editor.commit() else { panic!("committed in more than one step") };
     assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
     assert!(error.to_string().contains("sectors"), "{error}");
-    assert_eq!(Contents::of(&editor.into_store().0), Contents::of(&start));
+    assert_eq!(Contents::of(&file.lock().unwrap().0), Contents::of(&start));
 
     // What takes one step is possible there as well.
-    let mut editor = edit().edit(InPlace(start.clone())).unwrap();
+    let file = Arc::new(Mutex::new(InPlace(start.clone())));
+    let mut editor = FrameEditor::with_file(Arc::clone(&file), edit()).unwrap();
     editor.append(&[1; 10]).unwrap();
     editor.commit().unwrap();
-    assert_ne!(Contents::of(&editor.into_store().0), Contents::of(&start));
+    assert_ne!(Contents::of(&file.lock().unwrap().0), Contents::of(&start));
 }

@@ -6,16 +6,17 @@ use std::fs;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use common::disk::{Disk, Image};
+use common::disk::{Image, SharedDisk};
 use common::{CHUNK, Random, data, frame, options};
 use futures::io::AsyncWriteExt;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, EncodeParams, SpecialValue};
 use oxiblosc_core::frame::{FrameParams, FrameWriter};
 use oxiblosc_core::id::CodecId;
-use oxiblosc_streaming::blocking::FrameReader;
-use oxiblosc_streaming::edit::{EditError, EditOptions, FrameEditor, Store, compact, copy, recompress};
+use oxiblosc_streaming::blocking::{FrameEditor, FrameReader, compact};
+use oxiblosc_streaming::edit::{EditError, EditOptions, FrameFile, copy, recompress};
 use oxiblosc_streaming::sparse::MemoryDirectory;
 use oxiblosc_streaming::target::{FileTarget, MemoryTarget, PlaceTarget, SparseTarget};
 use oxiblosc_streaming::{Pool, ReadOptions, WriteOptions, block_on, blocking};
@@ -52,7 +53,7 @@ fn chunk(random: &mut Random, len: usize) -> Vec<u8> {
 }
 
 /// One random change, made to the frame and to the model of it.
-fn change<S: Store>(editor: &mut FrameEditor<S>, model: &mut Vec<Vec<u8>>, random: &mut Random) {
+fn change(editor: &mut FrameEditor, model: &mut Vec<Vec<u8>>, random: &mut Random) {
     let n = model.len();
     let short_last = model.last().is_some_and(|last| last.len() < SMALL);
     let i = random.below(n as u64 + 1) as usize;
@@ -145,7 +146,7 @@ fn random_changes_on_disk(sparse: bool) {
         }
         let mut model: Vec<Vec<u8>> = start.chunks(SMALL).map(<[u8]>::to_vec).collect();
         for _ in 0..8 {
-            let mut editor = edit().chunk_size(SMALL).open(&path).unwrap();
+            let mut editor = FrameEditor::with_options(&path, edit().chunk_size(SMALL)).unwrap();
             let before = model.clone();
             for _ in 0..1 + random.below(4) {
                 change(&mut editor, &mut model, &mut random);
@@ -192,7 +193,7 @@ fn random_changes_in_directories_in_memory() {
         for _ in 0..8 {
             let old = directory.snapshot();
             let before = model.clone();
-            let mut editor = edit().chunk_size(SMALL).edit(directory.clone()).unwrap();
+            let mut editor = FrameEditor::sparse(directory.clone(), edit().chunk_size(SMALL)).unwrap();
             for _ in 0..1 + random.below(5) {
                 change(&mut editor, &mut model, &mut random);
             }
@@ -219,12 +220,12 @@ fn random_changes_in_memory() {
         let mut model: Vec<Vec<u8>> = start.chunks(SMALL).map(<[u8]>::to_vec).collect();
         let mut bytes = frame(&start, small_options());
         for _ in 0..8 {
-            let mut editor = edit().chunk_size(SMALL).edit(bytes).unwrap();
+            let mut editor = FrameEditor::with_file(bytes, edit().chunk_size(SMALL)).unwrap();
             for _ in 0..1 + random.below(5) {
                 change(&mut editor, &mut model, &mut random);
             }
             editor.commit().unwrap();
-            bytes = editor.into_store();
+            bytes = editor.frame_bytes().unwrap().to_vec();
             assert_eq!(all(&FrameReader::from_bytes(bytes.clone()).unwrap()), model, "seed {seed}");
         }
     }
@@ -236,7 +237,7 @@ struct Cut {
     left: usize,
 }
 
-impl Store for Cut {
+impl FrameFile for Cut {
     fn size(&self) -> io::Result<u64> {
         Ok(self.bytes.len() as u64)
     }
@@ -257,7 +258,11 @@ impl Store for Cut {
         if self.left == 0 {
             return Err(io::Error::other("cut"));
         }
-        Store::truncate(&mut self.bytes, size)
+        FrameFile::truncate(&mut self.bytes, size)
+    }
+
+    fn replace(&mut self, _: &[u8], _: u64, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     fn sync(&mut self) -> io::Result<()> {
@@ -276,15 +281,17 @@ fn an_interrupted_commit_leaves_the_old_frame_or_the_new_one() {
     after.remove(0);
     let mut seen = [0; 2];
     for left in 0.. {
-        let mut editor = edit().edit(Cut { bytes: old.clone(), left }).unwrap();
-        let changes = |editor: &mut FrameEditor<Cut>| {
+        let file = Arc::new(Mutex::new(Cut { bytes: old.clone(), left }));
+        let mut editor = FrameEditor::with_file(Arc::clone(&file), edit()).unwrap();
+        let changes = |editor: &mut FrameEditor| {
             editor.append(&[7; 50])?;
             editor.update(1, &[9; SMALL])?;
             editor.delete(0)?;
             editor.commit()
         };
         let result = changes(&mut editor);
-        let found = all(&FrameReader::from_bytes(editor.into_store().bytes).unwrap());
+        drop(editor);
+        let found = all(&FrameReader::from_bytes(file.lock().unwrap().bytes.clone()).unwrap());
         assert!(found == before || found == after, "after {left} bytes");
         seen[usize::from(found == after)] += 1;
         if result.is_ok() {
@@ -311,17 +318,19 @@ fn a_crash_leaves_the_frame_as_it_was_or_as_it_is() {
             Image::sparse(&path)
         };
         let mut model: Vec<Vec<u8>> = start.chunks(SMALL).map(<[u8]>::to_vec).collect();
-        let open = |image| edit().chunk_size(SMALL).edit(Disk::new(image)).unwrap();
+        let open = |disk: &SharedDisk| disk.edit(edit().chunk_size(SMALL)).unwrap();
         for _ in 0..3 {
             let before = model.clone();
-            let mut editor = open(image);
+            let disk = SharedDisk::new(image);
+            let mut editor = open(&disk);
             for _ in 0..1 + random.below(4) {
                 change(&mut editor, &mut model, &mut random);
             }
             editor.commit().unwrap();
-            let disk = editor.into_store();
+            drop(editor);
+            let disk = disk.lock();
             for after in 0..=disk.actions() {
-                let mut crashed = open(disk.crash(after, &mut random));
+                let mut crashed = open(&SharedDisk::new(disk.crash(after, &mut random)));
                 let found: Vec<Vec<u8>> = (0..crashed.nchunks()).map(|i| crashed.chunk(i).unwrap()).collect();
                 assert!(
                     found == before || found == model,
@@ -330,7 +339,7 @@ fn a_crash_leaves_the_frame_as_it_was_or_as_it_is() {
                 );
                 seen[usize::from(found == model)] += 1;
             }
-            image = disk.into_image();
+            image = disk.image().clone();
         }
     }
     assert!(seen[0] > 200 && seen[1] > 200, "{seen:?}");
@@ -366,7 +375,8 @@ fn what_cannot_be_compacted_stays() {
 fn a_failed_commit_can_be_repeated() {
     let old = frame(&data(2 * SMALL), small_options());
     for left in 0..600 {
-        let mut editor = edit().edit(Cut { bytes: old.clone(), left }).unwrap();
+        let file = Arc::new(Mutex::new(Cut { bytes: old.clone(), left }));
+        let mut editor = FrameEditor::with_file(Arc::clone(&file), edit()).unwrap();
         editor.append_chunk(&[1; SMALL]).unwrap();
         if editor.commit().is_ok() {
             return;
@@ -374,9 +384,10 @@ fn a_failed_commit_can_be_repeated() {
         // Enough again: what the store had not taken comes now.
         let refused = editor.append(&[1]).is_err();
         assert!(refused, "{left} bytes: something is left to be done");
-        editor.store_mut().left = usize::MAX;
+        file.lock().unwrap().left = usize::MAX;
         editor.commit().unwrap();
-        let found = all(&FrameReader::from_bytes(editor.into_store().bytes).unwrap()).concat();
+        drop(editor);
+        let found = all(&FrameReader::from_bytes(file.lock().unwrap().bytes.clone()).unwrap()).concat();
         assert_eq!(found, [data(2 * SMALL), vec![1; SMALL]].concat());
     }
     panic!("600 bytes should be enough");
@@ -388,10 +399,10 @@ fn appending_continues_a_short_last_chunk() {
     for (first, second) in [(0, 1), (1, CHUNK), (CHUNK - 1, 2), (CHUNK, 1), (CHUNK + 7, 5 * CHUNK), (3, 0)] {
         let whole = data(first + second);
         let bytes = frame(&whole[..first], options());
-        let mut editor = EditOptions::new().pool(&pool).chunk_size(CHUNK).edit(bytes).unwrap();
+        let mut editor = FrameEditor::with_file(bytes, EditOptions::new().pool(&pool).chunk_size(CHUNK)).unwrap();
         assert_eq!(editor.append_from(&whole[first..]).unwrap(), second as u64);
         editor.commit().unwrap();
-        let reader = FrameReader::from_bytes(editor.into_store()).unwrap();
+        let reader = FrameReader::from_bytes(editor.frame_bytes().unwrap()).unwrap();
         assert_eq!(reader.nchunks(), whole.len().div_ceil(CHUNK) as u64);
         assert_eq!(all(&reader).concat(), whole);
     }

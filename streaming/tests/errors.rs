@@ -11,7 +11,7 @@ use futures::{AsyncWriteExt, SinkExt, TryStreamExt};
 use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_core::nd::Selection;
 use oxiblosc_core::{Chain, Limits, Registry};
-use oxiblosc_streaming::edit::FrameEditor;
+use oxiblosc_streaming::blocking::FrameEditor;
 use oxiblosc_streaming::nd::{ArrayOptions, NdArray};
 use oxiblosc_streaming::recover;
 use oxiblosc_streaming::source::FileSource;

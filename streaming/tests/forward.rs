@@ -89,7 +89,7 @@ fn a_broken_promise_is_told() {
     let mut editor = blocking::FrameEditor::from_bytes(frame(&content, options().sequential(true))).unwrap();
     editor.reorder(&[5, 4, 3, 2, 1, 0]).unwrap();
     editor.commit().unwrap();
-    let edited = editor.into_store();
+    let edited = editor.frame_bytes().unwrap();
     let expected: Vec<u8> = content.chunks(CHUNK).rev().flatten().copied().collect();
     assert_eq!(read(&edited, plain()).unwrap(), (expected, false));
     // Trusted all the same, it is found out at the end.

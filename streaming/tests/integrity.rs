@@ -6,7 +6,7 @@ use futures::AsyncWriteExt;
 use oxiblosc_core::chunk::{EncodeParams, SpecialValue};
 use oxiblosc_core::frame::{ChecksumState, Checksums, Fingerprint, FingerprintKind, FrameError};
 use oxiblosc_plugins as _;
-use oxiblosc_streaming::edit::{EditError, EditOptions, compact};
+use oxiblosc_streaming::edit::{EditError, EditOptions};
 use oxiblosc_streaming::{
     ChecksumPolicy, Finding, FingerprintCheck, Pool, ReadError, ReadOptions, VerifyReport, WriteOptions, block_on,
     blocking,
@@ -133,8 +133,9 @@ fn edits_keep_checksums_and_drop_the_fingerprint() {
             reader
         };
         check(true);
-        let edit = |change: &dyn Fn(&mut blocking::FrameEditor<oxiblosc_streaming::edit::FileStore>)| {
-            let mut editor = EditOptions::new().pool(&pool).durable(false).open(&path).unwrap();
+        let edit = |change: &dyn Fn(&mut blocking::FrameEditor)| {
+            let mut editor =
+                blocking::FrameEditor::with_options(&path, EditOptions::new().pool(&pool).durable(false)).unwrap();
             change(&mut editor);
             editor.commit().unwrap();
             drop(editor);
@@ -150,7 +151,7 @@ fn edits_keep_checksums_and_drop_the_fingerprint() {
         edit(&|editor| editor.delete_vlmetalayer("v").unwrap());
         let reader = edit(&|editor| editor.append(&data(5000)).unwrap());
         let all = reader.bytes(0..reader.nbytes()).unwrap();
-        compact(&path).unwrap();
+        blocking::compact(&path).unwrap();
         let reader = check(false);
         assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), all);
         edit(&|editor| (0..editor.nchunks()).rev().for_each(|i| editor.delete(i).unwrap()));

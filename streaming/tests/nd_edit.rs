@@ -5,13 +5,13 @@ mod common;
 use std::path::Path;
 
 use common::array::{Reference, options, params, random_selection, random_tiling};
-use common::disk::{Disk, Image};
+use common::disk::{Image, SharedDisk};
 use common::{Random, data};
 use oxiblosc_core::chunk::{EncodeParams, SpecialValue};
 use oxiblosc_core::nd::{ArrayMeta, Geometry, NdError, Tiling};
-use oxiblosc_streaming::blocking::{self, FrameReader};
-use oxiblosc_streaming::edit::{EditError, EditOptions, FrameEditor, Store};
-use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, NdEditor, Selection};
+use oxiblosc_streaming::blocking::{self, FrameEditor, FrameReader, NdEditor};
+use oxiblosc_streaming::edit::{EditError, EditOptions};
+use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, Selection};
 use oxiblosc_streaming::source::RangeSource;
 use oxiblosc_streaming::target::SparseTarget;
 use oxiblosc_streaming::{Pool, WriteOptions};
@@ -28,7 +28,7 @@ fn near(shape: &[u64], random: &mut Random) -> Vec<u64> {
 }
 
 /// One random change, made to the array and to the reference.
-fn change<S: Store>(editor: &mut NdEditor<S>, reference: &mut Reference, random: &mut Random) {
+fn change(editor: &mut NdEditor, reference: &mut Reference, random: &mut Random) {
     let shape = reference.shape.clone();
     match random.below(3) {
         0 => {
@@ -66,11 +66,11 @@ fn change<S: Store>(editor: &mut NdEditor<S>, reference: &mut Reference, random:
 }
 
 /// Changes an array at random, and has `reopen` look at it after every commit.
-fn edit_at_random<S: Store>(
-    mut editor: NdEditor<S>,
+fn edit_at_random(
+    mut editor: NdEditor,
     mut reference: Reference,
     random: &mut Random,
-    mut reopen: impl FnMut(NdEditor<S>, &Reference) -> NdEditor<S>,
+    mut reopen: impl FnMut(NdEditor, &Reference) -> NdEditor,
 ) {
     for _ in 0..6 {
         for _ in 0..1 + random.below(3) {
@@ -101,8 +101,8 @@ fn random_changes_are_those_of_the_reference() {
         let frame = writer.into_bytes();
         if round % 3 < 2 {
             let editor = NdEditor::from_bytes(frame).unwrap();
-            edit_at_random(editor, reference, &mut random, |editor, reference| {
-                let frame = editor.into_store();
+            edit_at_random(editor, reference, &mut random, |mut editor, reference| {
+                let frame = editor.frame_bytes().unwrap();
                 same(&blocking::NdArray::from_bytes(frame.clone()).unwrap(), reference);
                 NdEditor::from_bytes(frame).unwrap()
             });
@@ -177,8 +177,16 @@ fn write_sparse(path: &Path, tiling: &Tiling, reference: &Reference, frame: Writ
     writer.finish().unwrap();
 }
 
-fn edit<S: Store>(store: S) -> NdEditor<S> {
-    NdEditor::new(EditOptions::new().pool(&Pool::inline()).edit(store).unwrap()).unwrap()
+fn inline() -> EditOptions {
+    EditOptions::new().pool(&Pool::inline())
+}
+
+fn edit(frame: Vec<u8>) -> NdEditor {
+    NdEditor::new(FrameEditor::with_file(frame, inline()).unwrap()).unwrap()
+}
+
+fn edit_on(disk: &SharedDisk) -> NdEditor {
+    NdEditor::new(disk.edit(inline()).unwrap()).unwrap()
 }
 
 #[test]
@@ -199,23 +207,25 @@ fn a_crash_leaves_the_array_as_it_was_or_as_it_is() {
             Image::sparse(&path)
         };
         for _ in 0..3 {
-            let mut editor = edit(Disk::new(image));
+            let disk = SharedDisk::new(image);
+            let mut editor = edit_on(&disk);
             let before = reference.clone();
             for _ in 0..1 + random.below(3) {
                 change(&mut editor, &mut reference, &mut random);
             }
             editor.commit().unwrap();
-            let disk = editor.into_store();
+            drop(editor);
+            let disk = disk.lock();
             for after in 0..=disk.actions() {
-                let mut crashed = edit(Disk::new(disk.crash(after, &mut random)));
+                let mut crashed = edit_on(&SharedDisk::new(disk.crash(after, &mut random)));
                 let found = crashed.read(&Selection::all()).unwrap();
                 let is = |reference: &Reference| found.shape() == reference.shape && *found.bytes() == reference.bytes;
                 assert!(is(&before) || is(&reference), "round {round}, after {after} of {} actions", disk.actions());
                 seen[usize::from(is(&reference))] += 1;
             }
-            image = disk.into_image();
+            image = disk.image().clone();
         }
-        let found = edit(Disk::new(image)).read(&Selection::all()).unwrap();
+        let found = edit_on(&SharedDisk::new(image)).read(&Selection::all()).unwrap();
         assert!(found.shape() == reference.shape && *found.bytes() == reference.bytes);
     }
     assert!(seen[0] > 200 && seen[1] > 200, "{seen:?}");
@@ -240,10 +250,11 @@ fn what_fails_on_its_way_has_changed_nothing() {
             write_sparse(&path, &tiling, &reference, frame);
             Image::sparse(&path)
         };
-        let mut editor = edit(Disk::new(image));
+        let disk = SharedDisk::new(image);
+        let mut editor = edit_on(&disk);
         for _ in 0..6 {
             // The disk fails soon, and is repaired after that.
-            editor.editor().store_mut().left = random.below(6) as usize;
+            disk.lock().left = random.below(6) as usize;
             let longer: Vec<u64> = reference.shape.iter().map(|len| len + random.below(4)).collect();
             let members: Vec<Vec<u64>> = reference.shape.iter().map(|&len| (0..len).collect()).collect();
             let items: Vec<u8> = reference.bytes.iter().map(|byte| byte ^ 0x5A).collect();
@@ -258,12 +269,14 @@ fn what_fails_on_its_way_has_changed_nothing() {
                 }
                 _ => failed += 1,
             }
-            editor.editor().store_mut().left = usize::MAX;
+            disk.lock().left = usize::MAX;
             let found = editor.read(&Selection::all()).unwrap();
             assert!(found.shape() == reference.shape && *found.bytes() == reference.bytes, "round {round}");
         }
         editor.commit().unwrap();
-        let found = edit(Disk::new(editor.into_store().into_image())).read(&Selection::all()).unwrap();
+        drop(editor);
+        let image = disk.lock().image().clone();
+        let found = edit_on(&SharedDisk::new(image)).read(&Selection::all()).unwrap();
         assert!(found.shape() == reference.shape && *found.bytes() == reference.bytes, "round {round}");
     }
     assert!(failed > 50 && succeeded > 50, "{failed} changes have failed, {succeeded} have not");
@@ -285,7 +298,7 @@ fn frames_of_arrays_take_no_bytes() {
     editor.delete(1).unwrap();
     editor.update(3, &vec![0; chunk.len()]).unwrap();
     editor.commit().unwrap();
-    let array = blocking::NdArray::from_bytes(editor.into_store()).unwrap();
+    let array = blocking::NdArray::from_bytes(editor.frame_bytes().unwrap()).unwrap();
     let found = array.read(&":5, :".parse().unwrap()).unwrap();
     assert_eq!(*found.bytes(), reference.bytes[..5 * 24]);
     assert_eq!(*array.read(&"5:, 3:".parse().unwrap()).unwrap().bytes(), [0; 60][..]);
@@ -306,7 +319,7 @@ fn frames_of_arrays_take_no_bytes() {
     let mut editor = FrameEditor::from_bytes(damaged).unwrap();
     editor.append(&chunk).unwrap();
     editor.commit().unwrap();
-    assert_eq!(FrameReader::from_bytes(editor.into_store()).unwrap().nchunks(), 5);
+    assert_eq!(FrameReader::from_bytes(editor.frame_bytes().unwrap()).unwrap().nchunks(), 5);
 }
 
 #[test]
@@ -314,10 +327,10 @@ fn new_chunks_have_the_blocks_of_the_array() {
     let (_, frame) = table(10, 6);
     let other = EncodeParams { typesize: 4, block_size: Some(8), ..EncodeParams::default() };
     let options = EditOptions::new().pool(&Pool::inline()).params(other);
-    let mut editor = NdEditor::new(options.edit(frame).unwrap()).unwrap();
+    let mut editor = NdEditor::new(FrameEditor::with_file(frame, options).unwrap()).unwrap();
     editor.write(&Selection::all(), &data(240)).unwrap();
     editor.commit().unwrap();
-    let reader = FrameReader::from_bytes(editor.into_store()).unwrap();
+    let reader = FrameReader::from_bytes(editor.frame_bytes().unwrap()).unwrap();
     let header = oxiblosc_core::chunk::ChunkHeader::parse(&reader.encoded_chunk(0).unwrap()).unwrap();
     assert_eq!(header.blocksize, 2 * 3 * 4);
 }
@@ -341,7 +354,7 @@ fn arrays_without_chunks_grow() {
         let mut editor = edit(frame(name));
         editor.append(0, &[7; 30]).unwrap();
         editor.commit().unwrap();
-        let array = blocking::NdArray::from_bytes(editor.into_store()).unwrap();
+        let array = blocking::NdArray::from_bytes(editor.frame_bytes().unwrap()).unwrap();
         assert_eq!(array.shape(), [3, 5]);
         assert_eq!(*array.read(&Selection::all()).unwrap().bytes(), [7; 30][..]);
     }
@@ -363,5 +376,5 @@ fn arrays_without_chunks_grow() {
     assert!(matches!(editor.resize(&[1, 5]), Err(ArrayError::Nd(NdError::Extent { axis: 0, .. }))));
     editor.resize(&[0, 9]).unwrap();
     editor.commit().unwrap();
-    assert_eq!(blocking::NdArray::from_bytes(editor.into_store()).unwrap().shape(), [0, 9]);
+    assert_eq!(blocking::NdArray::from_bytes(editor.frame_bytes().unwrap()).unwrap().shape(), [0, 9]);
 }

@@ -334,7 +334,7 @@ fn other_process() {
     let pause = || std::thread::sleep(Duration::from_millis(15));
     match std::env::var("OXIBLOSC_TEST_KIND").unwrap().as_str() {
         "append" => {
-            let mut editor = EditOptions::new().durable(false).open(path).unwrap();
+            let mut editor = blocking::FrameEditor::with_options(path, EditOptions::new().durable(false)).unwrap();
             for round in 0..ROUNDS {
                 editor.append(&records(round * 1000, 1000)).unwrap();
                 editor.commit().unwrap();

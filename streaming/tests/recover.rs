@@ -425,7 +425,7 @@ fn directories_are_compacted_in_one_step() {
             looks
         });
         for _ in 0..30 {
-            oxiblosc_streaming::edit::compact(&path).unwrap();
+            blocking::compact(&path).unwrap();
         }
         done.store(true, Ordering::Relaxed);
         assert!(looking.join().unwrap() > 0);
@@ -454,7 +454,7 @@ fn writer_to_be_killed() {
             writer.finish().unwrap();
         }
         Ok("compact") => loop {
-            oxiblosc_streaming::edit::compact(path).unwrap();
+            blocking::compact(path).unwrap();
         },
         Ok("append") => {
             let mut editor = blocking::FrameEditor::open(path).unwrap();
@@ -570,7 +570,8 @@ fn a_directory_with_a_damaged_index() {
 #[test]
 #[cfg(unix)]
 fn one_writer_at_a_time() {
-    use oxiblosc_streaming::edit::{EditError, EditOptions};
+    use oxiblosc_streaming::blocking::FrameEditor;
+    use oxiblosc_streaming::edit::EditError;
     use std::io::ErrorKind;
 
     let directory = tempfile::tempdir().unwrap();
@@ -595,13 +596,13 @@ fn one_writer_at_a_time() {
         });
     };
     write(&data(2000));
-    let mut editor = EditOptions::new().open(&path).unwrap();
-    let other = EditOptions::new().open(&path);
+    let mut editor = FrameEditor::open(&path).unwrap();
+    let other = FrameEditor::open(&path);
     assert!(matches!(other, Err(EditError::Store(e)) if e.kind() == ErrorKind::WouldBlock));
     // A new frame takes the place of the one that is being edited: what the editor does must not get into it.
     write(&data(900));
     assert!(editor.append(&data(800)).and_then(|_| editor.commit()).is_err());
     drop(editor);
     assert_eq!(decoded_file(&path), data(900));
-    EditOptions::new().open(&path).unwrap();
+    FrameEditor::open(&path).unwrap();
 }

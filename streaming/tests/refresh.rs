@@ -5,7 +5,8 @@ mod common;
 use std::fs;
 
 use common::{CHUNK, data, frame, options};
-use oxiblosc_streaming::edit::{EditOptions, compact};
+use oxiblosc_streaming::blocking::compact;
+use oxiblosc_streaming::edit::EditOptions;
 use oxiblosc_streaming::target::SparseTarget;
 use oxiblosc_streaming::{WriteOptions, blocking};
 use std::io::Write;
@@ -33,7 +34,7 @@ fn commits_are_followed() {
         for round in 0..5u64 {
             let before = reader.clone();
             let more = data(CHUNK + 100 * round as usize);
-            let mut editor = EditOptions::new().durable(false).open(&path).unwrap();
+            let mut editor = blocking::FrameEditor::with_options(&path, EditOptions::new().durable(false)).unwrap();
             editor.append(&more).unwrap();
             assert!(!reader.refresh().unwrap(), "nothing is committed yet");
             editor.commit().unwrap();

@@ -152,7 +152,8 @@ pub(crate) struct VerifyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AppendArgs {
-    /// Frame or array to append to, a file or the directory of a sparse frame
+    /// Frame or array to append to: a file, the directory of a sparse frame, or the URL of one in a bucket, which others
+    /// may append to at the same time
     pub(crate) frame: Source,
     /// Items to append, or rows along the first axis of an array: a file, .npy or plain bytes, or `-` for standard input
     pub(crate) input: Source,
@@ -164,7 +165,8 @@ pub(crate) struct AppendArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompactArgs {
-    /// Frame to rewrite, a file or the directory of a sparse frame; it is replaced in one step
+    /// Frame to rewrite, a file or the directory of a sparse frame; it is replaced in one step. Given the URL of a sparse
+    /// frame in a bucket, only objects that its index does not name are removed
     pub(crate) frame: Source,
     /// Say nothing
     #[arg(long, short)]

@@ -1,8 +1,8 @@
 //! A model of an array, item by item.
 
 use oxiblosc_streaming::blocking::NdArray;
-use oxiblosc_streaming::edit::Store;
-use oxiblosc_streaming::nd::{ArrayError, AxisSelection, NdEditor, Selection};
+use oxiblosc_streaming::blocking::NdEditor;
+use oxiblosc_streaming::nd::{ArrayError, AxisSelection, Selection};
 use oxiblosc_streaming::source::RangeSource;
 
 use super::frame::{is_lossy, noise};
@@ -48,7 +48,7 @@ impl ArrayModel {
     ///
     /// # Errors
     /// Why the array, and the model, were not changed.
-    pub fn change<S: Store>(&mut self, editor: &mut NdEditor<S>, random: &mut Random) -> Result<String, ArrayError> {
+    pub fn change(&mut self, editor: &mut NdEditor, random: &mut Random) -> Result<String, ArrayError> {
         let shape = self.shape.clone();
         let told = match random.below(4) {
             0 | 1 => {

@@ -8,8 +8,9 @@ use oxiblosc_core::chunk::SpecialValue;
 use oxiblosc_core::frame::{Checksums, FrameHeader, Sequential};
 use oxiblosc_core::id::IdRange;
 use oxiblosc_core::pipeline::Pipeline;
+use oxiblosc_streaming::blocking::FrameEditor;
 use oxiblosc_streaming::blocking::FrameReader;
-use oxiblosc_streaming::edit::{EditError, FrameEditor, Store};
+use oxiblosc_streaming::edit::EditError;
 use oxiblosc_streaming::source::RangeSource;
 use oxiblosc_streaming::{ReadError, WriteOptions};
 
@@ -102,7 +103,7 @@ impl FrameModel {
     }
 
     /// Makes one random change to the frame and to the model. All of them are possible for a valid frame.
-    pub fn change<S: Store>(&mut self, editor: &mut FrameEditor<S>, random: &mut Random) -> Change {
+    pub fn change(&mut self, editor: &mut FrameEditor, random: &mut Random) -> Change {
         let mut told = String::new();
         let mut in_part = false;
         let refused = self.try_change(editor, random, &mut told, &mut in_part).err();
@@ -110,9 +111,9 @@ impl FrameModel {
         Change { told, refused, in_part }
     }
 
-    fn try_change<S: Store>(
+    fn try_change(
         &mut self,
-        editor: &mut FrameEditor<S>,
+        editor: &mut FrameEditor,
         random: &mut Random,
         told: &mut String,
         in_part: &mut bool,
@@ -234,7 +235,7 @@ impl FrameModel {
     }
 
     /// Appended bytes fill the last chunk, if it is short, and then new ones.
-    fn append<S: Store>(&mut self, editor: &mut FrameEditor<S>, data: &[u8]) -> Result<(), EditError> {
+    fn append(&mut self, editor: &mut FrameEditor, data: &[u8]) -> Result<(), EditError> {
         let before = self.chunks.len();
         let mut rest = data;
         let size = editor.chunk_size();
@@ -258,7 +259,7 @@ impl FrameModel {
     }
 
     /// Takes lossily encoded chunks from the editor.
-    fn take<S: Store>(&mut self, editor: &mut FrameEditor<S>, chunks: Range<usize>) -> Result<(), EditError> {
+    fn take(&mut self, editor: &mut FrameEditor, chunks: Range<usize>) -> Result<(), EditError> {
         if self.lossy {
             for i in chunks {
                 self.chunks[i] = editor.chunk(i as u64)?;

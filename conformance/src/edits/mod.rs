@@ -24,7 +24,7 @@
 //!     assert!(change.refused.is_none(), "{change:?}");
 //! }
 //! editor.commit()?;
-//! model.compare(&FrameReader::from_bytes(editor.into_store())?).unwrap();
+//! model.compare(&FrameReader::from_bytes(editor.frame_bytes()?)?).unwrap();
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -4,9 +4,11 @@
 use std::fs;
 use std::io;
 use std::ops::Range;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use oxiblosc::edit::{EditOptions, FrameEditor, Store};
+use oxiblosc::blocking::FrameEditor;
+use oxiblosc::edit::{EditOptions, FrameFile};
 use oxiblosc::{EncodeParams, WriteOptions, blocking};
 use serde_json::json;
 
@@ -26,7 +28,7 @@ enum Action {
     Sync,
 }
 
-type Edit = fn(&mut FrameEditor<Recorder>);
+type Edit = fn(&mut FrameEditor);
 
 /// A file in memory that remembers what is done to it.
 #[derive(Debug, Default)]
@@ -35,7 +37,7 @@ struct Recorder {
     log: Vec<Action>,
 }
 
-impl Store for Recorder {
+impl FrameFile for Recorder {
     fn size(&self) -> io::Result<u64> {
         self.file.size()
     }
@@ -51,11 +53,11 @@ impl Store for Recorder {
 
     fn truncate(&mut self, size: u64) -> io::Result<()> {
         self.log.push(Action::Truncate(size));
-        Store::truncate(&mut self.file, size)
+        FrameFile::truncate(&mut self.file, size)
     }
 
-    fn replace_file(&mut self, head: &[u8], tail_at: u64, tail: &[u8]) -> io::Result<()> {
-        self.file.replace_file(head, tail_at, tail)?;
+    fn replace(&mut self, head: &[u8], tail_at: u64, tail: &[u8]) -> io::Result<()> {
+        self.file.replace(head, tail_at, tail)?;
         self.log.push(Action::Replace(self.file.clone()));
         Ok(())
     }
@@ -69,7 +71,7 @@ impl Store for Recorder {
 fn apply(file: &mut Vec<u8>, action: &Action) {
     match action {
         Action::Write(at, bytes) => file.write_at(*at, bytes).unwrap(),
-        Action::Truncate(size) => Store::truncate(file, *size).unwrap(),
+        Action::Truncate(size) => FrameFile::truncate(file, *size).unwrap(),
         Action::Replace(bytes) => file.clone_from(bytes),
         Action::Sync => {}
     }
@@ -169,10 +171,12 @@ fn cut_commits(pad: usize, edits: &[(&str, Edit)], least: u32) {
     for (name, edit) in edits {
         let old = read(file.clone());
         let before = file.clone();
-        let mut editor = EditOptions::new().edit(Recorder { file, log: Vec::new() }).unwrap();
+        let disk = Arc::new(Mutex::new(Recorder { file, log: Vec::new() }));
+        let mut editor = FrameEditor::with_file(Arc::clone(&disk), EditOptions::new()).unwrap();
         edit(&mut editor);
         editor.commit().unwrap();
-        let disk = editor.into_store();
+        drop(editor);
+        let disk = disk.lock().unwrap();
         let new = read(disk.file.clone());
         for end in 1..=disk.log.len() {
             for image in images(&before, &disk.log[..end]) {
@@ -190,7 +194,7 @@ fn cut_commits(pad: usize, edits: &[(&str, Edit)], least: u32) {
                 }
             }
         }
-        file = disk.file;
+        file = disk.file.clone();
     }
     println!("{count} images, {seen:?} old and new, {shown} of them shown to python-blosc2");
     assert!(seen[0] > least && seen[1] > 10, "{seen:?}");

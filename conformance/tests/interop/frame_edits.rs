@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use oxiblosc::Pool;
-use oxiblosc::blocking::FrameReader;
+use oxiblosc::blocking::{FrameEditor, FrameReader, compact};
 use oxiblosc::chunk::SpecialValue;
-use oxiblosc::edit::{EditError, EditOptions, FrameEditor, Store, compact};
+use oxiblosc::edit::{EditError, EditOptions};
 use oxiblosc::frame::{INDEX_FILE, MetaValue};
 use oxiblosc::source::RangeSource;
 use oxiblosc_conformance::edits::with_padded_header;
@@ -110,17 +110,17 @@ impl Turns<'_> {
         let options = EditOptions::new().pool(&Pool::inline()).durable(false).chunk_size(CHUNK);
         if self.place == Place::Memory {
             let frame = fs::read(self.path).expect("it is there");
-            let mut editor = options.edit(frame).expect("a current frame");
+            let mut editor = FrameEditor::with_file(frame, options).expect("a current frame");
             self.edit(&mut editor).expect("good edits");
-            fs::write(self.path, editor.into_store()).expect("room on the disk");
+            fs::write(self.path, editor.frame_bytes().expect("it is in memory")).expect("room on the disk");
         } else {
-            let mut editor = options.open(self.path).expect("a current frame");
+            let mut editor = FrameEditor::with_options(self.path, options).expect("a current frame");
             self.edit(&mut editor).expect("good edits");
         }
         ", ours"
     }
 
-    fn edit<S: Store>(&mut self, editor: &mut FrameEditor<S>) -> Result<(), EditError> {
+    fn edit(&mut self, editor: &mut FrameEditor) -> Result<(), EditError> {
         for _ in 0..1 + self.random.below(4) {
             let n = self.chunks.len();
             let i = self.random.below(n.max(1));

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use oxiblosc::edit::EditOptions;
-use oxiblosc::nd::{ArrayError, ArrayOptions, AxisSelection, NdEditor, Selection};
+use oxiblosc::nd::{ArrayError, ArrayOptions, AxisSelection, Selection};
 use oxiblosc::source::FileSource;
 use oxiblosc::target::{SparseTarget, Target};
 use oxiblosc::{FilterId, Pool, ReadError, ReadOptions, WriteOptions, blocking};
@@ -233,7 +233,7 @@ fn open(path: &Path) -> Result<blocking::NdArray<FileSource>, ArrayError> {
 /// Changes an array with our editor.
 fn change(path: &Path, steps: &[Step]) -> Result<(), ArrayError> {
     let options = EditOptions::new().pool(&Pool::inline()).durable(false);
-    let mut editor = NdEditor::new(options.open(path)?)?;
+    let mut editor = blocking::NdEditor::new(blocking::FrameEditor::with_options(path, options)?)?;
     for step in steps {
         match step {
             Step::Set(choice, items) => editor.write(&choice.here(), items)?,

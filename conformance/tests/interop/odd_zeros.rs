@@ -48,7 +48,8 @@ fn write(path: &Path, sparse: bool, typesize: usize, block_size: usize, len: usi
         frame[..header.len()].copy_from_slice(&header);
         fs::write(path, frame).expect("room");
     }
-    let mut editor = EditOptions::new().pool(&Pool::inline()).durable(false).open(path).expect("a current frame");
+    let mut editor = blocking::FrameEditor::with_options(path, EditOptions::new().pool(&Pool::inline()).durable(false))
+        .expect("a current frame");
     editor.update_special(3, SpecialValue::Zero).expect("zeros have any length");
     editor.commit().expect("room");
     chunks[3] = vec![0; len];

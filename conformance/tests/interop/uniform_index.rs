@@ -8,8 +8,9 @@ use oxiblosc::chunk::SpecialKind;
 use oxiblosc::edit::EditOptions;
 use oxiblosc::frame::{FrameParams, FrameWriter};
 use oxiblosc::recover::recover;
-use oxiblosc::sparse::{Directory, MissingChunks, SharedWriter};
-use oxiblosc::{EncodeParams, Pool, Registry, WriteOptions, block_on};
+use oxiblosc::sparse::{Directory, MemoryDirectory, MissingChunks, SharedWriter};
+use oxiblosc::target::PlaceTarget;
+use oxiblosc::{EncodeParams, Pool, Registry, WriteOptions, block_on, blocking};
 use serde_json::json;
 
 use crate::worker::Worker;
@@ -90,7 +91,8 @@ fn indexes_of_runs_are_read() {
     for count in COUNTS.into_iter().filter(|&count| count > 2) {
         write(&path, SpecialKind::Zero, count, false);
         let mut editor =
-            EditOptions::new().pool(&Pool::inline()).durable(false).open(&path).expect("a frame that was written");
+            blocking::FrameEditor::with_options(&path, EditOptions::new().pool(&Pool::inline()).durable(false))
+                .expect("a frame that was written");
         editor.update(count / 2, &[7; CHUNK]).expect("a chunk");
         editor.append(&[8; CHUNK + CHUNK / 2]).expect("a chunk and a half");
         editor.commit().expect("room");
@@ -120,4 +122,42 @@ fn sparse_indexes_of_chunks_that_nobody_wrote_are_read() {
             check(&mut worker, &path, kind, &|_| CHUNK, count, &format!("{count} chunks of {kind:?}, sparse"));
         }
     }
+}
+
+/// Every commit to a place that others write to takes new file numbers, which C-Blosc2 compares with the bytes of all
+/// chunks: small chunks and large numbers.
+#[test]
+fn sparse_frames_with_many_small_commits_are_read() {
+    let Some(mut worker) = Worker::start() else { return };
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("frame");
+    let place = MemoryDirectory::new();
+    block_on(async {
+        let mut sink = WriteOptions::new(encode()).chunk_size(CHUNK).sink(PlaceTarget::new(place.clone()))?;
+        sink.close().await
+    })
+    .expect("an empty frame");
+    let commit = |data: &[u8]| {
+        let mut editor =
+            blocking::FrameEditor::sparse(place.clone(), EditOptions::new().pool(&Pool::inline()).chunk_size(CHUNK))?;
+        editor.append(data)?;
+        editor.commit()
+    };
+    for byte in 0..400 {
+        commit(&[(byte % 7) as u8; TYPESIZE]).expect("room");
+        if [0, 1, 30, 31, 32, 33, 100, 399].contains(&byte) {
+            fs::create_dir(&path).expect("room");
+            for (name, content) in place.files() {
+                fs::write(path.join(name), content).expect("room");
+            }
+            let answer = worker.call("frame_edits.sample", json!({ "path": path, "chunks": [0] }), &[]);
+            let expected: Vec<u8> = (0..=byte).flat_map(|byte| [(byte % 7) as u8; TYPESIZE]).collect();
+            let (found, expected) = (&answer.blobs[0], &expected[..CHUNK.min(expected.len())]);
+            let first = found.iter().zip(expected).position(|(a, b)| a != b);
+            assert!(found == expected, "after {byte} commits: {} bytes, different from {first:?} on", found.len());
+            fs::remove_dir_all(&path).expect("it is there");
+        }
+    }
+    blocking::compact_place(place.clone()).expect("a place");
+    assert!(place.files().len() < 400);
 }

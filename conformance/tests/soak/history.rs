@@ -6,8 +6,9 @@ use std::thread;
 use std::time::Instant;
 
 use bytes::Bytes;
+use oxiblosc::blocking::FrameEditor;
 use oxiblosc::chunk::SpecialValue;
-use oxiblosc::edit::{self, EditError, EditOptions, FileStore, FrameEditor, Store};
+use oxiblosc::edit::{self, EditError, EditOptions};
 use oxiblosc::source::{FileSource, RangeSource};
 use oxiblosc::sparse::MemoryDirectory;
 use oxiblosc::target::{FileTarget, MemoryTarget, PlaceTarget, SparseTarget};
@@ -16,7 +17,7 @@ use oxiblosc_conformance::data::Random;
 use oxiblosc_conformance::target::Faults;
 use tempfile::TempDir;
 
-use crate::append::Shared;
+use crate::append::Store;
 use crate::case::Data;
 use crate::payload::Payload;
 use crate::place::BoxTarget;
@@ -55,24 +56,24 @@ fn one(seed: u64, end: Instant, tally: &Tally) -> Result<(), String> {
             } else {
                 Box::new(SparseTarget::create(&path).map_err(text)?)
             })?;
-            let open = || FileStore::open(&path, false).map(|store| Arc::new(Mutex::new(store)));
+            let open = || Store::open(&path, false);
             let source = || FileSource::open_inline(&path).map(|source| Box::new(source) as Box<dyn RangeSource>);
-            history.run(open, source, in_file, || edit::compact(&path).map(drop))
+            history.run(open, source, in_file, || blocking::compact(&path).map(drop))
         }
         2 => {
             let place = MemoryDirectory::new();
             write(Box::new(PlaceTarget::new(place.clone())))?;
-            let open = || Ok(Arc::new(Mutex::new(place.clone())));
+            let open = || Ok(Store::Place(Arc::new(place.clone())));
             // A frame of its own, which no commit changes.
             let source = || Ok(Box::new(place.snapshot()) as Box<dyn RangeSource>);
-            history.run(open, source, true, || Ok(()))
+            history.run(open, source, true, || blocking::compact_place(place.clone()).map(drop))
         }
         _ => {
             let mut writer = blocking::FrameWriter::with_target(MemoryTarget::new(), options()).map_err(text)?;
             writer.push(model.into()).map_err(text)?;
             writer.finish().map_err(text)?;
             let frame = Arc::new(Mutex::new(writer.into_target().into_bytes()));
-            let open = || Ok(Arc::clone(&frame));
+            let open = || Ok(Store::File(Arc::clone(&frame) as _));
             let copy = || frame.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let source = || Ok(Box::new(copy()) as Box<dyn RangeSource>);
             let compact = || {
@@ -100,9 +101,9 @@ type Source = Box<dyn RangeSource>;
 
 impl History<'_> {
     /// `keeps` says that a reader may go on reading what it has opened after others have committed.
-    fn run<S: Store>(
+    fn run(
         &mut self,
-        open: impl Fn() -> io::Result<Arc<Mutex<S>>>,
+        open: impl Fn() -> io::Result<Store>,
         source: impl Fn() -> io::Result<Source>,
         keeps: bool,
         compact: impl Fn() -> Result<(), EditError>,
@@ -135,9 +136,9 @@ impl History<'_> {
     }
 
     /// One editor, with some commits, and perhaps with changes that it never commits.
-    fn edit<S: Store>(&mut self, store: Arc<Mutex<S>>) -> Result<(), String> {
+    fn edit(&mut self, store: Store) -> Result<(), String> {
         let faults = Faults::none();
-        let mut editor = EditOptions::new().edit(Shared { store, faults: faults.clone() }).map_err(text)?;
+        let mut editor = store.edit(&faults, EditOptions::new()).map_err(text)?;
         if self.random.below(2) == 0 {
             let call = faults.calls() + self.random.below(30) as u64;
             faults.fail_from(call, 1 + self.random.below(3) as u64);
@@ -160,7 +161,7 @@ impl History<'_> {
     }
 
     /// Makes one change to both.
-    fn change<S: Store>(&mut self, editor: &mut FrameEditor<S>, model: &mut Vec<u8>) -> Result<(), String> {
+    fn change(&mut self, editor: &mut FrameEditor, model: &mut Vec<u8>) -> Result<(), String> {
         let (chunk, nchunks) = (self.chunk, editor.nchunks() as usize);
         let range = |i: usize, model: &[u8]| i * chunk..((i + 1) * chunk).min(model.len());
         let some = (nchunks > 0).then(|| self.random.below(nchunks.max(1)));

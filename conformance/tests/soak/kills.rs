@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use futures::io::AsyncWriteExt;
-use oxiblosc::edit::{self, EditOptions};
+use oxiblosc::edit::EditOptions;
 use oxiblosc::target::{FileTarget, SparseTarget};
 use oxiblosc::{WriteOptions, block_on, blocking, recover};
 use oxiblosc_conformance::data::Random;
@@ -304,7 +304,8 @@ fn labour(work: Work, seed: u64, known: u64, path: &Path) -> Result<(), String> 
         Work::Append | Work::AppendDirectory | Work::Compact => {
             let payload = growing(seed);
             loop {
-                let mut editor = EditOptions::new().durable(false).open(path).map_err(text)?;
+                let mut editor =
+                    blocking::FrameEditor::with_options(path, EditOptions::new().durable(false)).map_err(text)?;
                 for _ in 0..3 {
                     let at = editor.nbytes();
                     let len = step(seed, at);
@@ -314,12 +315,13 @@ fn labour(work: Work, seed: u64, known: u64, path: &Path) -> Result<(), String> 
                 }
                 drop(editor);
                 if work == Work::Compact {
-                    edit::compact(path).map_err(text)?;
+                    blocking::compact(path).map_err(text)?;
                 }
             }
         }
         Work::Update => {
-            let mut editor = EditOptions::new().durable(false).open(path).map_err(text)?;
+            let mut editor =
+                blocking::FrameEditor::with_options(path, EditOptions::new().durable(false)).map_err(text)?;
             for number in known + 1.. {
                 let payload = update(seed, number);
                 for chunk in 0..editor.nchunks() {

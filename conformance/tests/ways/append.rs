@@ -1,13 +1,18 @@
 //! Bytes that are appended to a frame that is there already.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use oxiblosc::blocking;
-use oxiblosc::edit::{self, EditError, EditOptions, FileStore, FrameEditor, Store};
+use futures::future::BoxFuture;
+use oxiblosc::IoMode;
+use oxiblosc::blocking::{self, FrameEditor};
+use oxiblosc::edit::{EditError, EditOptions, FrameFile, LockedFile};
+use oxiblosc::sparse::{Directory, FileVersion, SparsePlace};
 use oxiblosc::target::{FileTarget, MemoryTarget, SparseTarget};
 use oxiblosc_conformance::data::Random;
 use oxiblosc_conformance::target::Faults;
@@ -41,7 +46,7 @@ pub(crate) fn run(case: &Case, payload: &Payload, faults: &Faults) -> Result<usi
         writer.push(payload.bytes(0..first).into()).map_err(text)?;
         writer.finish().map_err(text)?;
         let frame = Arc::new(Mutex::new(writer.into_target().into_bytes()));
-        let open = || Ok(Shared { store: Arc::clone(&frame), faults: faults.clone() });
+        let open = || Ok(Store::File(Arc::clone(&frame) as _));
         let places = || Place::Bytes(frame.lock().unwrap_or_else(PoisonError::into_inner).clone().into());
         let end = append(case, payload, first, faults, &mut errors, open)?;
         return finish(case, payload, &places(), end).map(|()| errors);
@@ -53,13 +58,10 @@ pub(crate) fn run(case: &Case, payload: &Payload, faults: &Faults) -> Result<usi
     drop(base(target).map_err(text)?);
     // Waiting for the disk each time would take most of the time.
     let durable = case.seed.is_multiple_of(16);
-    let open = || {
-        let store = FileStore::open(&path, durable)?;
-        Ok(Shared { store: Arc::new(Mutex::new(store)), faults: faults.clone() })
-    };
+    let open = || Store::open(&path, durable);
     let end = append(case, payload, first, faults, &mut errors, open)?;
     if case.seed.is_multiple_of(3) {
-        edit::compact(&path).map_err(|e| format!("compaction: {e}"))?;
+        blocking::compact(&path).map_err(|e| format!("compaction: {e}"))?;
     }
     finish(case, payload, &Place::file(directory), end).map(|()| errors)
 }
@@ -77,13 +79,13 @@ fn finish(case: &Case, payload: &Payload, place: &Place, ends: Vec<u64>) -> Resu
 }
 
 /// The lengths that the frame may have at the end.
-fn append<S: Store>(
+fn append(
     case: &Case,
     payload: &Payload,
     first: u64,
     faults: &Faults,
     errors: &mut usize,
-    open: impl Fn() -> io::Result<Shared<S>>,
+    open: impl Fn() -> io::Result<Store>,
 ) -> Result<Vec<u64>, String> {
     let mut random = Random::new(case.seed);
     let mut go_on = |error: &EditError| {
@@ -100,7 +102,7 @@ fn append<S: Store>(
     let mut committed = first;
     let len = payload.len();
     'editors: loop {
-        let mut editor: FrameEditor<Shared<S>> = match options().edit(open().map_err(text)?) {
+        let mut editor = match open().map_err(text)?.edit(faults, options()) {
             Ok(editor) => editor,
             Err(error) if go_on(&error)? => continue,
             Err(_) => return Ok(vec![committed]),
@@ -152,26 +154,50 @@ fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// A store that fails when it is told to, and that others can look at.
-pub(crate) struct Shared<S> {
-    pub(crate) store: Arc<Mutex<S>>,
-    pub(crate) faults: Faults,
+/// Where a frame is that editors change one after the other.
+pub(crate) enum Store {
+    File(Arc<Mutex<dyn FrameFile + Send>>),
+    Place(Arc<dyn SparsePlace>),
 }
 
-impl<S> Shared<S> {
-    fn get(&self) -> io::Result<MutexGuard<'_, S>> {
+impl Store {
+    /// The contiguous frame in a file, or the sparse one in a directory, locked.
+    pub(crate) fn open(path: &Path, durable: bool) -> io::Result<Self> {
+        Ok(match path.is_dir() {
+            true => Self::Place(Arc::new(Directory::lock(path)?.io_mode(IoMode::Inline).durable(durable))),
+            false => Self::File(Arc::new(Mutex::new(LockedFile::open(path, durable)?))),
+        })
+    }
+
+    /// An editor above a file or a place that fails when it is told to.
+    pub(crate) fn edit(self, faults: &Faults, options: EditOptions) -> Result<FrameEditor, EditError> {
+        let faults = faults.clone();
+        match self {
+            Self::File(file) => FrameEditor::with_file(FaultyFile { file, faults }, options),
+            Self::Place(place) => FrameEditor::sparse(FaultyPlace { place, faults }, options),
+        }
+    }
+}
+
+struct FaultyFile {
+    file: Arc<Mutex<dyn FrameFile + Send>>,
+    faults: Faults,
+}
+
+impl FaultyFile {
+    fn get(&self) -> io::Result<MutexGuard<'_, dyn FrameFile + Send + 'static>> {
         let mut cx = Context::from_waker(Waker::noop());
         loop {
-            // A call of a store cannot be anything but ready.
+            // A call of a file cannot be anything but ready.
             if let Poll::Ready(result) = self.faults.poll(&mut cx) {
                 result?;
-                return Ok(self.store.lock().unwrap_or_else(PoisonError::into_inner));
+                return Ok(self.file.lock().unwrap_or_else(PoisonError::into_inner));
             }
         }
     }
 }
 
-impl<S: Store> Store for Shared<S> {
+impl FrameFile for FaultyFile {
     fn size(&self) -> io::Result<u64> {
         self.get()?.size()
     }
@@ -188,27 +214,80 @@ impl<S: Store> Store for Shared<S> {
         self.get()?.truncate(size)
     }
 
+    fn replace(&mut self, head: &[u8], tail_at: u64, tail: &[u8]) -> io::Result<()> {
+        self.get()?.replace(head, tail_at, tail)
+    }
+
     fn sync(&mut self) -> io::Result<()> {
         self.get()?.sync()
     }
+}
 
-    fn is_sparse(&self) -> bool {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner).is_sparse()
+#[derive(Clone)]
+struct FaultyPlace {
+    place: Arc<dyn SparsePlace>,
+    faults: Faults,
+}
+
+impl FaultyPlace {
+    fn after_turn<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&dyn SparsePlace) -> BoxFuture<'static, io::Result<T>> + Send + 'static,
+    ) -> BoxFuture<'static, io::Result<T>> {
+        let this = self.clone();
+        Box::pin(async move {
+            this.faults.turn().await?;
+            call(&*this.place).await
+        })
+    }
+}
+
+impl SparsePlace for FaultyPlace {
+    fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
+        self.after_turn(move |place| place.put_chunk(id, bytes))
     }
 
-    fn read_chunk_file(&self, id: u32, range: Range<u64>) -> io::Result<Bytes> {
-        self.get()?.read_chunk_file(id, range)
+    fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
+        self.after_turn(move |place| place.create_chunk(id, bytes))
     }
 
-    fn write_chunk_file(&mut self, id: u32, bytes: &[u8]) -> io::Result<()> {
-        self.get()?.write_chunk_file(id, bytes)
+    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
+        self.after_turn(move |place| place.chunk_head(id, len))
     }
 
-    fn replace_index(&mut self, index: &[u8]) -> io::Result<()> {
-        self.get()?.replace_index(index)
+    fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {
+        self.after_turn(|place| place.chunks())
     }
 
-    fn remove_chunk_file(&mut self, id: u32) -> io::Result<()> {
-        self.get()?.remove_chunk_file(id)
+    fn index(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        self.after_turn(|place| place.index())
+    }
+
+    fn put_index(&self, index: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        self.after_turn(move |place| place.put_index(index, replaces))
+    }
+
+    fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>> {
+        self.after_turn(move |place| place.remove_chunk(id))
+    }
+
+    fn plan(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        self.after_turn(|place| place.plan())
+    }
+
+    fn put_plan(&self, plan: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        self.after_turn(move |place| place.put_plan(plan, replaces))
+    }
+
+    fn remove_plan(&self, version: FileVersion) -> BoxFuture<'static, io::Result<()>> {
+        self.after_turn(move |place| place.remove_plan(version))
+    }
+
+    fn is_locked(&self) -> bool {
+        self.place.is_locked()
+    }
+
+    fn ignores_conditions(&self) -> BoxFuture<'static, io::Result<bool>> {
+        self.place.ignores_conditions()
     }
 }

@@ -284,6 +284,14 @@ impl ChunkTable {
         Ok(true)
     }
 
+    /// Replaces an entry that at most one chunk has by another.
+    pub(super) fn replace_entry(&mut self, old: u64, new: u64) {
+        let found = self.entries.runs().find(|(_, entry)| *entry == old).map(|(chunks, _)| chunks.start);
+        if let Some(i) = found {
+            self.entries.replace(i, new);
+        }
+    }
+
     /// Removes chunk `i` and returns its entry.
     pub(super) fn remove(&mut self, i: u64) -> Result<u64, FrameWriteError> {
         let others = self.total_without(i)?;

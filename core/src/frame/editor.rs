@@ -83,8 +83,14 @@ pub struct FrameEditor {
     stored: BTreeMap<u64, u64>,
     /// Files of a sparse frame written since the last commit.
     written: BTreeSet<u32>,
-    /// All smaller file numbers are in use.
+    /// Files of a sparse frame that exist and belong to nobody that this editor knows.
+    foreign: BTreeSet<u32>,
+    /// All smaller file numbers are in use, or are not to be used.
     next_id: u32,
+    /// The first number that new files may have.
+    first_id: u32,
+    /// Others write to the same place.
+    shares_files: bool,
     index_changed: bool,
     trailer_changed: bool,
 }
@@ -129,7 +135,10 @@ impl FrameEditor {
             table,
             stored: BTreeMap::new(),
             written: BTreeSet::new(),
+            foreign: BTreeSet::new(),
             next_id: 0,
+            first_id: 0,
+            shares_files: false,
             index_changed: false,
             trailer_changed: false,
         })
@@ -377,6 +386,32 @@ impl FrameEditor {
         Ok(())
     }
 
+    /// Prepares the editor of a sparse frame for a place that others write to as well. The numbers of new files follow
+    /// all that are in use, so that they hardly ever meet files that others have written or that no index names any
+    /// more. Files that no chunk needs any more are not removed by commits, as readers of an older index may need them.
+    pub fn share_files(&mut self) {
+        self.shares_files = true;
+        self.first_id = self.committed.files.last().map_or(0, |last| last.saturating_add(1));
+        self.next_id = self.first_id;
+    }
+
+    /// Gives a chunk that has not been committed another file, because file `id` exists and belongs to somebody else.
+    /// Returns the new number.
+    ///
+    /// # Errors
+    /// [`FrameWriteError::TooManyChunks`] when there are no more numbers.
+    pub fn renumber_file(&mut self, id: u32) -> Result<u32, FrameWriteError> {
+        self.written.remove(&id);
+        self.foreign.insert(id);
+        let new = self.free_id()?;
+        let (old, new_entry) = (u64::from(id), u64::from(new));
+        self.table.replace_entry(old, new_entry);
+        if let Some(len) = self.stored.remove(&old) {
+            self.stored.insert(new_entry, len);
+        }
+        Ok(new)
+    }
+
     /// Says how all changes take effect together, and assumes that they will. If carrying out the commit fails, it can
     /// be carried out again; until that has succeeded, nothing else from this editor may be.
     ///
@@ -462,17 +497,32 @@ impl FrameEditor {
     }
 
     fn commit_sparse(&mut self) -> Result<EditCommit, FrameWriteError> {
+        let files = files_of(&self.table);
+        if self.shares_files
+            && let Some(&last) = files.last()
+        {
+            // C-Blosc2 takes file numbers for offsets and refuses those beyond the bytes of all chunks. It does not
+            // mind a total that is too large, which only the numbers of very small frames need.
+            let least = u64::from(last) + ChunkHeader::EXTENDED_LEN as u64;
+            self.table.header.cbytes = self.table.header.cbytes.max(least);
+        }
         let index = index_file(&mut self.table, None)?;
         let (header, tail) = index.split_at(self.table.header.header_len as usize);
         let tail_at = header.len() as u64;
         CommitCheck { header, tail_at, tail, has_index: true }.check(&self.table)?;
         let header = header.to_vec();
-        let files = files_of(&self.table);
         let before = self.committed.files.union(&self.written);
-        let remove = before.filter(|id| !files.contains(id)).copied().collect();
+        let remove = match self.shares_files {
+            true => Vec::new(),
+            false => before.filter(|id| !files.contains(id)).copied().collect(),
+        };
+        self.first_id = match (self.shares_files, files.last()) {
+            (true, Some(&last)) => last.saturating_add(1),
+            _ => self.first_id,
+        };
         self.committed.files = files;
         self.written.clear();
-        self.next_id = 0;
+        self.next_id = self.first_id;
         self.set_committed(header, index.len() as u64);
         Ok(EditCommit::Replace { index, remove })
     }
@@ -480,8 +530,8 @@ impl FrameEditor {
     /// Rolls back to an earlier copy of this editor, with no commit in between. What has been written since is
     /// overwritten, or removed by the next commit.
     pub fn roll_back(&mut self, to: Self) {
-        let (written, next_id) = (std::mem::take(&mut self.written), self.next_id);
-        *self = Self { written, next_id, ..to };
+        let (written, foreign) = (std::mem::take(&mut self.written), std::mem::take(&mut self.foreign));
+        *self = Self { written, foreign, next_id: self.next_id, ..to };
     }
 
     fn set_committed(&mut self, header: Vec<u8>, frame_len: u64) {
@@ -540,7 +590,7 @@ impl FrameEditor {
     /// The smallest file number that neither the committed index nor a new chunk uses: C-Blosc2 cannot open frames with
     /// large numbers and little data.
     fn free_id(&mut self) -> Result<u32, FrameWriteError> {
-        let used = |id| self.committed.files.contains(&id) || self.written.contains(&id);
+        let used = |id| [&self.committed.files, &self.written, &self.foreign].iter().any(|ids| ids.contains(&id));
         while used(self.next_id) {
             self.next_id =
                 self.next_id.checked_add(1).ok_or(FrameWriteError::TooManyChunks { max: u32::MAX.into() })?;

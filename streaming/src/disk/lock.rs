@@ -30,6 +30,14 @@ pub(crate) fn lock(file: File, path: &Path) -> io::Result<Handle> {
     }
 }
 
+/// How many times opening is retried if the frame is replaced meanwhile.
+pub(crate) const TRIES: usize = 8;
+
+/// The error if a frame is not the one that was opened any more.
+pub(crate) fn replaced_by_another(path: &Path) -> io::Error {
+    io::Error::other(format!("{} has been replaced by another program", path.display()))
+}
+
 /// As [`lock`], but waits until no other writer has locked it.
 pub(crate) fn lock_later(file: File) -> Handle {
     let is_locked = file.lock().is_ok();

@@ -1,13 +1,13 @@
 //! Appending bytes at the end of a frame, in whichever chunks they fit.
 
-use std::io::Read;
-
+use bytes::{Bytes, BytesMut};
+use futures::{AsyncRead, AsyncReadExt};
 use oxiblosc_core::chunk::{ChunkHeader, SpecialValue};
 
-use super::{EditError, FrameEditor, Store};
+use super::{EditError, FrameEditor};
 use crate::sink::WriteOptions;
 
-impl<S: Store> FrameEditor<S> {
+impl FrameEditor {
     /// Appends decoded bytes: a last chunk that is shorter than the chunk size is filled up (and encoded again), then
     /// new ones follow. If chunks differ in size, the bytes become new chunks.
     ///
@@ -15,16 +15,35 @@ impl<S: Store> FrameEditor<S> {
     /// discard information, the chunk that they share with new bytes is stored uncompressed.
     ///
     /// # Errors
-    /// [`EditError::IsArray`]. What was appended before the error remains.
-    pub fn append(&mut self, mut data: &[u8]) -> Result<(), EditError> {
-        self.check_bytes()?;
-        while !data.is_empty() {
-            let room = self.room()?;
-            let (part, rest) = data.split_at(room.len.min(data.len()));
-            self.append_part(&room, part)?;
+    /// [`EditError::IsArray`]. What was appended before the error remains, and so it does if the future is dropped.
+    pub async fn append(&mut self, data: impl Into<Bytes>) -> Result<(), EditError> {
+        let mut data = data.into();
+        self.append_parts(|len| data.split_to(len.min(data.len()))).await.map(drop)
+    }
+
+    /// As [`append`](Self::append), for bytes of which only a chunk at a time is copied.
+    pub(crate) async fn append_slice(&mut self, mut data: &[u8]) -> Result<(), EditError> {
+        let part = |len: usize| {
+            let (part, rest) = data.split_at(len.min(data.len()));
             data = rest;
+            Bytes::copy_from_slice(part)
+        };
+        self.append_parts(part).await.map(drop)
+    }
+
+    /// Appends the parts that `next` returns, each of at most the length it is called with, until one is empty.
+    async fn append_parts(&mut self, mut next: impl FnMut(usize) -> Bytes) -> Result<u64, EditError> {
+        self.check_bytes().await?;
+        let mut total = 0;
+        loop {
+            let slot = self.slot()?;
+            let part = next(slot.len);
+            if part.is_empty() {
+                return Ok(total);
+            }
+            total += part.len() as u64;
+            self.append_part(&slot, part).await?;
         }
-        Ok(())
     }
 
     /// Appends everything from `reader`, as [`append`](Self::append) does, with one chunk in memory at a time. Returns
@@ -32,20 +51,19 @@ impl<S: Store> FrameEditor<S> {
     ///
     /// # Errors
     /// [`EditError::IsArray`]; [`EditError::Store`] also when `reader` fails. What was appended before the error
-    /// remains.
-    pub fn append_from(&mut self, mut reader: impl Read) -> Result<u64, EditError> {
-        self.check_bytes()?;
+    /// remains, and so it does if the future is dropped; bytes that had been read for the next chunk are lost then.
+    pub async fn append_from(&mut self, mut reader: impl AsyncRead + Unpin) -> Result<u64, EditError> {
+        self.check_bytes().await?;
         let mut total = 0;
-        let mut part = Vec::new();
         loop {
-            let room = self.room()?;
-            part.clear();
-            reader.by_ref().take(room.len as u64).read_to_end(&mut part)?;
+            let slot = self.slot()?;
+            let mut part = Vec::new();
+            (&mut reader).take(slot.len as u64).read_to_end(&mut part).await?;
             if part.is_empty() {
                 return Ok(total);
             }
-            self.append_part(&room, &part)?;
             total += part.len() as u64;
+            self.append_part(&slot, part.into()).await?;
         }
     }
 
@@ -54,18 +72,21 @@ impl<S: Store> FrameEditor<S> {
     ///
     /// # Errors
     /// [`EditError::IsArray`], and when the bytes would not consist of whole items of that value. What was appended
-    /// before the error remains.
-    pub fn fill(&mut self, value: SpecialValue<'_>, mut nbytes: u64) -> Result<(), EditError> {
-        self.check_bytes()?;
+    /// before the error remains, and so it does if the future is dropped.
+    pub async fn fill(&mut self, value: SpecialValue<'_>, mut nbytes: u64) -> Result<(), EditError> {
+        self.check_bytes().await?;
         while nbytes > 0 {
-            let room = self.room()?;
-            let len = usize::try_from(nbytes).map_or(room.len, |n| n.min(room.len));
-            if room.shared {
+            let slot = self.slot()?;
+            let len = usize::try_from(nbytes).map_or(slot.len, |n| n.min(slot.len));
+            if slot.shared {
                 let chunk = self.encode_special(value, len)?;
-                let part = self.decode(self.nchunks(), &chunk)?;
-                self.append_part(&room, &part)?;
+                let part = self.decode(self.nchunks(), chunk).await?;
+                self.append_part(&slot, part.into()).await?;
             } else {
-                self.insert_special(self.nchunks(), value, len)?;
+                let only_appends = self.only_appends;
+                let result = self.insert_special(self.nchunks(), value, len).await;
+                self.only_appends = only_appends;
+                result?;
             }
             nbytes -= len as u64;
         }
@@ -73,16 +94,16 @@ impl<S: Store> FrameEditor<S> {
     }
 
     /// Sets the chunk size of a frame without chunks, even one that allows chunks to differ in size.
-    pub(crate) fn settle_chunk_size(&mut self, chunk_size: usize) -> Result<(), EditError> {
-        self.check_committed()?;
+    pub(crate) async fn fix_chunk_size(&mut self, chunk_size: usize) -> Result<(), EditError> {
+        self.begin_change().await?;
         self.editor.set_chunk_size(chunk_size)?;
         self.variable = false;
         Ok(())
     }
 
     /// Where appended bytes go: how many fit into the last chunk, or into a new one.
-    fn room(&mut self) -> Result<AppendSlot, EditError> {
-        let default = self.chunk_size.unwrap_or_else(|| {
+    fn slot(&mut self) -> Result<AppendSlot, EditError> {
+        let default = self.options.chunk_size.unwrap_or_else(|| {
             let typesize = self.typesize.max(1);
             (WriteOptions::CHUNK_SIZE / typesize).max(1).saturating_mul(typesize)
         });
@@ -102,26 +123,33 @@ impl<S: Store> FrameEditor<S> {
         })
     }
 
-    fn append_part(&mut self, room: &AppendSlot, part: &[u8]) -> Result<(), EditError> {
-        if !room.shared {
-            return self.append_chunk(part);
-        }
+    async fn append_part(&mut self, slot: &AppendSlot, part: Bytes) -> Result<(), EditError> {
+        let only_appends = self.only_appends;
+        let result = match slot.shared {
+            true => self.fill_up(part).await,
+            false => self.append_chunk(part).await,
+        };
+        // Unlike other changes, this one can be made again after a conflict.
+        self.only_appends = only_appends;
+        result
+    }
+
+    /// Adds bytes to the last chunk.
+    async fn fill_up(&mut self, part: Bytes) -> Result<(), EditError> {
         // There is a last chunk, since it is shared.
         let last = self.nchunks() - 1;
-        let mut data = self.chunk(last)?;
+        let data = self.chunk(last).await?;
         let kept = data.len();
-        data.extend_from_slice(part);
-        let mut chunk = self.encode(last, &data)?;
-        // Existing bytes must not change because others follow them.
-        if self.may_lose && self.decode(last, &chunk)?.get(..kept) != data.get(..kept) {
-            chunk = self.encode_stored(last, &data)?;
-        }
-        self.update_encoded(last, &chunk)
+        let mut data = BytesMut::from(Bytes::from(data));
+        data.extend_from_slice(&part);
+        self.check_committed().await?;
+        let chunk = self.coder.encode_kept(last, self.geometry.clone(), data.freeze(), kept).await?;
+        self.update_encoded(last, chunk).await
     }
 
     /// Checked before bytes are appended.
-    fn check_bytes(&mut self) -> Result<(), EditError> {
-        if self.geometry.is_some() { Err(EditError::IsArray) } else { self.check_committed() }
+    async fn check_bytes(&mut self) -> Result<(), EditError> {
+        if self.geometry.is_some() { Err(EditError::IsArray) } else { self.check_committed().await }
     }
 }
 

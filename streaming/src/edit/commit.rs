@@ -1,72 +1,189 @@
-//! Writing chunks to the store, and the commit that makes them part of the frame.
+//! Writing chunks, and the commit that makes them part of the frame.
 
+use std::future::poll_fn;
 use std::io;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use oxiblosc_core::frame::{self, ChunkAddress, ChunkWrite, EditCommit};
+use futures::StreamExt;
+use oxiblosc_core::frame::{self, ChunkAddress, ChunkWrite, FrameWriteError};
 use oxiblosc_core::nd::Geometry;
 
 use super::editor::array_in;
-use super::{EditError, FrameEditor, Store};
+use super::storage::Committed;
+use super::{EditError, FrameEditor};
+use crate::sparse::random_id;
 
-impl<S: Store> FrameEditor<S> {
+/// The variable-length metalayer of a sparse frame at a shared place whose content is another after every commit: two
+/// indexes are never the same bytes, so that a conditional put of an older state fails even if everything else is as it
+/// was.
+pub(crate) const COMMIT_LAYER: &str = "oxiblosc_commit";
+
+impl FrameEditor {
     /// Makes all changes since the last commit take effect together.
     ///
     /// # Errors
-    /// [`EditError::NoArray`] when chunks of an array were added or removed so that they contradict its shape.
-    /// Otherwise either the old frame is still in place or the new one already is; calling again continues.
-    pub fn commit(&mut self) -> Result<(), EditError> {
+    /// [`EditError::NoArray`] when chunks of an array were added or removed so that they contradict its shape, and
+    /// [`EditError::Conflict`] when somebody else has committed to the same place: nothing has been committed then, and
+    /// [`rebase`](Self::rebase) may help. Otherwise either the old frame is still in place or the new one already is;
+    /// calling again continues. The same holds if the future is dropped.
+    pub async fn commit(&mut self) -> Result<(), EditError> {
         if self.unfinished.is_none() {
             self.check_array()?;
-            self.write_chunks()?;
-            self.unfinished = Some(self.editor.commit()?);
+            self.finish_writes().await?;
+            if self.storage.is_shared() {
+                self.name_commit()?;
+            }
+            self.unfinished = Some(Arc::new(self.editor.commit()?));
         }
-        if let Some(commit) = &self.unfinished {
-            carry_out(&mut self.store, commit)?;
-            self.unfinished = None;
+        let Some(unfinished) = &self.unfinished else { return Ok(()) };
+        let committing = self.committing.get_or_insert_with(|| self.storage.commit(unfinished, self.index.as_ref()));
+        let result = poll_fn(|cx| committing.as_mut().poll(cx)).await;
+        self.committing = None;
+        match result? {
+            Committed::Conflict => Err(EditError::Conflict),
+            Committed::Done(index) => {
+                self.index = index;
+                self.unfinished = None;
+                self.committed_nbytes = self.editor.nbytes();
+                self.only_appends = true;
+                Ok(())
+            }
         }
+    }
+
+    /// Commits the frame as it is, so that all other editors of a shared place have to open it again.
+    pub(super) async fn touch(&mut self) -> Result<(), EditError> {
+        self.begin_change().await?;
+        self.commit().await
+    }
+
+    /// Makes the next index differ from all others. A frame with sixteen other metalayers has no room for that.
+    fn name_commit(&mut self) -> Result<(), EditError> {
+        match self.editor.set_vlmetalayer(COMMIT_LAYER, &name()) {
+            Err(FrameWriteError::TooManyMetalayers { .. }) => Ok(()),
+            result => Ok(result?),
+        }
+    }
+
+    /// Moves bytes that were appended behind those that others have committed since this editor was opened, after
+    /// [`commit`](Self::commit) has failed with [`EditError::Conflict`]. The appended bytes are read back and encoded
+    /// again, a chunk at a time; commit again afterwards.
+    ///
+    /// The chunks that were written before stay where they are, unused, until
+    /// [`compact_place`](super::compact_place) removes them.
+    ///
+    /// # Errors
+    /// [`EditError::Conflict`] when anything but appending bytes has changed since the last commit: what that meant
+    /// may not be true of the new frame. Open it and make the change again. After any error, or if the future is
+    /// dropped, the editor is as it was.
+    pub async fn rebase(&mut self) -> Result<(), EditError> {
+        if !self.only_appends {
+            return Err(EditError::Conflict);
+        }
+        let mut fresh = self.reopen().await?;
+        let mut at = 0;
+        for i in 0..self.nchunks() {
+            let end = at + self.editor.chunk_len(i)?;
+            if end > self.committed_nbytes {
+                let skipped = self.committed_nbytes.saturating_sub(at);
+                let chunk = Bytes::from(self.chunk(i).await?);
+                // Lossless: within a chunk.
+                fresh.append(chunk.slice((skipped as usize).min(chunk.len())..)).await?;
+            }
+            at = end;
+        }
+        *self = fresh;
         Ok(())
+    }
+
+    /// Opens the frame as it is now.
+    pub(crate) async fn reopen(&mut self) -> Result<Self, EditError> {
+        Self::with_storage(self.storage.clone(), self.options.clone()).await
     }
 
     /// The state to roll back to if not all of several changes succeed.
-    pub(crate) fn begin(&mut self) -> Result<EditorSnapshot, EditError> {
+    pub(crate) async fn snapshot(&mut self) -> Result<EditorSnapshot, EditError> {
         // Chunks that are unwritten at a rollback then all belong to the changes that it undoes.
-        self.check_committed()?;
+        self.check_committed().await?;
+        self.finish_writes().await?;
         Ok(EditorSnapshot { editor: self.editor.clone(), variable: self.variable, geometry: self.geometry.clone() })
     }
 
-    /// Undoes all changes since [`begin`](Self::begin).
-    pub(crate) fn roll_back(&mut self, to: EditorSnapshot) {
-        self.editor.roll_back(to.editor);
-        (self.variable, self.geometry) = (to.variable, to.geometry);
+    /// Undoes all changes since [`snapshot`](Self::snapshot). What is being written is waited for: the next changes
+    /// write to the same place.
+    pub(crate) async fn roll_back(&mut self, to: &EditorSnapshot) {
         self.unwritten.clear();
+        while self.writing.next().await.is_some() {}
+        self.editor.roll_back(to.editor.clone());
+        (self.variable, self.geometry) = (to.variable, to.geometry.clone());
     }
 
-    pub(super) fn store_chunk(&mut self, write: Option<ChunkWrite>, chunk: &[u8]) -> Result<(), EditError> {
-        if let Some(ChunkWrite { address, replacement }) = write {
-            let bytes = replacement.map_or_else(|| Bytes::copy_from_slice(chunk), Bytes::from);
-            self.unwritten.push_back((address, bytes));
+    /// Stores a chunk of which the frame knows already, and starts to write it.
+    pub(super) async fn store_chunk(&mut self, write: Option<ChunkWrite>, chunk: Bytes) {
+        if let Some(write) = write {
+            self.queue_chunk(write, chunk);
         }
-        // The change is already made. If the store fails, the next call reports that before it does anything else, and
-        // retries this chunk. So an error always means that the call has changed nothing.
-        let _ = self.write_chunks();
-        Ok(())
+        self.start_writes().await;
     }
 
-    pub(super) fn write_chunks(&mut self) -> Result<(), EditError> {
-        while let Some((address, bytes)) = self.unwritten.front() {
-            match *address {
-                ChunkAddress::Offset(at) => self.store.write_at(at, bytes)?,
-                ChunkAddress::File(id) => self.store.write_chunk_file(id, bytes)?,
+    pub(super) fn queue_chunk(&mut self, write: ChunkWrite, chunk: Bytes) {
+        let ChunkWrite { address, replacement } = write;
+        self.unwritten.push_back((address, replacement.map_or(chunk, Bytes::from)));
+    }
+
+    /// Writes queued chunks until there is room for another one. The changes are already made: the next call reports an
+    /// error before it does anything else, and retries. So an error always means that a call has changed nothing.
+    pub(super) async fn start_writes(&mut self) {
+        let _ = self.write_until(self.storage.writes_in_flight()).await;
+    }
+
+    /// Waits until all chunks are written.
+    pub(super) async fn finish_writes(&mut self) -> Result<(), EditError> {
+        self.write_until(1).await
+    }
+
+    /// Writes chunks until fewer than `limit` are in flight and none waits.
+    async fn write_until(&mut self, limit: usize) -> Result<(), EditError> {
+        loop {
+            while self.writing.len() < self.storage.writes_in_flight()
+                && let Some((address, bytes)) = self.unwritten.pop_front()
+            {
+                self.writing.push(self.storage.write_chunk(address, bytes));
             }
-            self.unwritten.pop_front();
+            if self.unwritten.is_empty() && self.writing.len() < limit {
+                return Ok(());
+            }
+            let Some(done) = self.writing.next().await else { return Ok(()) };
+            match (done.result, done.address) {
+                (Ok(()), _) => {}
+                (Err(error), ChunkAddress::File(id))
+                    if error.kind() == io::ErrorKind::AlreadyExists && self.storage.is_shared() =>
+                {
+                    let new = self.editor.renumber_file(id)?;
+                    self.unwritten.push_front((ChunkAddress::File(new), done.bytes));
+                }
+                (Err(error), address) => {
+                    self.unwritten.push_front((address, done.bytes));
+                    return Err(error.into());
+                }
+            }
         }
-        Ok(())
     }
 
     /// Checked before any change: an earlier commit must not be left unfinished.
-    pub(super) fn check_committed(&mut self) -> Result<(), EditError> {
-        if self.unfinished.is_some() { Err(EditError::Uncommitted) } else { self.write_chunks() }
+    pub(super) async fn check_committed(&mut self) -> Result<(), EditError> {
+        if self.unfinished.is_some() {
+            return Err(EditError::Uncommitted);
+        }
+        self.write_until(self.storage.writes_in_flight()).await
+    }
+
+    /// The first step of every change that does not merely append bytes.
+    pub(super) async fn begin_change(&mut self) -> Result<(), EditError> {
+        self.check_committed().await?;
+        self.only_appends = false;
+        Ok(())
     }
 
     /// An array must still be one.
@@ -79,43 +196,18 @@ impl<S: Store> FrameEditor<S> {
     }
 }
 
+/// The content of [`COMMIT_LAYER`]: a string of msgpack with 32 random hexadecimal digits.
+fn name() -> Vec<u8> {
+    let id = random_id();
+    // A str of fewer than 256 bytes: 0xd9 and its length.
+    let mut name = vec![0xd9, id.len() as u8];
+    name.extend_from_slice(id.as_bytes());
+    name
+}
+
 /// The state of an editor before several changes.
 pub(crate) struct EditorSnapshot {
     editor: frame::FrameEditor,
     variable: bool,
-    geometry: Option<Geometry>,
-}
-
-/// Every step can be repeated, so a failed commit is carried out again from the start.
-fn carry_out(store: &mut impl Store, commit: &EditCommit) -> io::Result<()> {
-    match commit {
-        EditCommit::Patch { tail, patch, frame_len } => {
-            if let Some((at, bytes)) = tail {
-                store.write_at(*at, bytes)?;
-            }
-            if let Some((at, bytes)) = patch {
-                // What the header will refer to must be on the disk first.
-                store.sync()?;
-                store.write_at(*at, bytes)?;
-                store.sync()?;
-            }
-            if store.size()? > *frame_len {
-                store.truncate(*frame_len)?;
-            }
-        }
-        EditCommit::Rewrite { head, tail_at, tail } => {
-            store.replace_file(head, *tail_at, tail)?;
-            store.sync()?;
-        }
-        EditCommit::Replace { index, remove } => {
-            store.sync()?;
-            store.replace_index(index)?;
-            // What the old index refers to must stay until the new one is on the disk.
-            store.sync()?;
-            for &id in remove {
-                store.remove_chunk_file(id)?;
-            }
-        }
-    }
-    Ok(())
+    geometry: Option<Arc<Geometry>>,
 }

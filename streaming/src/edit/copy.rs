@@ -6,12 +6,14 @@ use futures::{SinkExt, StreamExt};
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader};
 use oxiblosc_core::frame::{BitshuffleAge, Checksums, ChunkEntry, FrameLayout, FrameParams, Sequential};
 
-use super::{ChunkOutput, EditError, FileStore, Store};
-use crate::compute::{Pool, block_on};
+use super::{ChunkOutput, EditError, LockedFile};
+use crate::compute::Pool;
+use crate::disk::IoMode;
 use crate::error::ReadError;
 use crate::reader::{FrameReader, ReadOptions};
 use crate::sink::{Summary, WriteOptions};
 use crate::source::{FileSource, RangeSource};
+use crate::sparse::Directory;
 use crate::target::{FileTarget, SparseTarget, Target};
 
 /// Copies a frame chunk by chunk without decoding, with all metalayers and without the holes and unused chunk files
@@ -172,16 +174,25 @@ impl Reencoder {
 ///
 /// # Errors
 /// The old frame is then as it was.
-pub fn compact(path: impl AsRef<Path>) -> Result<Summary, EditError> {
-    let path = path.as_ref();
-    // Also locks out editors until the frame has been replaced.
-    let store = FileStore::open(path, true)?;
-    let reader = block_on(ReadOptions::new().open(FileSource::open_inline(path)?))?;
-    block_on(async {
-        if store.is_sparse() {
-            copy(&reader, &mut SparseTarget::create(path)?.inline().durable(true)).await
-        } else {
-            copy(&reader, &mut FileTarget::create(path)?.inline().durable(true)).await
-        }
-    })
+pub async fn compact(path: impl AsRef<Path>) -> Result<Summary, EditError> {
+    compact_on(path.as_ref(), IoMode::default()).await
+}
+
+pub(crate) async fn compact_on(path: &Path, mode: IoMode) -> Result<Summary, EditError> {
+    let owned = path.to_owned();
+    let sparse = path.is_dir();
+    // Locks out editors until the frame has been replaced.
+    let (_directory, _file) = match sparse {
+        true => (Some(mode.run(move || Directory::lock(owned)).await?), None),
+        false => (None, Some(mode.run(move || LockedFile::open(owned, true)).await?)),
+    };
+    let source = match mode {
+        IoMode::Inline => FileSource::open_inline(path)?,
+        IoMode::Offloaded => FileSource::open(path).await?,
+    };
+    let reader = ReadOptions::new().open(source).await?;
+    match sparse {
+        true => copy(&reader, &mut SparseTarget::create(path)?.io_mode(mode).durable(true)).await,
+        false => copy(&reader, &mut FileTarget::create(path)?.io_mode(mode).durable(true)).await,
+    }
 }

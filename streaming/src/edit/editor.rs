@@ -2,36 +2,50 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use oxiblosc_core::chunk::{
-    ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, ChunkHeader, EncodeParams, SpecialKind, SpecialValue,
-    special_chunk,
-};
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use oxiblosc_core::chunk::{ChunkHeader, EncodeParams, SpecialKind, SpecialValue, special_chunk};
 use oxiblosc_core::frame::{
     self, ChunkAddress, ChunkEntry, ChunkSize, EditCommit, FrameError, FrameParams, Metalayers,
 };
-use oxiblosc_core::id::IdRange;
 use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Geometry, NdError, Tiling};
-use oxiblosc_core::pipeline::{FilterSlots, Pipeline};
-use oxiblosc_core::{Limits, Registry};
 
-use super::{EditError, EditOptions, FileStore, Store, open_frame};
-use crate::compute::Pool;
+use super::coder::Coder;
+use super::storage::{ChunkWritten, Committed, Storage};
+use super::{EditError, EditOptions};
+use crate::sparse::FileVersion;
 
-/// Changes a frame in a file, a directory or memory. All changes since the last [`commit`](FrameEditor::commit) take
-/// effect together, with the next one; an editor that is dropped before leaves the frame as it was.
+/// Changes a frame in a file, in a directory, in memory, or under a prefix of objects. All changes since the last
+/// [`commit`](FrameEditor::commit) take effect together, with the next one; an editor that is dropped before leaves the
+/// frame as it was. [`EditOptions`] open one; [`blocking::FrameEditor`](crate::blocking::FrameEditor) is the twin
+/// without async.
 ///
 /// New data is encoded with the parameters of the frame, or with [`EditOptions::params`]. A method that returns an
-/// error has changed nothing, unless documented otherwise. When the store fails to write a chunk, the next method
-/// reports that and retries.
+/// error has changed nothing, unless documented otherwise. When a chunk cannot be written, the next method reports that
+/// and retries.
+///
+/// # Cancellation
+/// Operations in progress belong to the editor and not to the futures that its methods return. Dropping such a future
+/// leaves its change made or not made, never half; the next method finishes what was begun. Methods that make several
+/// changes ([`append`](FrameEditor::append), [`fill`](FrameEditor::fill)) may have made some of them.
+///
+/// # Several editors
+/// Files and directories are locked, so that there is one editor at a time. Memory and objects are not: the first of
+/// two commits succeeds, and the other fails with [`EditError::Conflict`]. [`rebase`](FrameEditor::rebase) then moves
+/// appended bytes behind those of the first. Chunks that a commit replaces stay until
+/// [`compact_place`](super::compact_place) removes them, as there may be readers of the older index.
 ///
 /// The chunks of an array (b2nd) can be replaced here; use [`NdEditor`](crate::nd::NdEditor) to change its shape:
 /// [`commit`](FrameEditor::commit) refuses an array that no longer matches its shape.
 ///
 /// ```
-/// use oxiblosc_streaming::blocking::{FrameEditor, FrameReader, FrameWriter};
-/// use oxiblosc_streaming::WriteOptions;
+/// use oxiblosc_streaming::{FrameReader, WriteOptions, block_on};
+/// use oxiblosc_streaming::blocking::FrameWriter;
+/// use oxiblosc_streaming::edit::FrameEditor;
+/// use oxiblosc_streaming::source::FileSource;
 /// use oxiblosc_core::chunk::SpecialValue;
 /// # use std::io::Write;
 /// # use oxiblosc_plugins as _;
@@ -41,65 +55,69 @@ use crate::compute::Pool;
 /// # let mut writer = FrameWriter::create(&path, WriteOptions::default().chunk_size(1000))?;
 /// # writer.write_all(&[1; 1500])?;
 /// # writer.finish()?;
-/// let mut editor = FrameEditor::open(&path)?; // 1500 bytes, in chunks of 1000
-/// editor.append(&[2; 1000])?;
-/// editor.update_special(0, SpecialValue::Zero)?;
+/// # block_on(async {
+/// let mut editor = FrameEditor::open(&path).await?; // 1500 bytes, in chunks of 1000
+/// editor.append(vec![2; 1000]).await?;
+/// editor.update_special(0, SpecialValue::Zero).await?;
 /// assert_eq!(editor.nbytes(), 2500);
-/// assert_eq!(FrameReader::open(&path)?.nbytes(), 1500);
 ///
-/// editor.commit()?;
-/// let reader = FrameReader::open(&path)?;
-/// assert_eq!(reader.nbytes(), 2500);
-/// assert_eq!(reader.bytes(999..1001)?, &[0, 1][..]);
-/// assert_eq!(reader.bytes(1499..1501)?, &[1, 2][..]);
+/// editor.commit().await?;
+/// let reader = FrameReader::open(FileSource::open(&path).await?).await?;
+/// assert_eq!(reader.bytes(999..1001).await?, &[0, 1][..]);
+/// assert_eq!(reader.bytes(1499..1501).await?, &[1, 2][..]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct FrameEditor<S> {
-    pub(super) store: S,
+pub struct FrameEditor {
+    pub(super) storage: Storage,
+    /// How it was opened, to open the frame again.
+    pub(super) options: EditOptions,
+    /// The index that the next commit replaces.
+    pub(super) index: Option<FileVersion>,
     pub(super) editor: frame::FrameEditor,
-    pub(super) encoder: ChunkEncoder,
-    /// Whether encoding may lose information.
-    pub(super) may_lose: bool,
-    decoder: ChunkDecoder,
-    pub(crate) limits: Limits,
+    pub(super) coder: Coder,
     /// The shapes of the array that the frame holds, if the frame agrees with them.
-    pub(super) geometry: Option<Geometry>,
-    pool: Pool,
+    pub(super) geometry: Option<Arc<Geometry>>,
     pub(super) typesize: usize,
     pub(super) block_size: usize,
-    pub(super) chunk_size: Option<usize>,
     pub(super) variable: bool,
-    /// Chunks that have been allocated a place and are not written to the store yet.
+    /// Chunks that have been allocated a place and are still to be written.
     pub(super) unwritten: VecDeque<(ChunkAddress, Bytes)>,
+    /// Chunks that are being written.
+    pub(super) writing: FuturesUnordered<BoxFuture<'static, ChunkWritten>>,
     /// A commit that has not been completed yet.
-    pub(super) unfinished: Option<EditCommit>,
+    pub(super) unfinished: Option<Arc<EditCommit>>,
+    /// The attempt at it that is in progress.
+    pub(super) committing: Option<BoxFuture<'static, std::io::Result<Committed>>>,
+    /// Decoded bytes of the frame that is committed.
+    pub(super) committed_nbytes: u64,
+    /// Bytes have been appended since the last commit, and nothing else was changed.
+    pub(super) only_appends: bool,
 }
 
-impl FrameEditor<FileStore> {
+impl FrameEditor {
     /// Opens a contiguous frame in a file, or a sparse one in a directory, with the default [`EditOptions`].
     ///
     /// # Errors
     /// As [`EditOptions::open`].
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, EditError> {
-        EditOptions::new().open(path)
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, EditError> {
+        EditOptions::new().open(path).await
     }
-}
 
-impl FrameEditor<Vec<u8>> {
-    /// Opens a contiguous frame in memory, with the default [`EditOptions`].
+    /// Opens a contiguous frame in memory, with the default [`EditOptions`]; [`frame_bytes`](Self::frame_bytes) returns
+    /// it after a commit.
     ///
     /// # Errors
-    /// As [`EditOptions::open`].
-    pub fn from_bytes(frame: Vec<u8>) -> Result<Self, EditError> {
-        EditOptions::new().edit(frame)
+    /// As [`EditOptions::edit`].
+    pub async fn from_bytes(frame: impl Into<Vec<u8>>) -> Result<Self, EditError> {
+        EditOptions::new().edit(frame.into()).await
     }
-}
 
-impl<S: Store> FrameEditor<S> {
-    pub(super) fn with_options(store: S, options: EditOptions) -> Result<Self, EditError> {
+    pub(super) async fn with_storage(storage: Storage, options: EditOptions) -> Result<Self, EditError> {
         let registry = crate::given_or_linked(options.registry.as_ref())?;
-        let frame = open_frame(&store, &registry, &options.limits)?;
-        let mut params: EncodeParams = options.params.unwrap_or_else(|| FrameParams::from_frame(&frame).encode);
+        let (frame, index) = storage.open(&registry, &options.limits).await?;
+        let mut params: EncodeParams = options.params.clone().unwrap_or_else(|| FrameParams::from_frame(&frame).encode);
         let array = array_in(frame.metalayers(), &FrameSizes::of(&frame));
         // A damaged one may be repaired here.
         let array = array.and_then(Result::ok);
@@ -109,21 +127,28 @@ impl<S: Store> FrameEditor<S> {
             block_size = tiling.block_bytes();
             params.block_size = Some(block_size);
         }
+        let mut editor = frame::FrameEditor::with_placement(&frame, options.special, &registry)?;
+        if storage.is_shared() {
+            editor.share_files();
+        }
+        let typesize = frame.typesize();
+        let pool = options.pool.clone().unwrap_or_default();
         Ok(Self {
-            may_lose: may_lose(&params, &registry),
-            limits: options.limits,
-            encoder: ChunkEncoder::new(&params, &registry).map_err(EditError::Params)?,
-            decoder: ChunkDecoder::new(&registry).with_limits(options.limits),
-            geometry: array.map(|tiling| tiling.geometry().clone()),
-            pool: options.pool.unwrap_or_default(),
-            typesize: frame.typesize(),
+            coder: Coder::new(&params, &registry, options.limits, typesize, pool, options.mode)?,
+            geometry: array.map(|tiling| Arc::new(tiling.geometry().clone())),
+            typesize,
             block_size,
-            chunk_size: options.chunk_size,
             variable: frame.header().chunk_size == ChunkSize::Variable,
-            editor: frame::FrameEditor::with_placement(&frame, options.special, &registry)?,
-            store,
+            committed_nbytes: editor.nbytes(),
+            editor,
+            storage,
+            options,
+            index,
             unwritten: VecDeque::new(),
+            writing: FuturesUnordered::new(),
             unfinished: None,
+            committing: None,
+            only_appends: true,
         })
     }
 
@@ -131,87 +156,93 @@ impl<S: Store> FrameEditor<S> {
     ///
     /// # Errors
     /// Only the last chunk may be shorter than the chunk size.
-    pub fn append_chunk(&mut self, data: &[u8]) -> Result<(), EditError> {
-        self.insert(self.nchunks(), data)
+    pub async fn append_chunk(&mut self, data: impl Into<Bytes>) -> Result<(), EditError> {
+        self.insert(self.nchunks(), data).await
     }
 
     /// Adds `data` as one chunk before chunk `i`, or at the end when that is [`nchunks`](Self::nchunks).
     ///
     /// # Errors
     /// It must have the chunk size, unless it becomes the last chunk.
-    pub fn insert(&mut self, i: u64, data: &[u8]) -> Result<(), EditError> {
-        let chunk = self.encode(i, data)?;
-        self.insert_encoded(i, &chunk)
+    pub async fn insert(&mut self, i: u64, data: impl Into<Bytes>) -> Result<(), EditError> {
+        let chunk = self.encode(i, data.into()).await?;
+        self.insert_encoded(i, chunk).await
     }
 
     /// As [`insert`](Self::insert), for a chunk that is already encoded.
     ///
     /// # Errors
     /// As [`insert`](Self::insert), and when the chunk is damaged.
-    pub fn insert_encoded(&mut self, i: u64, chunk: &[u8]) -> Result<(), EditError> {
-        self.check_committed()?;
-        let write = self.editor.insert(i, chunk)?;
-        self.store_chunk(write, chunk)
+    pub async fn insert_encoded(&mut self, i: u64, chunk: impl Into<Bytes>) -> Result<(), EditError> {
+        self.begin_change().await?;
+        let chunk = chunk.into();
+        let write = self.editor.insert(i, &chunk)?;
+        self.store_chunk(write, chunk).await;
+        Ok(())
     }
 
     /// Adds a chunk of `nbytes` bytes of a special value before chunk `i`, or at the end.
     ///
     /// # Errors
     /// As [`insert`](Self::insert), and when `nbytes` is no whole number of items of that value.
-    pub fn insert_special(&mut self, i: u64, value: SpecialValue<'_>, nbytes: usize) -> Result<(), EditError> {
-        self.check_committed()?;
+    pub async fn insert_special(&mut self, i: u64, value: SpecialValue<'_>, nbytes: usize) -> Result<(), EditError> {
+        self.begin_change().await?;
         if let SpecialValue::Value(_) = value {
             let chunk = self.encode_special(value, nbytes)?;
-            return self.insert_encoded(i, &chunk);
+            return self.insert_encoded(i, chunk).await;
         }
         let write = self.editor.insert_special(i, kind_of(value), nbytes)?;
-        self.store_chunk(write, &[])
+        self.store_chunk(write, Bytes::new()).await;
+        Ok(())
     }
 
     /// Replaces chunk `i`.
     ///
     /// # Errors
     /// As [`insert`](Self::insert); when chunks differ in size, the header of the old one must be readable.
-    pub fn update(&mut self, i: u64, data: &[u8]) -> Result<(), EditError> {
-        let chunk = self.encode(i, data)?;
-        self.update_encoded(i, &chunk)
+    pub async fn update(&mut self, i: u64, data: impl Into<Bytes>) -> Result<(), EditError> {
+        let chunk = self.encode(i, data.into()).await?;
+        self.update_encoded(i, chunk).await
     }
 
     /// Replaces chunk `i` by one that is already encoded.
     ///
     /// # Errors
     /// As [`update`](Self::update), and when the chunk is damaged.
-    pub fn update_encoded(&mut self, i: u64, chunk: &[u8]) -> Result<(), EditError> {
-        self.check_committed()?;
-        self.learn(i)?;
-        let write = self.editor.update(i, chunk)?;
-        self.store_chunk(write, chunk)
+    pub async fn update_encoded(&mut self, i: u64, chunk: impl Into<Bytes>) -> Result<(), EditError> {
+        self.begin_change().await?;
+        self.read_chunk_header(i).await?;
+        let chunk = chunk.into();
+        let write = self.editor.update(i, &chunk)?;
+        self.store_chunk(write, chunk).await;
+        Ok(())
     }
 
     /// Replaces all items of chunk `i` by a special value.
     ///
     /// # Errors
     /// As [`update`](Self::update), and when the length of the chunk is no whole number of items of that value.
-    pub fn update_special(&mut self, i: u64, value: SpecialValue<'_>) -> Result<(), EditError> {
-        self.check_committed()?;
-        self.learn(i)?;
+    pub async fn update_special(&mut self, i: u64, value: SpecialValue<'_>) -> Result<(), EditError> {
+        self.begin_change().await?;
+        self.read_chunk_header(i).await?;
         // Lossless: the length of a chunk fits 31 bits.
         let nbytes = self.editor.chunk_len(i)? as usize;
         if let SpecialValue::Value(_) = value {
             let chunk = self.encode_special(value, nbytes)?;
-            return self.update_encoded(i, &chunk);
+            return self.update_encoded(i, chunk).await;
         }
         let write = self.editor.update_special(i, kind_of(value), nbytes)?;
-        self.store_chunk(write, &[])
+        self.store_chunk(write, Bytes::new()).await;
+        Ok(())
     }
 
     /// Removes chunk `i`.
     ///
     /// # Errors
     /// When there is no such chunk. If chunks differ in size, its header must be readable.
-    pub fn delete(&mut self, i: u64) -> Result<(), EditError> {
-        self.check_committed()?;
-        self.learn(i)?;
+    pub async fn delete(&mut self, i: u64) -> Result<(), EditError> {
+        self.begin_change().await?;
+        self.read_chunk_header(i).await?;
         Ok(self.editor.delete(i)?)
     }
 
@@ -219,8 +250,8 @@ impl<S: Store> FrameEditor<S> {
     ///
     /// # Errors
     /// When `order` is no permutation, or would move a short last chunk.
-    pub fn reorder(&mut self, order: &[u64]) -> Result<(), EditError> {
-        self.check_committed()?;
+    pub async fn reorder(&mut self, order: &[u64]) -> Result<(), EditError> {
+        self.begin_change().await?;
         Ok(self.editor.reorder(order)?)
     }
 
@@ -230,12 +261,13 @@ impl<S: Store> FrameEditor<S> {
     /// # Errors
     /// When a chunk of a special value cannot be stored as a repeated value, or storing all of them would take more
     /// memory than [`Limits::in_flight_bytes`] allow.
-    pub fn make_variable(&mut self) -> Result<(), EditError> {
-        self.check_committed()?;
+    pub async fn make_variable(&mut self) -> Result<(), EditError> {
+        self.begin_change().await?;
         for write in self.editor.make_variable()? {
-            self.store_chunk(Some(write), &[])?;
+            self.queue_chunk(write, Bytes::new());
         }
         self.variable = true;
+        self.start_writes().await;
         Ok(())
     }
 
@@ -243,17 +275,17 @@ impl<S: Store> FrameEditor<S> {
     ///
     /// # Errors
     /// When there is no such chunk, it cannot be read, or is damaged.
-    pub fn chunk(&mut self, i: u64) -> Result<Vec<u8>, EditError> {
-        let encoded = self.encoded_chunk(i)?;
-        self.decode(i, &encoded)
+    pub async fn chunk(&mut self, i: u64) -> Result<Vec<u8>, EditError> {
+        let encoded = self.encoded_chunk(i).await?;
+        self.decode(i, encoded).await
     }
 
     /// The encoded bytes of chunk `i`, with all changes.
     ///
     /// # Errors
     /// As [`chunk`](Self::chunk).
-    pub fn encoded_chunk(&mut self, i: u64) -> Result<Bytes, EditError> {
-        self.write_chunks()?;
+    pub async fn encoded_chunk(&mut self, i: u64) -> Result<Bytes, EditError> {
+        self.finish_writes().await?;
         let decode = |source| EditError::Decode { chunk: i, source };
         let head = match self.editor.entry(i)? {
             ChunkEntry::Special(kind) => {
@@ -266,7 +298,7 @@ impl<S: Store> FrameEditor<S> {
                 let block_size = if self.block_size == 0 { nbytes } else { self.block_size };
                 return special_chunk(value, nbytes, self.typesize, block_size).map(Bytes::from).map_err(decode);
             }
-            _ => self.read_entry(i, 0..ChunkHeader::EXTENDED_LEN as u64)?,
+            _ => self.read_chunk(i, ChunkHeader::EXTENDED_LEN).await?,
         };
         let header = ChunkHeader::parse(&head).map_err(decode)?;
         let expected = header.cbytes as u64;
@@ -275,7 +307,7 @@ impl<S: Store> FrameEditor<S> {
         {
             return Err(FrameError::ChunkLen { chunk: i, expected: len, found: header.nbytes as u64 }.into());
         }
-        let bytes = self.read_entry(i, 0..expected)?;
+        let bytes = self.read_chunk(i, header.cbytes).await?;
         if (bytes.len() as u64) < expected {
             return Err(FrameError::ChunkFile { chunk: i, expected, found: bytes.len() as u64 }.into());
         }
@@ -283,55 +315,48 @@ impl<S: Store> FrameEditor<S> {
         Ok(bytes)
     }
 
-    pub(super) fn encode(&mut self, i: u64, data: &[u8]) -> Result<Vec<u8>, EditError> {
-        self.check_committed()?;
-        let mut ctx = ChunkContext::numbered(i);
-        ctx.item_size = Some(self.typesize);
-        ctx.nd = self.geometry.as_ref();
-        let encoded = self.encoder.encode_on(data, &ctx, &self.pool);
-        encoded.map_err(|source| EditError::Encode { chunk: i, source })
+    /// Encodes `data` as chunk `i`.
+    pub(super) async fn encode(&mut self, i: u64, data: Bytes) -> Result<Bytes, EditError> {
+        self.encode_with(i, move || Ok::<_, EditError>(data)).await
     }
 
-    /// Encodes `data` as a stored (uncompressed) chunk.
-    pub(super) fn encode_stored(&self, i: u64, data: &[u8]) -> Result<Vec<u8>, EditError> {
-        let params =
-            EncodeParams { level: 0, filters: FilterSlots::NONE, use_dict: false, ..self.encoder.params().clone() };
-        let mut encoder = ChunkEncoder::new(&params, &Registry::empty()).map_err(EditError::Params)?;
-        encoder.encode(data, &ChunkContext::numbered(i)).map_err(|source| EditError::Encode { chunk: i, source })
+    /// Encodes what `data` returns, off the polling thread, as chunk `i`.
+    pub(crate) async fn encode_with<E>(
+        &mut self,
+        i: u64,
+        data: impl FnOnce() -> Result<Bytes, E> + Send + 'static,
+    ) -> Result<Bytes, E>
+    where
+        E: From<EditError> + Send + 'static,
+    {
+        self.check_committed().await?;
+        self.coder.encode(i, self.geometry.clone(), data).await?
     }
 
-    pub(super) fn encode_special(&self, value: SpecialValue<'_>, nbytes: usize) -> Result<Vec<u8>, EditError> {
+    pub(super) fn encode_special(&self, value: SpecialValue<'_>, nbytes: usize) -> Result<Bytes, EditError> {
         let block_size = if self.block_size == 0 { nbytes } else { self.block_size };
         let encoded = special_chunk(value, nbytes, self.typesize, block_size);
-        encoded.map_err(|source| EditError::Encode { chunk: self.nchunks(), source })
+        encoded.map(Bytes::from).map_err(|source| EditError::Encode { chunk: self.nchunks(), source })
     }
 
-    pub(super) fn decode(&mut self, i: u64, chunk: &[u8]) -> Result<Vec<u8>, EditError> {
-        let mut ctx = ChunkContext::numbered(i);
-        ctx.item_size = Some(self.typesize);
-        ctx.nd = self.geometry.as_ref();
-        let decoded = self.decoder.decode_on(chunk, &ctx, &self.pool);
-        decoded.map_err(|source: ChunkError| EditError::Decode { chunk: i, source })
+    pub(super) async fn decode(&mut self, i: u64, chunk: Bytes) -> Result<Vec<u8>, EditError> {
+        self.coder.decode(i, self.geometry.clone(), chunk).await
     }
 
-    /// Reads bytes of a stored chunk.
-    fn read_entry(&self, i: u64, range: std::ops::Range<u64>) -> Result<Bytes, EditError> {
-        Ok(match self.editor.entry(i)? {
-            ChunkEntry::Stored { offset } => self.store.read_at(offset + range.start..offset + range.end)?,
-            ChunkEntry::File { id } => self.store.read_chunk_file(id, range)?,
-            ChunkEntry::Special(_) => Bytes::new(),
-        })
+    /// Reads the first bytes of a stored chunk.
+    async fn read_chunk(&mut self, i: u64, len: usize) -> Result<Bytes, EditError> {
+        Ok(self.storage.read_chunk(self.editor.entry(i)?, len).await?)
     }
 
     /// Reads what the editor needs to know about a chunk that is to be replaced or removed.
-    fn learn(&mut self, i: u64) -> Result<(), EditError> {
-        self.write_chunks()?;
+    async fn read_chunk_header(&mut self, i: u64) -> Result<(), EditError> {
+        self.finish_writes().await?;
         let entry = self.editor.entry(i)?;
         let needed = self.editor.chunk_len(i).is_err();
-        if matches!(entry, ChunkEntry::Special(_)) || (!needed && !self.store.is_sparse()) {
+        if matches!(entry, ChunkEntry::Special(_)) || (!needed && matches!(entry, ChunkEntry::Stored { .. })) {
             return Ok(());
         }
-        let head = self.read_entry(i, 0..ChunkHeader::EXTENDED_LEN as u64);
+        let head = self.read_chunk(i, ChunkHeader::EXTENDED_LEN).await;
         let header =
             head.and_then(|head| ChunkHeader::parse(&head).map_err(|source| EditError::Decode { chunk: i, source }));
         match header {
@@ -346,13 +371,6 @@ impl<S: Store> FrameEditor<S> {
 /// The geometry of the array described by the metalayer, if the frame agrees with it.
 pub(super) fn array_in(metalayers: &Metalayers, sizes: &FrameSizes) -> Option<Result<Tiling, NdError>> {
     ArrayMeta::find(metalayers).map(|meta| meta.and_then(|meta| meta.tiling(sizes)))
-}
-
-/// Whether encoding with these parameters may lose information. The codecs defined by Blosc are lossless; filters say
-/// whether they are.
-fn may_lose(params: &EncodeParams, registry: &Registry) -> bool {
-    params.codec.range() != IdRange::Blosc
-        || Pipeline::new(&params.filters, registry).map_or(true, |filters| filters.is_lossy())
 }
 
 fn kind_of(value: SpecialValue<'_>) -> SpecialKind {

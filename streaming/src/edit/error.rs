@@ -49,6 +49,11 @@ pub enum EditError {
     /// A commit has failed half-way; it must be called again before anything else is changed.
     #[error("the last commit has not succeeded yet: commit again first")]
     Uncommitted,
+    /// Somebody else has committed to the same place since the frame was opened. Nothing has been committed.
+    /// [`FrameEditor::rebase`](super::FrameEditor::rebase) and [`NdEditor::rebase`](crate::nd::NdEditor::rebase) move
+    /// appended data behind what is there now; any other change has to be made again, in the frame as it is now.
+    #[error("somebody else has changed the frame since it was opened")]
+    Conflict,
     /// Bytes cannot be appended to an array, whose items are stored by chunk and block.
     #[error("the frame is an array, which has no end to append to: change it as an array")]
     IsArray,
@@ -72,6 +77,7 @@ impl EditError {
             Self::Change(error) => ErrorKind::of_frame_write(error),
             Self::Decode { source, .. } | Self::Encode { source, .. } => ErrorKind::of_chunk(source),
             Self::Registry(_) => ErrorKind::NoProvider,
+            Self::Conflict => ErrorKind::Precondition,
             Self::Read(error) => error.kind(),
             Self::Write(error) => error.kind(),
             _ => ErrorKind::InvalidInput,

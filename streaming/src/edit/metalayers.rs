@@ -1,16 +1,18 @@
 //! Changing metalayers.
 
+use std::sync::Arc;
+
 use oxiblosc_core::nd::ArrayMeta;
 
-use super::{EditError, FrameEditor, Store};
+use super::{EditError, FrameEditor};
 
-impl<S: Store> FrameEditor<S> {
+impl FrameEditor {
     /// Adds or replaces a variable-length metalayer of the trailer; msgpack by convention.
     ///
     /// # Errors
     /// When the name has more than 31 bytes or there are 16 others.
-    pub fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), EditError> {
-        self.check_committed()?;
+    pub async fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), EditError> {
+        self.begin_change().await?;
         Ok(self.editor.set_vlmetalayer(name, content)?)
     }
 
@@ -18,8 +20,8 @@ impl<S: Store> FrameEditor<S> {
     ///
     /// # Errors
     /// When there is none of that name.
-    pub fn delete_vlmetalayer(&mut self, name: &str) -> Result<(), EditError> {
-        self.check_committed()?;
+    pub async fn delete_vlmetalayer(&mut self, name: &str) -> Result<(), EditError> {
+        self.begin_change().await?;
         Ok(self.editor.delete_vlmetalayer(name)?)
     }
 
@@ -27,15 +29,15 @@ impl<S: Store> FrameEditor<S> {
     ///
     /// # Errors
     /// When there is none of that name, or the length differs.
-    pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), EditError> {
-        self.check_committed()?;
+    pub async fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), EditError> {
+        self.begin_change().await?;
         self.editor.set_metalayer(name, content)?;
         // From now on filters and codecs get the new shape of an array. The commit checks that the frame agrees with
         // it.
         if let Some(geometry) = &mut self.geometry
             && let Some(Ok(meta)) = ArrayMeta::find(self.editor.metalayers())
         {
-            *geometry = meta.geometry;
+            *geometry = Arc::new(meta.geometry);
         }
         Ok(())
     }

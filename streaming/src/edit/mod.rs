@@ -5,8 +5,11 @@
 //! |---|---|
 //! | append to a frame, or change chunks and metalayers | [`FrameEditor`] |
 //! | remove the holes that this leaves | [`compact`] |
+//! | remove the chunks of a sparse frame that no index names | [`compact_place`] |
 //! | copy a frame chunk by chunk, to another kind of place too | [`copy`] |
 //! | encode it with other parameters | [`recompress`] |
+//!
+//! Editors are asynchronous; [`blocking`](crate::blocking) has the twins.
 //!
 //! An editor never overwrites data that the frame consists of. New chunks, index and trailer go after its end (or into
 //! new files, in a sparse frame); then one small write, or one rename, makes them part of the frame. Concurrent
@@ -17,21 +20,29 @@
 //! replace the file: a copy is written, synced to the disk, and renamed.
 
 mod append;
+mod coder;
 mod commit;
+mod compact_place;
 mod copy;
 mod editor;
 mod error;
+mod frame_file;
+mod locked_file;
 mod metalayers;
 mod options;
 mod output;
 mod state;
-mod store;
+mod storage;
 
+pub(crate) use commit::EditorSnapshot;
+pub use compact_place::compact_place;
+pub(crate) use copy::compact_on;
 pub(crate) use copy::with_layers_of;
 pub use copy::{compact, copy, recompress};
 pub use editor::FrameEditor;
 pub use error::EditError;
+pub use frame_file::FrameFile;
+pub(crate) use frame_file::{open_file, open_with};
+pub use locked_file::LockedFile;
 pub use options::EditOptions;
 pub(crate) use output::ChunkOutput;
-pub use store::{FileStore, Store};
-pub(crate) use store::{open_frame, open_with};

@@ -1,13 +1,17 @@
 //! Options for changing a frame.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_core::frame::SpecialPlacement;
 use oxiblosc_core::{Limits, Registry};
 
-use super::{EditError, FileStore, FrameEditor, Store};
+use super::storage::Storage;
+use super::{EditError, FrameEditor, FrameFile, LockedFile};
 use crate::compute::Pool;
+use crate::disk::IoMode;
+use crate::sparse::{Directory, SparsePlace};
 
 /// Options for changing a frame.
 #[derive(Debug, Clone)]
@@ -20,6 +24,8 @@ pub struct EditOptions {
     pub(super) limits: Limits,
     pub(super) special: SpecialPlacement,
     pub(super) durable: bool,
+    pub(super) mode: IoMode,
+    writes_in_flight: usize,
 }
 
 impl EditOptions {
@@ -33,6 +39,8 @@ impl EditOptions {
             limits: Limits::default(),
             special: SpecialPlacement::default(),
             durable: true,
+            mode: IoMode::default(),
+            writes_in_flight: 8,
         }
     }
 
@@ -81,22 +89,62 @@ impl EditOptions {
         self
     }
 
+    /// Which thread reads and writes files, and encodes and decodes: with [`IoMode::Inline`] the polling thread, which
+    /// is for blocking programs.
+    pub fn io_mode(mut self, mode: IoMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// How many chunk files of a sparse frame are written at the same time; 8 by default, at least 1. Memory holds as
+    /// many encoded chunks.
+    pub fn writes_in_flight(mut self, chunks: usize) -> Self {
+        self.writes_in_flight = chunks.max(1);
+        self
+    }
+
     /// Opens a contiguous frame in a file, or a sparse one in a directory, to change it.
     ///
     /// # Errors
     /// When it cannot be opened for reading and writing, is being edited by another process, is not a frame, is
     /// damaged, or was written before 2.0.0-rc1; when the parameters are not possible.
-    pub fn open(self, path: impl AsRef<Path>) -> Result<FrameEditor<FileStore>, EditError> {
-        let store = FileStore::open(path.as_ref(), self.durable)?;
-        self.edit(store)
+    pub async fn open(self, path: impl AsRef<Path>) -> Result<FrameEditor, EditError> {
+        let (path, durable, mode) = (path.as_ref().to_owned(), self.durable, self.mode);
+        if path.is_dir() {
+            let directory = mode.run(move || Directory::lock(path)).await?;
+            return self.edit_sparse(directory.io_mode(mode).durable(durable)).await;
+        }
+        let file = mode.run(move || LockedFile::open(path, durable)).await?;
+        self.edit(file).await
     }
 
-    /// Opens the frame in any store to change it.
+    /// Opens the contiguous frame in any file to change it. An `Arc<Mutex<Vec<u8>>>` is one in memory.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn edit<S: Store>(self, store: S) -> Result<FrameEditor<S>, EditError> {
-        FrameEditor::with_options(store, self)
+    pub async fn edit(self, file: impl FrameFile + Send + 'static) -> Result<FrameEditor, EditError> {
+        let storage = Storage::File { file: Arc::new(Mutex::new(file)), mode: self.mode };
+        FrameEditor::with_storage(storage, self).await
+    }
+
+    /// Opens the sparse frame at a place to change it: in a locked [`Directory`], in memory, or under a prefix of
+    /// objects (`object::ObjectPrefix`).
+    ///
+    /// # Errors
+    /// As [`open`](Self::open). [`EditError::Store`] with [`io::ErrorKind::WouldBlock`](std::io::ErrorKind::WouldBlock)
+    /// when other writers are about to replace the frame or remove its unused chunks.
+    pub async fn edit_sparse(self, place: impl SparsePlace) -> Result<FrameEditor, EditError> {
+        self.edit_place(Arc::new(place), false).await
+    }
+
+    /// As [`edit_sparse`](Self::edit_sparse), for a caller that keeps other editors out.
+    pub(super) async fn edit_cleared(self, place: Arc<dyn SparsePlace>) -> Result<FrameEditor, EditError> {
+        self.edit_place(place, true).await
+    }
+
+    async fn edit_place(self, place: Arc<dyn SparsePlace>, clearing: bool) -> Result<FrameEditor, EditError> {
+        let storage = Storage::Sparse { place, writes_in_flight: self.writes_in_flight, clearing };
+        FrameEditor::with_storage(storage, self).await
     }
 }
 

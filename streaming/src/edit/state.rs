@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use bytes::Bytes;
+use oxiblosc_core::Limits;
 use oxiblosc_core::chunk::EncodeParams;
-use oxiblosc_core::frame::Metalayers;
+use oxiblosc_core::frame::{ChunkEntry, FrameWriteError, Metalayers};
 use oxiblosc_core::nd::{FrameSizes, Geometry};
 
-use super::FrameEditor;
+use super::{EditError, FrameEditor};
 
-impl<S> FrameEditor<S> {
+impl FrameEditor {
     /// Number of chunks, with all changes.
     pub fn nchunks(&self) -> u64 {
         self.editor.nchunks()
@@ -32,12 +34,17 @@ impl<S> FrameEditor<S> {
 
     /// How new chunks are encoded.
     pub fn params(&self) -> &EncodeParams {
-        self.encoder.params()
+        self.coder.params()
     }
 
     /// The metalayers of the header, with all changes.
     pub fn metalayers(&self) -> &Metalayers {
         self.editor.metalayers()
+    }
+
+    /// Where chunk `i` is.
+    pub(super) fn entry(&self, i: u64) -> Result<ChunkEntry, FrameWriteError> {
+        self.editor.entry(i)
     }
 
     /// The sizes that an array must agree with.
@@ -52,31 +59,32 @@ impl<S> FrameEditor<S> {
 
     /// Shape, chunks and blocks of the array that the frame holds, if it holds one and agrees with it.
     pub fn geometry(&self) -> Option<&Geometry> {
-        self.geometry.as_ref()
+        self.geometry.as_deref()
     }
 
-    /// The store.
-    pub fn store(&self) -> &S {
-        &self.store
+    /// The bytes of the frame as it is committed: the whole file of a contiguous frame, or the index of a sparse one.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub async fn frame_bytes(&mut self) -> Result<Bytes, EditError> {
+        match &self.index {
+            Some(index) => Ok(index.content.clone()),
+            None => Ok(self.storage.whole_file().await?),
+        }
     }
 
-    /// The store. The bytes of the frame must not be changed through it.
-    pub fn store_mut(&mut self) -> &mut S {
-        &mut self.store
-    }
-
-    /// The store, without the changes since the last commit (though their bytes may remain, unused, after the frame).
-    pub fn into_store(self) -> S {
-        self.store
+    /// Limits on what the frame may make the editor allocate.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.options.limits
     }
 }
 
-impl<S> fmt::Debug for FrameEditor<S> {
+impl fmt::Debug for FrameEditor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FrameEditor")
             .field("nchunks", &self.nchunks())
             .field("nbytes", &self.nbytes())
-            .field("unwritten", &self.unwritten.len())
+            .field("unwritten", &(self.unwritten.len() + self.writing.len()))
             .finish_non_exhaustive()
     }
 }

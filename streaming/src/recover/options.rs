@@ -7,7 +7,7 @@ use oxiblosc_core::{Limits, Registry};
 
 use super::work_limit::WorkLimit;
 use super::{RecoverError, Recovered};
-use crate::edit::{FileStore, Store};
+use crate::edit::{FrameFile, LockedFile};
 use crate::source::RangeSource;
 use crate::target::Target;
 
@@ -114,7 +114,7 @@ impl RecoverOptions {
     ///
     /// # Errors
     /// As there, and as [`recover`](Self::recover).
-    pub fn seal<S: Store + Send + Sync>(&self, store: &mut S) -> Result<Recovered, RecoverError> {
+    pub fn seal<S: FrameFile + Send + Sync>(&self, store: &mut S) -> Result<Recovered, RecoverError> {
         super::seal::seal_store(store, self)
     }
 
@@ -123,7 +123,10 @@ impl RecoverOptions {
     /// # Errors
     /// As [`seal`](Self::seal).
     pub fn seal_file(&self, path: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
-        self.seal(&mut FileStore::open(path.as_ref(), true)?)
+        if path.as_ref().is_dir() {
+            return Err(RecoverError::Seal { reason: "it is a sparse frame, whose index says all or is not there" });
+        }
+        self.seal(&mut LockedFile::open(path, true)?)
     }
 
     /// The bounds for an input of `input` bytes.

@@ -19,7 +19,7 @@ use super::numbers::ChunkNumbers;
 use super::options::RecoverOptions;
 use super::scan::{Scan, scan};
 use crate::compute::block_on;
-use crate::edit::{EditError, Store, open_frame, open_with};
+use crate::edit::{EditError, FrameFile, open_file, open_with};
 use crate::sink::Summary;
 use crate::source::RangeSource;
 
@@ -40,19 +40,16 @@ pub fn seal_file(path: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
 /// # Errors
 /// [`RecoverError::Seal`] when chunks of it are damaged, or it was finished once and its end is missing: then use
 /// [`recover`](super::recover()). Nothing has been changed then.
-pub fn seal<S: Store + Send + Sync>(store: &mut S) -> Result<Recovered, RecoverError> {
+pub fn seal<S: FrameFile + Send + Sync>(store: &mut S) -> Result<Recovered, RecoverError> {
     RecoverOptions::new().seal(store)
 }
 
-pub(super) fn seal_store<S: Store + Send + Sync>(
+pub(super) fn seal_store<S: FrameFile + Send + Sync>(
     store: &mut S,
     options: &RecoverOptions,
 ) -> Result<Recovered, RecoverError> {
-    if store.is_sparse() {
-        return Err(RecoverError::Seal { reason: "it is a sparse frame, whose index says all or is not there" });
-    }
     let registry = crate::given_or_linked(options.registry.as_ref())?;
-    if let Ok(frame) = open_frame(&*store, &registry, &options.limits) {
+    if let Ok(frame) = open_file(&*store, &registry, &options.limits) {
         return Ok(already(&frame, store.size()?));
     }
     let mut budget = options.budget(store.size()?);
@@ -127,7 +124,7 @@ struct Sealed {
 
 impl Sealed {
     /// Whether the frame in `store` will open. The header may describe an array that the chunks do not fit.
-    fn opens<S: Store>(&self, store: &S, registry: &Registry, limits: &Limits) -> io::Result<bool> {
+    fn opens<S: FrameFile>(&self, store: &S, registry: &Registry, limits: &Limits) -> io::Result<bool> {
         let opener = FrameOpener::new(self.len(store)?, registry, *limits);
         match open_with(opener, |range| self.read(store, &range)) {
             Err(EditError::Store(error)) => Err(error),
@@ -135,7 +132,7 @@ impl Sealed {
         }
     }
 
-    fn len<S: Store>(&self, store: &S) -> io::Result<u64> {
+    fn len<S: FrameFile>(&self, store: &S) -> io::Result<u64> {
         match &self.tail {
             Some((end, tail)) => Ok(end + tail.len() as u64),
             None => store.size(),
@@ -143,7 +140,7 @@ impl Sealed {
     }
 
     /// Bytes of the sealed frame.
-    fn read<S: Store>(&self, store: &S, range: &Range<u64>) -> io::Result<Bytes> {
+    fn read<S: FrameFile>(&self, store: &S, range: &Range<u64>) -> io::Result<Bytes> {
         let end = self.len(store)?;
         let (tail_at, tail) = self.tail.as_ref().map_or((end, &[][..]), |(at, tail)| (*at, tail));
         let head = self.header.len() as u64;
@@ -173,7 +170,7 @@ fn complete(scan: &Scan, index_at: u64, frame_len: u64) -> Sealed {
 }
 
 /// Index and trailer, to be written after the last chunk.
-fn finish<S: Store>(scan: &Scan, store: &S, registry: &Registry) -> Result<Sealed, RecoverError> {
+fn finish<S: FrameFile>(scan: &Scan, store: &S, registry: &Registry) -> Result<Sealed, RecoverError> {
     let mut params = FrameParams::from_head(&scan.head);
     params.frame_type = FrameType::Contiguous;
     params.special = oxiblosc_core::frame::SpecialPlacement::Stored;
@@ -198,7 +195,7 @@ fn finish<S: Store>(scan: &Scan, store: &S, registry: &Registry) -> Result<Seale
 /// A store as a source.
 struct StoreSource<'a, S>(&'a S);
 
-impl<S: Store + Send + Sync> RangeSource for StoreSource<'_, S> {
+impl<S: FrameFile + Send + Sync> RangeSource for StoreSource<'_, S> {
     fn size(&self) -> BoxFuture<'_, io::Result<u64>> {
         Box::pin(ready(self.0.size()))
     }

@@ -62,11 +62,6 @@ pub(crate) fn remove_header(directory: &Path) {
     let _ = fs::remove_file(directory.join(HEADER_FILE));
 }
 
-/// Writes a chunk file atomically.
-pub(crate) fn write_chunk_file(directory: &Path, id: u32, bytes: &[u8], durable: bool) -> io::Result<()> {
-    write_file(directory, FileName::Chunk(id), bytes, durable)
-}
-
 /// Writes a file atomically.
 pub(crate) fn write_file(directory: &Path, name: FileName, bytes: &[u8], durable: bool) -> io::Result<()> {
     let write = || {

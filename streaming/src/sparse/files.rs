@@ -1,26 +1,36 @@
-//! The directory of a sparse frame, as a place that several writers fill.
+//! The directory of a sparse frame, as a place that several writers fill or one editor changes.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 use tempfile::NamedTempFile;
 
-use super::directory::sync_directory;
 use super::place::{FileVersion, SparsePlace, written_by_another};
 use super::plan_file::CLAIM_FILE;
-use crate::disk::{IoMode, lock_later};
+use crate::disk::{
+    Handle, IoMode, TRIES, is_at, lock, lock_later, replaced_by_another, sync_directory, temporary_beside,
+};
 
-/// The directory of a sparse frame that several writers fill, in one process or in many.
+/// The directory of a sparse frame that several writers fill, in one process or in many, or that one editor changes.
 #[derive(Debug, Clone)]
 pub struct Directory {
     path: PathBuf,
     mode: IoMode,
     durable: bool,
+    locked: Option<Arc<Locked>>,
+}
+
+/// The lock on a directory.
+#[derive(Debug)]
+struct Locked {
+    /// `None` where directories cannot be opened.
+    handle: Option<Handle>,
 }
 
 impl Directory {
@@ -31,7 +41,28 @@ impl Directory {
     pub fn new(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref().to_owned();
         fs::create_dir_all(&path)?;
-        Ok(Self { path, mode: IoMode::default(), durable: false })
+        Ok(Self { path, mode: IoMode::default(), durable: false, locked: None })
+    }
+
+    /// The existing directory `path`, locked against other editors until the last clone of this handle is dropped,
+    /// where the system supports it. Readers are not affected.
+    ///
+    /// # Errors
+    /// When there is none, and [`io::ErrorKind::WouldBlock`] when another editor has locked it.
+    pub fn lock(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        for _ in 0..TRIES {
+            if !path.is_dir() {
+                return Err(io::ErrorKind::NotADirectory.into());
+            }
+            let handle = File::open(path).ok().map(|handle| lock(handle, path)).transpose()?;
+            // It may have been replaced before it was locked.
+            if handle.as_ref().map_or(Ok(true), |handle| is_at(handle, path))? {
+                let locked = Some(Arc::new(Locked { handle }));
+                return Ok(Self { path: path.to_owned(), mode: IoMode::default(), durable: false, locked });
+            }
+        }
+        Err(replaced_by_another(path))
     }
 
     /// Which thread reads and writes files.
@@ -56,14 +87,18 @@ impl Directory {
         Box::pin(async move { directory.mode.run(move || work(&directory)).await })
     }
 
-    /// Writes a file without a name yet.
-    fn write(&self, bytes: &[u8]) -> io::Result<NamedTempFile> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".").suffix(".part");
-        // Temporary files are private by default; this one becomes an ordinary file and follows the user's umask.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut file = builder.tempfile_in(&self.path)?;
+    /// Checks that a locked directory has not been replaced: its replacement must not be written to.
+    fn check(&self) -> io::Result<()> {
+        match self.locked.as_ref().and_then(|locked| locked.handle.as_ref()) {
+            Some(handle) if !is_at(handle, &self.path)? => Err(replaced_by_another(&self.path)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a file that does not have its name yet.
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<NamedTempFile> {
+        self.check()?;
+        let mut file = temporary_beside(&self.path.join(name))?;
         file.write_all(bytes)?;
         if self.durable {
             file.as_file().sync_all()?;
@@ -75,8 +110,12 @@ impl Directory {
 
     /// Compare-and-replace takes several steps; a lock on the directory makes them atomic for all that use it. Not
     /// every system allows directories to be locked.
-    fn locked<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        let _locked = File::open(&self.path).ok().map(lock_later);
+    fn exclusively<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let _locked = match self.locked {
+            // Waiting for another handle of the same lock would never end.
+            Some(_) => None,
+            None => File::open(&self.path).ok().map(lock_later),
+        };
         work()
     }
 
@@ -99,12 +138,14 @@ impl Directory {
 
     /// Writes a file if the one it replaces is unchanged.
     fn replace(&self, name: &str, content: &[u8], replaces: Option<&FileVersion>) -> io::Result<()> {
-        let file = self.write(content)?;
+        let file = self.write(name, content)?;
         match replaces {
-            Some(replaces) => self.locked(|| match self.version(name)? {
+            Some(replaces) => self.exclusively(|| match self.version(name)? {
                 Some(now) if now.content == replaces.content => {
                     file.persist(self.path.join(name)).map(drop).map_err(|failed| failed.error)
                 }
+                // An earlier call failed before the new name was on the disk, and nobody else writes here.
+                Some(now) if self.locked.is_some() && now.content == content => Ok(()),
                 _ => Err(written_by_another(name)),
             })?,
             None => self.create(file, name)?,
@@ -116,8 +157,9 @@ impl Directory {
 impl SparsePlace for Directory {
     fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.run(move |this| {
-            let file = this.write(&bytes)?;
-            file.persist(this.path.join(chunk_file_name(id))).map(drop).map_err(|failed| failed.error)
+            let name = chunk_file_name(id);
+            let file = this.write(&name, &bytes)?;
+            file.persist(this.path.join(name)).map(drop).map_err(|failed| failed.error)
         })
     }
 
@@ -134,8 +176,9 @@ impl SparsePlace for Directory {
 
     fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.run(move |this| {
-            let file = this.write(&bytes)?;
-            this.create(file, &chunk_file_name(id))
+            let name = chunk_file_name(id);
+            let file = this.write(&name, &bytes)?;
+            this.create(file, &name)
         })
     }
 
@@ -165,10 +208,17 @@ impl SparsePlace for Directory {
     }
 
     fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>> {
-        self.run(move |this| match fs::remove_file(this.path.join(chunk_file_name(id))) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-            result => result,
+        self.run(move |this| {
+            this.check()?;
+            match fs::remove_file(this.path.join(chunk_file_name(id))) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+                result => result,
+            }
         })
+    }
+
+    fn is_locked(&self) -> bool {
+        self.locked.is_some()
     }
 
     fn plan(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
@@ -181,7 +231,7 @@ impl SparsePlace for Directory {
 
     fn remove_plan(&self, version: FileVersion) -> BoxFuture<'static, io::Result<()>> {
         self.run(move |this| {
-            this.locked(|| match this.version(CLAIM_FILE)? {
+            this.exclusively(|| match this.version(CLAIM_FILE)? {
                 Some(now) if now.content == version.content => fs::remove_file(this.path.join(CLAIM_FILE)),
                 _ => Ok(()),
             })

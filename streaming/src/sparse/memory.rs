@@ -14,18 +14,18 @@ use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 use super::place::{FileVersion, SparsePlace, written_by_another};
 use super::plan_file::CLAIM_FILE;
 use crate::compute::free_in_background;
-use crate::edit::Store;
 use crate::source::{RangeSource, check};
 use crate::sync::{Mutex, MutexGuard};
 
 /// A sparse frame in memory: the files that a directory of that frame would hold, by the same names.
 ///
-/// It is written to through a [`PlaceTarget`](crate::target::PlaceTarget), edited as a [`Store`], and read as a
+/// It is written to through a [`PlaceTarget`](crate::target::PlaceTarget), edited as a [`SparsePlace`], and read as a
 /// [`RangeSource`]. Clones share the files; [`snapshot`](Self::snapshot) returns a copy that no longer changes.
 ///
 /// ```
 /// use futures::SinkExt;
 /// use oxiblosc_streaming::{FrameReader, WriteOptions, block_on};
+/// use oxiblosc_streaming::blocking::FrameEditor;
 /// use oxiblosc_streaming::edit::EditOptions;
 /// use oxiblosc_streaming::sparse::MemoryDirectory;
 /// use oxiblosc_streaming::target::PlaceTarget;
@@ -38,7 +38,7 @@ use crate::sync::{Mutex, MutexGuard};
 ///     sink.feed(vec![7; 2500].into()).await?;
 ///     sink.close().await
 /// })?;
-/// let mut editor = EditOptions::new().edit(directory.clone())?;
+/// let mut editor = FrameEditor::sparse(directory.clone(), EditOptions::new())?;
 /// editor.append(&[8; 500])?;
 /// editor.commit()?;
 /// let reader = block_on(FrameReader::open(directory))?;
@@ -143,52 +143,6 @@ impl RangeSource for MemoryDirectory {
 
     fn read_chunk_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
         Box::pin(ready(ranges.into_iter().map(|(id, range)| self.chunk_range(id, &range)).collect()))
-    }
-}
-
-impl Store for MemoryDirectory {
-    fn size(&self) -> io::Result<u64> {
-        Ok(self.index_bytes()?.len() as u64)
-    }
-
-    fn read_at(&self, range: Range<u64>) -> io::Result<Bytes> {
-        let index = self.index_bytes()?;
-        Ok(slice(&index, &range))
-    }
-
-    fn write_at(&mut self, _at: u64, _bytes: &[u8]) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn truncate(&mut self, _size: u64) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn is_sparse(&self) -> bool {
-        true
-    }
-
-    fn read_chunk_file(&self, id: u32, range: Range<u64>) -> io::Result<Bytes> {
-        self.chunk_range(id, &range)
-    }
-
-    fn write_chunk_file(&mut self, id: u32, bytes: &[u8]) -> io::Result<()> {
-        self.lock().chunks.insert(id, Bytes::copy_from_slice(bytes));
-        Ok(())
-    }
-
-    fn replace_index(&mut self, index: &[u8]) -> io::Result<()> {
-        self.lock().index = Some(Bytes::copy_from_slice(index));
-        Ok(())
-    }
-
-    fn remove_chunk_file(&mut self, id: u32) -> io::Result<()> {
-        self.lock().chunks.remove(&id);
-        Ok(())
     }
 }
 

@@ -65,6 +65,12 @@ pub trait SparsePlace: Send + Sync + 'static {
     /// Removes the plan if it is still `version`. It is no error if there is none, or another one.
     fn remove_plan(&self, version: FileVersion) -> BoxFuture<'static, io::Result<()>>;
 
+    /// Whether this handle keeps all other writers out, as a [locked](super::Directory::lock) directory does. Then chunk
+    /// files that no index names may be overwritten, and those that the next index does not name may be removed.
+    fn is_locked(&self) -> bool {
+        false
+    }
+
     /// Whether the place writes files even though their condition does not hold, as some servers do. Finding out may
     /// take requests, so it is called only where writers rely on conditions.
     fn ignores_conditions(&self) -> BoxFuture<'static, io::Result<bool>> {
@@ -138,6 +144,10 @@ impl<P: SparsePlace + ?Sized> SparsePlace for Arc<P> {
         (**self).remove_plan(version)
     }
 
+    fn is_locked(&self) -> bool {
+        (**self).is_locked()
+    }
+
     fn ignores_conditions(&self) -> BoxFuture<'static, io::Result<bool>> {
         (**self).ignores_conditions()
     }
@@ -154,6 +164,12 @@ pub(super) async fn begins_with(whole: Bytes, start: Bytes) -> bool {
     const SMALL: usize = 256 << 10;
     let mode = if start.len() > SMALL { IoMode::default() } else { IoMode::Inline };
     mode.run(move || whole.starts_with(&start)).await
+}
+
+/// Whether chunk file `id` consists of exactly these bytes.
+pub(crate) async fn whole_chunk(place: &dyn SparsePlace, id: u32, bytes: Bytes) -> io::Result<bool> {
+    let (len, found) = place.chunk_head(id, bytes.len()).await?;
+    Ok(len == bytes.len() as u64 && len == found.len() as u64 && begins_with(found, bytes).await)
 }
 
 /// The store of a place ignores the conditions of requests. Two writers that rely on them could overwrite each other's

@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
 
-use super::place::{ConditionalPutsIgnored, FileVersion, SparsePlace, begins_with};
+use super::place::{ConditionalPutsIgnored, FileVersion, SparsePlace, whole_chunk};
 use super::plan_file::{ClaimState, Owner, PlanFile, put_claim, remove_chunks};
 use crate::background;
 use crate::target::{Part, Target};
@@ -284,9 +284,7 @@ async fn put_new<P: SparsePlace>(place: Arc<P>, id: u32, bytes: Bytes) -> io::Re
     match place.create_chunk(id, bytes.clone()).await {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             // It may be our own, if the response was lost.
-            let (len, found) = place.chunk_head(id, bytes.len()).await?;
-            let is_ours = len == bytes.len() as u64 && len == found.len() as u64 && begins_with(found, bytes).await;
-            if is_ours { Ok(()) } else { Err(error) }
+            if whole_chunk(&*place, id, bytes).await? { Ok(()) } else { Err(error) }
         }
         result => result,
     }

@@ -218,6 +218,38 @@ pub(crate) fn random_id() -> String {
     format!("{:016x}{:016x}", half(), half())
 }
 
+/// Checks that no plan says that a frame at this place is being replaced or cleared, which would remove the chunks of
+/// an editor or mistake them for its own.
+pub(crate) async fn check_editable(place: &dyn SparsePlace) -> io::Result<()> {
+    let Some(version) = place.plan().await? else { return Ok(()) };
+    let reason = match PlanFile::parse(&version.content) {
+        Ok(PlanFile { state: ClaimState::Abandoned, .. }) => return Ok(()),
+        Ok(PlanFile { holder: Owner::One, state: ClaimState::Clearing, .. }) => {
+            "unused chunks are being removed here, try again later"
+        }
+        _ => "other writers are about to replace the frame",
+    };
+    let message = format!("{reason}; `sparse::clear` removes {CLAIM_FILE} if they are gone");
+    Err(io::Error::new(io::ErrorKind::WouldBlock, message))
+}
+
+/// Notes that chunk files are being removed, so that nobody begins to write or edit.
+///
+/// # Errors
+/// [`io::ErrorKind::WouldBlock`] when others are writing, or are removing files themselves.
+pub(crate) async fn begin_clearing(place: &dyn SparsePlace) -> io::Result<FileVersion> {
+    check_editable(place).await?;
+    let claim = PlanFile::of_one().with_state(ClaimState::Clearing);
+    let found = place.plan().await?;
+    let busy = || io::Error::new(io::ErrorKind::WouldBlock, "somebody else has begun to write here");
+    put_claim(place, &claim, found).await?.ok_or_else(busy)
+}
+
+/// Takes that note back.
+pub(crate) async fn end_clearing(place: &dyn SparsePlace, note: FileVersion) -> io::Result<()> {
+    place.remove_plan(note).await
+}
+
 /// Replaces `found` by `claim`, and returns the new version; `None` if another writer was faster. It is read back,
 /// because some servers ignore conditions.
 pub(super) async fn put_claim<P: SparsePlace + ?Sized>(
@@ -236,7 +268,7 @@ pub(super) async fn put_claim<P: SparsePlace + ?Sized>(
 }
 
 /// Removes chunk files, several at a time. See [`Claim`] for who may.
-pub(super) async fn remove_chunks<P: SparsePlace + ?Sized>(
+pub(crate) async fn remove_chunks<P: SparsePlace + ?Sized>(
     place: &P,
     files: impl IntoIterator<Item = u32>,
 ) -> io::Result<()> {

@@ -2,13 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::future::{poll_fn, ready};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Poll;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id};
-use oxiblosc_streaming::edit::Store;
+use oxiblosc_streaming::blocking::FrameEditor;
+use oxiblosc_streaming::edit::{EditError, EditOptions, FrameFile};
+use oxiblosc_streaming::sparse::{FileVersion, SparsePlace};
 
 use super::Random;
 
@@ -63,10 +69,14 @@ impl Image {
         Self { chunks: Some(chunks.collect()), file: fs::read(directory.join(INDEX_FILE)).unwrap() }
     }
 
+    fn chunk(&self, id: u32) -> Option<&Vec<u8>> {
+        self.chunks.as_ref()?.get(&id)
+    }
+
     fn apply(&mut self, action: &Action) {
         match action {
             Action::Write(at, bytes) => self.file.write_at(*at, bytes).unwrap(),
-            Action::Truncate(size) => Store::truncate(&mut self.file, *size).unwrap(),
+            Action::Truncate(size) => FrameFile::truncate(&mut self.file, *size).unwrap(),
             Action::Sync => {}
             Action::ReplaceFile(bytes) => self.file.clone_from(bytes),
             Action::WriteChunk(id, bytes) => {
@@ -98,12 +108,8 @@ impl Action {
 }
 
 impl Disk {
-    pub(crate) fn new(image: Image) -> Self {
+    fn new(image: Image) -> Self {
         Self { before: image.clone(), now: image, log: Vec::new(), left: usize::MAX }
-    }
-
-    pub(crate) fn into_image(self) -> Image {
-        self.now
     }
 
     pub(crate) fn image(&self) -> &Image {
@@ -189,7 +195,7 @@ impl Disk {
     }
 }
 
-impl Store for Disk {
+impl FrameFile for Disk {
     fn size(&self) -> io::Result<u64> {
         self.now.file.size()
     }
@@ -206,7 +212,7 @@ impl Store for Disk {
         self.act(Action::Truncate(size))
     }
 
-    fn replace_file(&mut self, head: &[u8], tail_at: u64, tail: &[u8]) -> io::Result<()> {
+    fn replace(&mut self, head: &[u8], tail_at: u64, tail: &[u8]) -> io::Result<()> {
         let kept = self.now.file.get(head.len()..tail_at as usize).unwrap_or_default();
         self.act(Action::ReplaceFile([head, kept, tail].concat()))
     }
@@ -214,25 +220,127 @@ impl Store for Disk {
     fn sync(&mut self) -> io::Result<()> {
         self.act(Action::Sync)
     }
+}
 
-    fn is_sparse(&self) -> bool {
-        self.now.chunks.is_some()
+/// A disk that an editor changes while a test looks at it.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedDisk(Arc<Mutex<Disk>>);
+
+impl SharedDisk {
+    pub(crate) fn new(image: Image) -> Self {
+        Self(Arc::new(Mutex::new(Disk::new(image))))
     }
 
-    fn read_chunk_file(&self, id: u32, range: Range<u64>) -> io::Result<Bytes> {
-        let chunk = self.now.chunks.as_ref().and_then(|chunks| chunks.get(&id));
-        chunk.ok_or(io::Error::from(io::ErrorKind::NotFound))?.read_at(range)
+    /// An editor of the frame on it.
+    pub(crate) fn edit(&self, options: EditOptions) -> Result<FrameEditor, EditError> {
+        let is_sparse = self.lock().now.chunks.is_some();
+        match is_sparse {
+            true => FrameEditor::sparse(self.clone(), options),
+            false => FrameEditor::with_file(Arc::clone(&self.0), options),
+        }
     }
 
-    fn write_chunk_file(&mut self, id: u32, bytes: &[u8]) -> io::Result<()> {
-        self.act(Action::WriteChunk(id, bytes.to_vec()))
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Disk> {
+        self.0.lock().unwrap()
     }
 
-    fn replace_index(&mut self, index: &[u8]) -> io::Result<()> {
-        self.act(Action::ReplaceIndex(index.to_vec()))
+    fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Disk) -> io::Result<T> + Send + 'static,
+    ) -> BoxFuture<'static, io::Result<T>> {
+        let this = self.clone();
+        Box::pin(async move { work(&mut this.lock()) })
     }
 
-    fn remove_chunk_file(&mut self, id: u32) -> io::Result<()> {
-        self.act(Action::RemoveChunk(id))
+    /// Writes a chunk file if `may` says so, and waits for the disk. Other writes begin meanwhile.
+    fn write_chunk(
+        &self,
+        id: u32,
+        bytes: Bytes,
+        may: impl FnOnce(&Disk) -> io::Result<()> + Send + 'static,
+    ) -> BoxFuture<'static, io::Result<()>> {
+        let this = self.clone();
+        Box::pin(async move {
+            {
+                let mut disk = this.lock();
+                may(&disk)?;
+                disk.act(Action::WriteChunk(id, bytes.to_vec()))?;
+            }
+            let mut others_began = false;
+            poll_fn(|cx| {
+                if std::mem::replace(&mut others_began, true) {
+                    return Poll::Ready(());
+                }
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            })
+            .await;
+            this.lock().act(Action::Sync)
+        })
+    }
+}
+
+/// The files of a sparse frame on a disk that nobody else writes to.
+impl SparsePlace for SharedDisk {
+    fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
+        self.write_chunk(id, bytes, |_| Ok(()))
+    }
+
+    fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
+        self.write_chunk(id, bytes, move |disk| match disk.now.chunk(id) {
+            Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            None => Ok(()),
+        })
+    }
+
+    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
+        self.run(move |disk| {
+            let chunk = disk.now.chunk(id).ok_or(io::ErrorKind::NotFound)?;
+            Ok((chunk.size()?, chunk.read_at(0..len as u64)?))
+        })
+    }
+
+    fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {
+        self.run(|disk| {
+            let chunks = disk.now.chunks.iter().flatten();
+            Ok(chunks.map(|(&id, chunk)| (id, chunk.len() as u64)).collect())
+        })
+    }
+
+    fn index(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        self.run(|disk| Ok(Some(FileVersion::new(disk.now.file.clone().into()))))
+    }
+
+    fn put_index(&self, index: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        self.run(move |disk| {
+            // When it is there already, an earlier call failed before it was on the disk for certain.
+            if disk.now.file != index {
+                if replaces.is_none_or(|replaces| replaces.content != disk.now.file) {
+                    return Err(io::ErrorKind::AlreadyExists.into());
+                }
+                disk.act(Action::ReplaceIndex(index.to_vec()))?;
+            }
+            disk.act(Action::Sync)
+        })
+    }
+
+    fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>> {
+        self.run(move |disk| disk.act(Action::RemoveChunk(id)))
+    }
+
+    fn plan(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        Box::pin(ready(Ok(None)))
+    }
+
+    fn put_plan(&self, _: Bytes, _: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        Box::pin(ready(Err(io::ErrorKind::Unsupported.into())))
+    }
+
+    fn remove_plan(&self, _: FileVersion) -> BoxFuture<'static, io::Result<()>> {
+        Box::pin(ready(Ok(())))
+    }
+
+    fn is_locked(&self) -> bool {
+        true
     }
 }

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use oxiblosc_core::nd::{AxisSelection, Geometry, Selection};
 use oxiblosc_streaming::edit::EditOptions;
-use oxiblosc_streaming::nd::NdEditor;
 use oxiblosc_streaming::source::FileSource;
 use oxiblosc_streaming::{Pool, ReadOptions, blocking};
 
@@ -215,8 +214,10 @@ fn write(
     let items: Vec<Vec<u8>> = slices.iter().rev().map(|slice| expected(array, workload, slice)).collect();
     let len = items[0].len();
     // C-Blosc2 leaves it to the system when its bytes reach the disk, too.
-    let editor = EditOptions::new().pool(&Pool::inline()).durable(false).open(&our_path).map_err(Error::new)?;
-    let mut ours = NdEditor::new(editor).map_err(Error::new)?;
+    let editor =
+        blocking::FrameEditor::with_options(&our_path, EditOptions::new().pool(&Pool::inline()).durable(false))
+            .map_err(Error::new)?;
+    let mut ours = blocking::NdEditor::new(editor).map_err(Error::new)?;
     let mut c = session.c.open_array(&c_path)?;
     let mut lanes = [
         Lane::new(name::OURS, |round| {

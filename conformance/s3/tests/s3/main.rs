@@ -3,6 +3,7 @@
 //! Two implementations, as they differ: s3s-fs, and the server of moto, which needs Python (see the interoperability
 //! tests). A proxy between counts requests and bytes, and adds latency.
 
+mod appending;
 mod command;
 #[path = "../../../tests/interop/environment.rs"]
 mod environment;

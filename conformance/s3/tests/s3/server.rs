@@ -37,10 +37,19 @@ pub(crate) struct Server {
 impl Server {
     /// s3s-fs.
     pub(crate) fn s3s() -> Self {
+        Self::start(&[])
+    }
+
+    /// s3s-fs, whose conditional puts hold even if there are several at the same time.
+    pub(crate) fn atomic() -> Self {
+        Self::start(&["atomic"])
+    }
+
+    fn start(options: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         std::fs::create_dir(directory.path().join(BUCKET)).expect("a bucket");
         let mut command = Command::new(env!("CARGO_BIN_EXE_s3-server"));
-        command.arg(directory.path()).args([ACCESS_KEY, SECRET_KEY]);
+        command.arg(directory.path()).args([ACCESS_KEY, SECRET_KEY]).args(options);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the server starts");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("stdout is piped");

@@ -1,0 +1,47 @@
+//! Removing chunk files that no index names from a place that others write to.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use oxiblosc_core::frame::ChunkEntry;
+
+use super::{EditError, EditOptions};
+use crate::sparse::{SparsePlace, begin_clearing, end_clearing, remove_chunks};
+
+/// Removes the chunk files of a sparse frame that its index does not name: those that edits have replaced, and those of
+/// writers that have died. Returns how many there were.
+///
+/// Others may go on reading and editing. A reader of an older index finds chunks missing, and has to
+/// [refresh](crate::FrameReader::refresh). An editor that was opened before fails with [`EditError::Conflict`], because
+/// the index is written anew first; its chunks may have been removed, so that it cannot always
+/// [rebase](super::FrameEditor::rebase). While files are removed, editors cannot be opened
+/// ([`io::ErrorKind::WouldBlock`](std::io::ErrorKind::WouldBlock)).
+///
+/// # Errors
+/// As [`EditOptions::edit_sparse`]; [`EditError::Conflict`] when somebody else commits at the same moment. The call may
+/// be repeated, also if the future is dropped; a process that dies leaves its note, `chunks.b2frame.plan`, which
+/// [`sparse::clear`](crate::sparse::clear()) removes.
+pub async fn compact_place(place: impl SparsePlace) -> Result<u64, EditError> {
+    let place: Arc<dyn SparsePlace> = Arc::new(place);
+    // No editor is opened from here on: it would look for the note after reading the index.
+    let note = begin_clearing(&*place).await?;
+    let removed = remove_unnamed(&place).await;
+    end_clearing(&*place, note).await?;
+    removed
+}
+
+async fn remove_unnamed(place: &Arc<dyn SparsePlace>) -> Result<u64, EditError> {
+    // An editor that was opened before must not commit chunks that are removed here.
+    let mut editor = EditOptions::new().edit_cleared(Arc::clone(place)).await?;
+    editor.touch().await?;
+    let named: BTreeSet<u32> = (0..editor.nchunks())
+        .filter_map(|i| match editor.entry(i) {
+            Ok(ChunkEntry::File { id }) => Some(id),
+            _ => None,
+        })
+        .collect();
+    let files: Vec<u32> = place.chunks().await?.into_keys().filter(|file| !named.contains(file)).collect();
+    let removed = files.len() as u64;
+    remove_chunks(&**place, files).await?;
+    Ok(removed)
+}
