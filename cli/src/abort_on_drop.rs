@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use oxiblosc::block_on;
+use oxiblosc::frame::FrameType;
 use oxiblosc::target::{Part, Target};
 
 use crate::interrupt::{CleanupGuard, undo_by};
@@ -82,8 +83,8 @@ impl Target for AbortOnDrop {
         committed
     }
 
-    fn is_sparse(&self) -> bool {
-        lock(&self.shared).target.is_sparse()
+    fn frame_type(&self) -> FrameType {
+        lock(&self.shared).target.frame_type()
     }
 
     fn is_open_ended(&self) -> bool {

@@ -24,7 +24,6 @@ pub(crate) async fn chunk_headers(
     for chunk in chunks.clone() {
         let entry = frame.entry(chunk)?;
         match entry {
-            ChunkEntry::File { .. } if !source.is_sparse() => return Err(ReadError::Sparse),
             ChunkEntry::File { id } => files.push((id, 0..ChunkHeader::EXTENDED_LEN as u64)),
             ChunkEntry::Stored { offset } => {
                 let end = frame.chunks_end().min(offset + ChunkHeader::EXTENDED_LEN as u64);
@@ -39,9 +38,10 @@ pub(crate) async fn chunk_headers(
         false => source.read_ranges(ranges).await?,
     }
     .into_iter();
-    let mut in_files = match files.is_empty() {
-        true => Vec::new(),
-        false => source.read_chunk_files(files).await,
+    let mut in_files = match source.chunk_files() {
+        _ if files.is_empty() => Vec::new(),
+        Some(source) => source.read_files(files).await,
+        None => return Err(ReadError::Sparse),
     }
     .into_iter();
     let mut header_of = |(chunk, entry): (u64, &ChunkEntry)| {

@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use indicatif::ProgressBar;
 use oxiblosc::chunk::ChunkHeader;
 use oxiblosc::frame::{FrameError, FrameHeader, FrameType, Head};
-use oxiblosc::source::{FileSource, RangeSource};
+use oxiblosc::source::{ChunkFiles, FileSource, RangeSource};
 use oxiblosc::{FrameReader, IoMode, Limits, ReadError, ReadOptions, block_on};
 use tempfile::SpooledTempFile;
 
@@ -169,17 +169,21 @@ impl RangeSource for ProgressSource {
         self.source.request_cost()
     }
 
-    fn is_sparse(&self) -> bool {
-        self.source.is_sparse()
+    fn chunk_files(&self) -> Option<&dyn ChunkFiles> {
+        self.source.chunk_files().map(|_| self as _)
     }
 
     fn is_immediate(&self) -> bool {
         self.source.is_immediate()
     }
+}
 
-    fn read_chunk_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+impl ChunkFiles for ProgressSource {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
         Box::pin(async move {
-            let found = self.source.read_chunk_files(ranges).await;
+            // Without chunk files nobody gets at this method.
+            let Some(files) = self.source.chunk_files() else { return Vec::new() };
+            let found = files.read_files(ranges).await;
             self.bar.inc(found.iter().flatten().map(|bytes| bytes.len() as u64).sum());
             found
         })

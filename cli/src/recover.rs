@@ -29,7 +29,7 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
         _ => {
             let source = input::open(&args.input).map_err(CliError::io(&name))?;
             bar.set_length(block_on(source.size()).map_err(CliError::io(&name))?);
-            let layout = if source.is_sparse() { FrameKind::Sparse } else { FrameKind::Contiguous };
+            let layout = if source.chunk_files().is_some() { FrameKind::Sparse } else { FrameKind::Contiguous };
             let mut target = output::target(&args.output, layout)?;
             block_on(options.recover_into(ProgressSource::new(source, &bar), &mut target))
         }

@@ -78,7 +78,7 @@ fn contiguous_and_sparse_frames_are_found() {
     for (path, sparse) in [("a/plain", false), ("a/sparse", true)] {
         let found = ObjectSource::find(Arc::clone(&store) as Arc<dyn ObjectStore>, Path::from(path));
         let source = block_on(found).unwrap();
-        assert_eq!(source.is_sparse(), sparse);
+        assert_eq!(source.chunk_files().is_some(), sparse);
         let reader = block_on(FrameReader::open(source)).unwrap();
         let all = block_on(reader.bytes(0..reader.nbytes())).unwrap();
         assert_eq!(all, content);

@@ -64,7 +64,7 @@ impl RawInput {
             Source::Standard => (Box::new(io::stdin()), None, progress::bar(None, quiet)),
             Source::Object(_) => {
                 let source = input::open(source).map_err(CliError::io(&name))?;
-                if source.is_sparse() {
+                if source.chunk_files().is_some() {
                     return Err(CliError::io(&name)(io::ErrorKind::IsADirectory.into()));
                 }
                 // Its length was returned when it was found.

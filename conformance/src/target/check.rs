@@ -13,7 +13,7 @@ use futures::Sink;
 use futures::io::AsyncWriteExt;
 use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::EncodeParams;
-use oxiblosc_core::frame::SpecialPlacement;
+use oxiblosc_core::frame::{FrameType, SpecialPlacement};
 use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_streaming::target::{Part, Target};
 use oxiblosc_streaming::{FrameSink, Pool, ReadOptions, WriteError, WriteOptions, block_on};
@@ -248,7 +248,7 @@ impl<K: TargetKind> TargetCheck<K> {
 
     fn commit_first(&self) -> Result<(), String> {
         let (mut target, place) = self.kind.create(Faults::none());
-        if target.is_sparse() {
+        if target.frame_type() == FrameType::Sparse {
             return Ok(());
         }
         let header = Bytes::from(vec![0; 100]);
@@ -415,8 +415,8 @@ impl<T: Target> Target for Pieces<T> {
         self.target.poll_commit(cx, header)
     }
 
-    fn is_sparse(&self) -> bool {
-        self.target.is_sparse()
+    fn frame_type(&self) -> FrameType {
+        self.target.frame_type()
     }
 
     fn is_open_ended(&self) -> bool {

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use futures::io::{AsyncSeek, AsyncWrite, Cursor};
 use object_store::path::Path;
 use oxiblosc::object::{ObjectPrefix, ObjectTarget};
-use oxiblosc::source::{FileSource, RangeSource};
+use oxiblosc::source::{ChunkFiles, FileSource, RangeSource};
 use oxiblosc::sparse::Directory;
 use oxiblosc::target::{
     FileTarget, MemoryTarget, OpenTarget, Part, PlaceTarget, SeekTarget, SparseTarget, SpoolTarget, Target,
@@ -291,11 +291,13 @@ impl RangeSource for SparseObjects {
         self.index.read_ranges(ranges)
     }
 
-    fn is_sparse(&self) -> bool {
-        true
+    fn chunk_files(&self) -> Option<&dyn ChunkFiles> {
+        Some(self)
     }
+}
 
-    fn read_chunk_files(
+impl ChunkFiles for SparseObjects {
+    fn read_files(
         &self,
         ranges: Vec<(u32, std::ops::Range<u64>)>,
     ) -> futures::future::BoxFuture<'_, Vec<io::Result<Bytes>>> {

@@ -10,6 +10,7 @@ use ::blocking::Unblock;
 use bytes::Bytes;
 use futures::io::{AllowStdIo, AsyncSeek, AsyncWrite};
 use object_store::path::Path;
+use oxiblosc::frame::FrameType;
 use oxiblosc::object::{ObjectPrefix, ObjectTarget};
 use oxiblosc::source::{FileSource, ObjectSource, RangeSource};
 use oxiblosc::sparse::{Directory, MemoryDirectory};
@@ -254,9 +255,9 @@ macro_rules! delegate {
                 $inner.poll_commit($cx, header)
             }
 
-            fn is_sparse(&self) -> bool {
+            fn frame_type(&self) -> FrameType {
                 let $this = self;
-                $inner.is_sparse()
+                $inner.frame_type()
             }
 
             fn is_open_ended(&self) -> bool {

@@ -26,7 +26,7 @@ use std::io;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use oxiblosc_core::frame::{FrameError, FrameHeader};
+use oxiblosc_core::frame::{FrameError, FrameHeader, FrameType};
 
 #[cfg(feature = "object_store")]
 pub(crate) use append_buffer::AppendBuffer;
@@ -77,11 +77,11 @@ pub trait Target {
     /// has been appended; afterwards all bytes are in place and flushed.
     fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>>;
 
-    /// Whether the frame is a sparse one. Then each chunk arrives as a separate file ([`Part::File`]), which ends where
-    /// the next one begins; there is no tail, and the commit gets the whole index file. The provisional header comes
-    /// first, for targets that keep it for recovery; others discard it.
-    fn is_sparse(&self) -> bool {
-        false
+    /// Which kind of frame is written here. Of a sparse one, each chunk arrives as a separate file ([`Part::File`]),
+    /// which ends where the next one begins; there is no tail, and the commit gets the whole index file. The provisional
+    /// header comes first, for targets that keep it for recovery; others discard it.
+    fn frame_type(&self) -> FrameType {
+        FrameType::Contiguous
     }
 
     /// Whether readers may read the frame while it grows. It then promises that its chunks are in order and all stored
@@ -119,8 +119,8 @@ macro_rules! forward {
                 (**self).poll_commit(cx, header)
             }
 
-            fn is_sparse(&self) -> bool {
-                (**self).is_sparse()
+            fn frame_type(&self) -> FrameType {
+                (**self).frame_type()
             }
 
             fn is_open_ended(&self) -> bool {

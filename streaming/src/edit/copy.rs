@@ -4,7 +4,7 @@ use std::path::Path;
 
 use futures::{SinkExt, StreamExt};
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader};
-use oxiblosc_core::frame::{BitshuffleAge, Checksums, ChunkEntry, FrameLayout, FrameParams, Sequential};
+use oxiblosc_core::frame::{BitshuffleAge, Checksums, ChunkEntry, FrameLayout, FrameParams, FrameType, Sequential};
 
 use super::{ChunkOutput, EditError, LockedFile};
 use crate::compute::Pool;
@@ -37,7 +37,7 @@ where
         let options = WriteOptions::new(params.encode).registry(reader.registry());
         return recompress(reader, options, target).await;
     }
-    params.sequential &= !target.is_sparse();
+    params.sequential &= target.frame_type() == FrameType::Contiguous;
     let mut output = ChunkOutput::new(&params, reader.registry(), target)?;
     output.copy_vlmetalayers(frame)?;
     let mut next = 0;

@@ -368,7 +368,7 @@ async fn open_frame<S: RangeSource + ?Sized>(
     let Some(available) = len.checked_sub(start) else {
         return Err(ReadError::OutOfRange { what: "bytes", start, end: start, len });
     };
-    let mut opener = match source.is_sparse() {
+    let mut opener = match source.chunk_files().is_some() {
         true => FrameOpener::sparse(available, registry, limits),
         false => FrameOpener::new(available, registry, limits),
     };
@@ -376,7 +376,7 @@ async fn open_frame<S: RangeSource + ?Sized>(
     loop {
         let step = match opener.step() {
             // Without totals an opener has nothing to go by.
-            Err(FrameError::Unfinished) if options.open_ended && !source.is_sparse() => {
+            Err(FrameError::Unfinished) if options.open_ended && source.chunk_files().is_none() => {
                 return open_growing(source, available, options, registry).await;
             }
             step => step?,

@@ -176,7 +176,10 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
     async fn fetch_files(&self, ranges: &[Range<u64>]) -> Vec<Result<Bytes, ReadError>> {
         let files: Vec<_> = ranges.iter().map(address::in_file).collect();
         let found = match self.source_ref().is_immediate() {
-            true => self.source_ref().read_chunk_files(files.clone()).await,
+            true => match self.source_ref().chunk_files() {
+                Some(source) => source.read_files(files.clone()).await,
+                None => Vec::new(),
+            },
             false => self.requests.files(self.source(), files.clone()).await,
         };
         let mut found = found.into_iter();
@@ -250,7 +253,7 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
     /// The span of a chunk, relative to the frame or in its chunk file; `None` if it exists only in the index.
     pub(crate) fn stored_span(&self, chunk: u64) -> Result<Option<Range<u64>>, ReadError> {
         match self.frame.entry(chunk)? {
-            ChunkEntry::File { .. } if !self.source_ref().is_sparse() => Err(ReadError::Sparse),
+            ChunkEntry::File { .. } if self.source_ref().chunk_files().is_none() => Err(ReadError::Sparse),
             ChunkEntry::File { id } => {
                 let len = self.frame.chunk_len(chunk).map(|len| len as u64 + len as u64 / 8 + FILE_OVERHEAD);
                 Ok(Some(address::of_file(id, len.unwrap_or(u64::MAX))))

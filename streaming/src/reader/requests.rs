@@ -80,7 +80,11 @@ impl SourceRequests {
     ) -> Vec<io::Result<Bytes>> {
         let asked = files.clone();
         let ask = || async move {
-            let found = source.read_chunk_files(asked).await;
+            let found = match source.chunk_files() {
+                Some(files) => files.read_files(asked).await,
+                // Readers check this when they open a frame or one of its chunks.
+                None => Vec::new(),
+            };
             Ok(found.into_iter().map(|result| result.map_err(Arc::new)).collect())
         };
         let count = files.len();

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use oxiblosc_core::chunk::{ChunkHeader, SpecialKind, SpecialValue, special_chunk};
-use oxiblosc_core::frame::{ChunkSize, FrameError, FrameParams, FrameWriteError, Sequential};
+use oxiblosc_core::frame::{ChunkSize, FrameError, FrameParams, FrameType, FrameWriteError, Sequential};
 use oxiblosc_core::nd::ArrayMeta;
 use oxiblosc_core::{Limits, Registry};
 
@@ -41,7 +41,7 @@ where
     let missing = fill_up_array(&mut scan, registry, limits)?;
     let promised = scan.head.metalayers.get(Sequential::NAME).is_some();
     let mut params = params(&scan);
-    params.sequential = promised && !target.is_sparse() && missing <= MOST_STORED;
+    params.sequential = promised && target.frame_type() == FrameType::Contiguous && missing <= MOST_STORED;
     let damaged_array = reconcile_header(&mut params, &scan.items.lens());
     // Decoding may need the shape of the array that the chunks no longer belong to.
     let mut plain = damaged_array.as_ref().map(|_| ChunkChecker::new(&scan.head, registry, limits).without_array());

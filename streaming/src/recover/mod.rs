@@ -117,7 +117,7 @@ where
             readable::recover(&reader, &source, &mut budget, target).await
         }
         Err(crate::ReadError::Source(e)) => Err(e.into()),
-        Err(error) if source.is_sparse() => Err(RecoverError::Index(Box::new(error))),
+        Err(error) if source.chunk_files().is_some() => Err(RecoverError::Index(Box::new(error))),
         _ => {
             let scan = scan::scan(&*source, &registry, &options.limits, &mut budget).await?;
             assemble::write(scan, &*source, &registry, &options.limits, &mut budget, target).await

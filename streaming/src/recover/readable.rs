@@ -59,7 +59,7 @@ where
     let summary = if frame.bitshuffle_age() != BitshuffleAge::ByChunk {
         whole.encode_again(params, target).await?
     } else {
-        params.sequential &= !target.is_sparse();
+        params.sequential &= target.frame_type() == FrameType::Contiguous;
         let mut output = ChunkOutput::new(&params, reader.registry(), target)?;
         output.copy_encoded_vlmetalayers(&frame.trailer().vlmetalayers)?;
         whole.copy(&params, &mut output).await?;

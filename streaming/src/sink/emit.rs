@@ -20,7 +20,7 @@ pub(crate) fn writer_for(
     target: &(impl Target + ?Sized),
 ) -> Result<FrameWriter, FrameWriteError> {
     let mut params = params.clone();
-    params.frame_type = if target.is_sparse() { FrameType::Sparse } else { FrameType::Contiguous };
+    params.frame_type = target.frame_type();
     // A reader that opens the frame before it has an index must find every chunk where it belongs. (Older layouts have
     // no place for the promise.)
     if target.is_open_ended() && params.layout == FrameLayout::Current {

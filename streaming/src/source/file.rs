@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 
-use super::{Coalesced, RangeSource, check};
+use super::{ChunkFiles, Coalesced, RangeSource, check};
 use crate::compute::Buffers;
 use crate::context::about;
 use crate::disk::{IoMode, PositionedFile};
@@ -29,8 +29,8 @@ const WORTH_KEEPING: u64 = 16 << 10;
 pub struct FileSource {
     file: Arc<PositionedFile>,
     mode: IoMode,
-    /// The directory with the chunk files of a sparse frame.
-    directory: Option<Arc<Path>>,
+    /// The chunk files of a sparse frame.
+    files: Option<FilesInDirectory>,
     buffers: Buffers,
     /// What was opened.
     path: Option<Arc<Path>>,
@@ -58,14 +58,14 @@ impl FileSource {
             true => about(index.display(), e),
             false => e,
         })?;
-        let directory = is_sparse.then(|| path.into());
-        Ok(Self { directory, path: Some(path.into()), ..Self::new(file, mode) })
+        let files = is_sparse.then(|| FilesInDirectory { path: path.into(), mode });
+        Ok(Self { files, path: Some(path.into()), ..Self::new(file, mode) })
     }
 
     /// Reads a file that is already open. Its cursor is neither used nor (on Unix) moved.
     pub fn new(file: File, mode: IoMode) -> Self {
         let buffers = Buffers::new(KEPT);
-        Self { file: Arc::new(PositionedFile::new(file)), mode, directory: None, path: None, buffers }
+        Self { file: Arc::new(PositionedFile::new(file)), mode, files: None, path: None, buffers }
     }
 }
 
@@ -143,18 +143,24 @@ impl RangeSource for FileSource {
         }))
     }
 
-    fn is_sparse(&self) -> bool {
-        self.directory.is_some()
+    fn chunk_files(&self) -> Option<&dyn ChunkFiles> {
+        self.files.as_ref().map(|files| files as _)
     }
+}
 
-    fn read_chunk_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
-        let directory = self.directory.clone();
-        Box::pin(self.mode.run(move || {
-            let read = |(id, range): (u32, Range<u64>)| match &directory {
-                Some(directory) => read_chunk_file(directory, id, &range),
-                None => Err(io::Error::new(io::ErrorKind::Unsupported, "a single file has no chunk files")),
-            };
-            ranges.into_iter().map(read).collect()
-        }))
+/// The chunk files in a directory.
+#[derive(Debug, Clone)]
+struct FilesInDirectory {
+    path: Arc<Path>,
+    mode: IoMode,
+}
+
+impl ChunkFiles for FilesInDirectory {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        let directory = Arc::clone(&self.path);
+        Box::pin(
+            self.mode
+                .run(move || ranges.into_iter().map(|(id, range)| read_chunk_file(&directory, id, &range)).collect()),
+        )
     }
 }

@@ -111,18 +111,18 @@ pub trait RangeSource: Send + Sync {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Whether this is a sparse frame: the bytes of [`size`](RangeSource::size), [`open`](RangeSource::open) and
-    /// [`read_ranges`](RangeSource::read_ranges) are then those of its index file.
-    fn is_sparse(&self) -> bool {
-        false
+    /// The chunk files, if this is a sparse frame: the bytes of [`size`](RangeSource::size),
+    /// [`open`](RangeSource::open) and [`read_ranges`](RangeSource::read_ranges) are then those of its index file.
+    fn chunk_files(&self) -> Option<&dyn ChunkFiles> {
+        None
     }
+}
 
-    /// For sparse frames: a range of the chunk file of each number, or as much of it as the file has. One round; a
-    /// missing file is an error for its own ranges only.
-    fn read_chunk_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
-        let none = |_| Err(io::Error::new(io::ErrorKind::Unsupported, "this source has no chunk files"));
-        Box::pin(std::future::ready(ranges.into_iter().map(none).collect()))
-    }
+/// The chunk files of a sparse frame.
+pub trait ChunkFiles: Send + Sync {
+    /// A range of the chunk file of each number, or as much of it as the file has. One round; a missing file is an
+    /// error for its own ranges only.
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>>;
 }
 
 macro_rules! forward {
@@ -156,12 +156,8 @@ macro_rules! forward {
                 (**self).reopen()
             }
 
-            fn is_sparse(&self) -> bool {
-                (**self).is_sparse()
-            }
-
-            fn read_chunk_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
-                (**self).read_chunk_files(ranges)
+            fn chunk_files(&self) -> Option<&dyn ChunkFiles> {
+                (**self).chunk_files()
             }
         }
     )*};

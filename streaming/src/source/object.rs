@@ -15,7 +15,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt};
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_name};
 
-use super::{Coalesced, HEAD, RangeSource, check};
+use super::{ChunkFiles, Coalesced, HEAD, RangeSource, check};
 use crate::budget::Budget;
 use crate::context::{Replaced, about, again};
 use crate::object::{io_error, spawn};
@@ -55,8 +55,8 @@ pub struct ObjectSource {
     store: Arc<dyn ObjectStore>,
     /// The object that the ranges are of: the frame, or the index of a sparse one.
     path: Path,
-    /// The prefix of the chunks of a sparse frame.
-    prefix: Option<Path>,
+    /// The chunks of a sparse frame.
+    files: Option<FilesUnderPrefix>,
     version: Arc<Mutex<Option<Version>>>,
     /// Length and first bytes, if finding the object returned them; used by the first open.
     found: Arc<Mutex<Option<(u64, Bytes)>>>,
@@ -75,12 +75,14 @@ impl ObjectSource {
     /// The object at `path`.
     pub fn new(store: Arc<dyn ObjectStore>, path: Path) -> Self {
         let requests = Budget::new(ReadOptions::REQUESTS_IN_FLIGHT);
-        Self { store, path, prefix: None, version: Arc::default(), found: Arc::default(), requests }
+        Self { store, path, files: None, version: Arc::default(), found: Arc::default(), requests }
     }
 
     /// The sparse frame whose objects are under `prefix`: `chunks.b2frame`, and one for each chunk.
     pub fn sparse(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
-        Self { path: prefix.clone().join(INDEX_FILE), prefix: Some(prefix), ..Self::new(store, Path::default()) }
+        let index = Self::new(Arc::clone(&store), prefix.clone().join(INDEX_FILE));
+        let files = FilesUnderPrefix { store, prefix, requests: index.requests.clone() };
+        Self { files: Some(files), ..index }
     }
 
     /// Finds what is at `path`: an object, or else the prefix of a sparse frame. The result of the first request is
@@ -235,11 +237,22 @@ impl RangeSource for ObjectSource {
         Box::pin(std::future::ready(Ok(Some(Arc::new(newest) as _))))
     }
 
-    fn is_sparse(&self) -> bool {
-        self.prefix.is_some()
+    fn chunk_files(&self) -> Option<&dyn ChunkFiles> {
+        self.files.as_ref().map(|files| files as _)
     }
+}
 
-    fn read_chunk_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+/// The chunk files under a prefix.
+#[derive(Clone)]
+struct FilesUnderPrefix {
+    store: Arc<dyn ObjectStore>,
+    prefix: Path,
+    /// As that of the source.
+    requests: Budget,
+}
+
+impl ChunkFiles for FilesUnderPrefix {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
         Box::pin(async move {
             let asked = ranges.len();
             let get = |(id, range): (u32, Range<u64>)| {
@@ -247,9 +260,6 @@ impl RangeSource for ObjectSource {
                 let place = self.requests.acquire(1);
                 async move {
                     let _place = place.await;
-                    let Some(prefix) = prefix else {
-                        return Err(io::Error::new(io::ErrorKind::Unsupported, "a single object has no chunk files"));
-                    };
                     chunk_file(&*store, &prefix, id, range).await
                 }
             };

@@ -14,7 +14,7 @@ use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 use super::place::{FileVersion, SparsePlace, written_by_another};
 use super::plan_file::CLAIM_FILE;
 use crate::compute::free_in_background;
-use crate::source::{RangeSource, check};
+use crate::source::{ChunkFiles, RangeSource, check};
 use crate::sync::{Mutex, MutexGuard};
 
 /// A sparse frame in memory: the files that a directory of that frame would hold, by the same names.
@@ -137,11 +137,13 @@ impl RangeSource for MemoryDirectory {
         true
     }
 
-    fn is_sparse(&self) -> bool {
-        true
+    fn chunk_files(&self) -> Option<&dyn ChunkFiles> {
+        Some(self)
     }
+}
 
-    fn read_chunk_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+impl ChunkFiles for MemoryDirectory {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
         Box::pin(ready(ranges.into_iter().map(|(id, range)| self.chunk_range(id, &range)).collect()))
     }
 }

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 use bytes::{Bytes, BytesMut};
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
+use oxiblosc_core::frame::FrameType;
 
 use super::place::{ConditionalPutsIgnored, FileVersion, SparsePlace, whole_chunk};
 use super::plan_file::{ClaimState, Owner, PlanFile, put_claim, remove_chunks};
@@ -399,8 +400,8 @@ impl<P: SparsePlace> Target for PlaceTarget<P> {
         Poll::Ready(result)
     }
 
-    fn is_sparse(&self) -> bool {
-        true
+    fn frame_type(&self) -> FrameType {
+        FrameType::Sparse
     }
 
     fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use oxiblosc_core::frame::FrameType;
 use tempfile::TempDir;
 
 use super::directory::{FileName, parent_of, remove_header, sync_directory, write_file, write_index};
@@ -282,8 +283,8 @@ impl Target for SparseTarget {
         Poll::Ready(result)
     }
 
-    fn is_sparse(&self) -> bool {
-        true
+    fn frame_type(&self) -> FrameType {
+        FrameType::Sparse
     }
 
     fn is_open_ended(&self) -> bool {
