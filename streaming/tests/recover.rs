@@ -175,6 +175,40 @@ fn a_damaged_chunk_becomes_zeros_and_is_named() {
 }
 
 #[test]
+fn a_wrong_length_costs_one_chunk_in_a_frame_that_promises_its_order() {
+    let data = data(5000);
+    let promised = frame(&data, small().sequential(true));
+    let spans = spans(&promised);
+    let cut = promised[..spans[spans.len() - 1].end as usize + 5].to_vec();
+    for (name, whole) in [("open", open_ended(&data, small())), ("cut", cut)] {
+        for (i, len) in [(5, 396u32), (5, 404), (11, 396), (11, 404), (0, 396)] {
+            let mut bytes = whole.clone();
+            let nbytes = spans[i].start as usize + 4;
+            assert_eq!(bytes[nbytes..nbytes + 4], 400u32.to_le_bytes());
+            bytes[nbytes..nbytes + 4].copy_from_slice(&len.to_le_bytes());
+            let (recovered, found) = recovered(&bytes).unwrap();
+            let mut expected = data.clone();
+            expected[400 * i..400 * (i + 1)].fill(0);
+            assert!(found == expected, "{name}: chunk {i} of {len} bytes");
+            assert_eq!(recovered.replaced, [i as u64], "{name}: chunk {i} of {len} bytes");
+            assert!(recovered.in_order);
+        }
+    }
+}
+
+#[test]
+fn a_damaged_index_of_an_open_ended_frame_costs_no_chunk() {
+    let data = data(5000);
+    let whole = open_ended(&data, small());
+    let index = spans(&frame(&data, small().sequential(true))).last().unwrap().end as usize;
+    let mut bytes = whole.clone();
+    bytes[index + 32..index + 48].fill(0xFF);
+    let (recovered, found) = recovered(&bytes).unwrap();
+    assert_eq!((recovered.found, recovered.replaced.len(), recovered.unused_bytes), (Found::Open, 0, 0));
+    assert_eq!(found, data);
+}
+
+#[test]
 fn what_edits_have_not_committed_is_left_out_and_what_they_have_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("edited");

@@ -12,6 +12,7 @@ mod frame_reader;
 mod in_flight;
 mod inner;
 mod open_end;
+mod opening;
 mod options;
 mod partial;
 pub(crate) mod requests;

@@ -21,6 +21,7 @@ mod readable;
 mod reconcile;
 mod scan;
 mod seal;
+mod walk;
 mod work_limit;
 
 use std::path::Path;
