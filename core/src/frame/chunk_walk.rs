@@ -156,6 +156,8 @@ impl ChunkWalk {
             // tells the index from a chunk, even if the index is damaged.
             match behind.first() {
                 Some(&byte) if Trailer::begins_with(byte) => return self.look_at_trailer(index.len(), behind),
+                None if available > len => return Ok(Ahead::Needs(len + 1)),
+                // A stream may have nothing to follow yet. Waiting for it would hold up a chunk.
                 None => {
                     self.at_index = self.at_index || self.is_index(index, registry);
                     if self.at_index {

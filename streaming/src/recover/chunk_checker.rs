@@ -59,6 +59,17 @@ impl<'a> ChunkChecker<'a> {
         fits && header.nbytes > 0 && header.cbytes >= ChunkHeader::EXTENDED_LEN && !header.is_lazy()
     }
 
+    /// Whether chunk `number` is damaged; its header is not known yet.
+    pub(super) fn is_damaged(
+        &mut self,
+        number: u64,
+        chunk: &[u8],
+        budget: &mut WorkLimit,
+    ) -> Result<bool, RecoverError> {
+        let Ok(header) = ChunkHeader::parse(chunk) else { return Ok(true) };
+        Ok(self.examine(number, &header, chunk, budget)? == CheckResult::Damaged)
+    }
+
     /// Checks whether chunk `number` decodes. Its decoded bytes are charged to the budget beforehand.
     pub(super) fn examine(
         &mut self,

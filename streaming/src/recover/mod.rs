@@ -13,6 +13,7 @@ mod assemble;
 mod chunk_checker;
 mod error;
 mod files;
+mod former_array;
 mod found;
 mod items;
 mod numbers;
