@@ -18,6 +18,7 @@ mod found;
 mod items;
 mod numbers;
 mod options;
+mod output_limit;
 mod readable;
 mod reconcile;
 mod scan;
@@ -32,6 +33,7 @@ pub use error::RecoverError;
 pub use found::{Found, Recovered};
 pub use numbers::ChunkNumbers;
 pub use options::RecoverOptions;
+pub(crate) use output_limit::OutputLimit;
 pub use seal::{seal, seal_file};
 
 use crate::compute::block_on;
