@@ -218,6 +218,51 @@ fn outdated_checksums_are_left_out_of_a_copy() {
     assert_eq!(copied.bytes(0..1000).unwrap(), reader.bytes(0..1000).unwrap());
 }
 
+/// Checksums of a later version: nothing can be compared with them, and that is no damage.
+#[test]
+fn checksums_of_another_algorithm_are_ignored_kept_by_copies_and_dropped_by_edits() {
+    for kind in [None, Some(FingerprintKind::Xxh3_64)] {
+        let good = frame(&data(1000), options(None, true).fingerprint(kind));
+        let at = good.windows(7).position(|bytes| bytes == b"xxh3-64").unwrap();
+        let mut renamed = good.clone();
+        renamed[at..at + 7].copy_from_slice(b"blake-4");
+        let open = |bytes: &[u8]| blocking::FrameReader::from_bytes(bytes.to_vec()).unwrap();
+        // It is the name that is damaged if all else is as it was.
+        assert_eq!(*open(&renamed).frame().checksums(), ChecksumState::Damaged);
+        let metadata = good.windows(9).position(|bytes| bytes == b"\xa8metadata").unwrap() + 10;
+        let mut later = renamed;
+        later[metadata..metadata + 8].fill(0x55);
+        // The fingerprint covers the trailer, so it is left out here.
+        let fingerprint_at = later.len() - Fingerprint::LEN;
+        later[fingerprint_at + 1..].fill(0);
+
+        let reader = open(&later);
+        assert_eq!(*reader.frame().checksums(), ChecksumState::Unknown);
+        let report = verify(later.clone(), &Pool::new(1)).unwrap();
+        assert!(report.is_good() && report.checksums == ChecksumState::Unknown, "{report}");
+        for (policy, opens) in
+            [(ChecksumPolicy::Ignore, true), (ChecksumPolicy::Check, true), (ChecksumPolicy::Require, false)]
+        {
+            let reader = blocking::FrameReader::with_options(later.clone(), ReadOptions::new().checksums(policy));
+            assert_eq!(reader.is_ok(), opens, "{policy:?}");
+        }
+        let value = |bytes: &[u8]| open(bytes).frame().trailer().vlmetalayers.get(Checksums::NAME).cloned();
+        let mut target = MemoryTarget::new();
+        block_on(copy(reader.as_async(), &mut target)).unwrap();
+        let copied = target.into_bytes();
+        assert_eq!(value(&copied), value(&later));
+        assert_eq!(open(&copied).frame().fingerprint(), Fingerprint::NONE);
+
+        let mut editor = blocking::FrameEditor::from_bytes(later.clone()).unwrap();
+        editor.append(&[1; 40]).unwrap();
+        editor.commit().unwrap();
+        assert_eq!(value(&editor.into_store()), None);
+        let mut target = MemoryTarget::new();
+        block_on(oxiblosc_streaming::recover::recover_into(later, &mut target)).unwrap();
+        assert_eq!(value(&target.into_bytes()), None);
+    }
+}
+
 #[test]
 fn their_place_is_reserved() {
     let mut full = options(None, true);

@@ -25,7 +25,8 @@ use crate::target::{FileTarget, SparseTarget, Target};
 ///
 /// Fingerprint and checksums are computed again; every chunk is compared with its checksum. Checksums that other
 /// software has [outdated](ChecksumState::Outdated) are left out, since nothing tells whether the chunks are what they
-/// were.
+/// were. Those of a [later version](ChecksumState::Unknown) are kept, and the copy has no fingerprint: that tells
+/// readers that know them that the frame may have changed.
 ///
 /// Chunks of 2019, whose bytes have another meaning in current frames, are encoded again.
 ///
@@ -50,6 +51,9 @@ where
         return Err(FrameWriteError::Checksums.into());
     }
     let mut params = FrameParams::from_frame(frame);
+    if *frame.checksums() == ChecksumState::Unknown {
+        params.fingerprint = None;
+    }
     if frame.bitshuffle_age() != BitshuffleAge::ByChunk {
         let options = WriteOptions::new(params.encode).registry(reader.registry());
         return recompress(reader, options, target).await;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use oxiblosc_core::chunk::{ChunkHeader, SpecialKind, SpecialValue, special_chunk};
-use oxiblosc_core::frame::{ChunkSize, FrameError, FrameParams, FrameWriteError, Sequential};
+use oxiblosc_core::frame::{Checksums, ChunkSize, FrameError, FrameParams, FrameWriteError, Metalayers, Sequential};
 use oxiblosc_core::nd::ArrayMeta;
 use oxiblosc_core::{Limits, Registry};
 
@@ -57,7 +57,7 @@ where
         }
     }
     let mut output = ChunkOutput::new(&params, registry, target)?;
-    output.copy_encoded_vlmetalayers(&scan.vlmetalayers)?;
+    output.copy_encoded_vlmetalayers(&without_checksums(&scan.vlmetalayers))?;
     let mut tally = RecoveryCount::default();
     for (chunks, item) in scan.items.runs() {
         let count = chunks.end - chunks.start;
@@ -102,6 +102,14 @@ where
         lost_vlmetalayers: scan.lost_vlmetalayers(),
         summary,
     })
+}
+
+/// The variable-length metalayers of a frame for one of other chunks. Checksums, also those of later versions, say
+/// nothing about them.
+pub(super) fn without_checksums(vlmetalayers: &Metalayers) -> Metalayers {
+    let mut others = vlmetalayers.clone();
+    others.remove(Checksums::NAME);
+    others
 }
 
 /// Writes `count` chunks of one value.
