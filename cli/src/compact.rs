@@ -5,6 +5,7 @@ use std::path::Path;
 
 use indicatif::ProgressBar;
 use oxiblosc::edit::{self, LockedFile};
+use oxiblosc::frame::ChecksumState;
 use oxiblosc::location::ObjectLocation;
 use oxiblosc::sparse::Directory;
 use oxiblosc::{Registry, block_on, blocking};
@@ -30,6 +31,10 @@ pub(crate) fn run(args: &CompactArgs, registry: &Registry) -> Result<(), CliErro
     let mut target = output::replacement(path, sparse).map_err(CliError::io(args.frame.name()))?;
     let summary = block_on(edit::copy(&reader, &mut target)).map_err(CliError::data(args.frame.name()))?;
     bar.finish_and_clear();
+    let checksums = reader.frame().checksums();
+    if !args.quiet && *checksums == ChecksumState::Outdated {
+        eprintln!("{}: it has no checksums any more: {checksums}", path.display());
+    }
     if !args.quiet && io::stderr().is_terminal() {
         eprintln!("{}: {} to {}", path.display(), show_bytes(before), show_bytes(summary.cbytes));
     }

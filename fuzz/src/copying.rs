@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use oxiblosc::blocking::FrameReader;
-use oxiblosc::edit;
+use oxiblosc::edit::{self, EditError};
 use oxiblosc::frame::{Checksums, ChunkEntry, FingerprintKind, FrameLayout, Sequential};
 use oxiblosc::sparse::MemoryDirectory;
 use oxiblosc::target::{MemoryTarget, PlaceTarget};
@@ -73,22 +73,26 @@ impl<P: Place> Original<P> {
             Ok(summary) => {
                 self.compare(&directory, &summary, setup);
                 let reader = open(&directory, setup.read()).expect("it has just been opened");
-                if let (Some((back, _)), false) = (copied(&reader), self.promises()) {
+                if let (Ok((back, _)), false) = (copied(&reader), self.promises()) {
                     assert!(back == contiguous, "the copy of a sparse copy is another frame than the copy");
                 }
             }
             Err(e) => panic!("a frame can be copied to memory, and not to a directory: {e}"),
         }
         let reader = open(&contiguous, setup.read()).expect("it has just been opened");
-        let Some((again, _)) = copied(&reader) else { panic!("a copy cannot be copied") };
+        let (again, _) = copied(&reader).unwrap_or_else(|e| panic!("a copy cannot be copied: {e}"));
         assert!(again == contiguous, "the copy of a copy is another frame");
     }
 
     /// The copy in memory; `None` when that fails, as it may for a frame that is not sound.
     fn copied(&self) -> Option<(Bytes, Summary)> {
-        let copied = copied(&self.reader);
-        assert!(copied.is_some() || !self.good, "nothing is wrong with a frame, and it cannot be copied");
-        copied
+        match copied(&self.reader) {
+            Ok(copied) => Some(copied),
+            Err(e) => {
+                assert!(!self.good, "nothing is wrong with a frame, and it cannot be copied: {e}");
+                None
+            }
+        }
     }
 
     /// Sparse frames have no use for the promise, and drop it.
@@ -213,10 +217,10 @@ impl<P: Place> Original<P> {
     }
 }
 
-fn copied<P: Place>(reader: &FrameReader<P>) -> Option<(Bytes, Summary)> {
+fn copied<P: Place>(reader: &FrameReader<P>) -> Result<(Bytes, Summary), EditError> {
     let mut target = MemoryTarget::new();
-    let summary = block_on(edit::copy(reader.as_async(), &mut target)).ok()?;
-    Some((target.into_bytes().into(), summary))
+    let summary = block_on(edit::copy(reader.as_async(), &mut target))?;
+    Ok((target.into_bytes().into(), summary))
 }
 
 /// A name for a file or a directory, which is gone afterwards.

@@ -241,7 +241,7 @@ pub enum ReadError {
         /// How many there are.
         len: u64,
     },
-    /// More memory would be needed than the limits allow.
+    /// More bytes would be needed than the limits allow.
     #[error("{what} would take {needed} bytes, more than the limit of {limit}")]
     Limit {
         /// What was asked for.

@@ -17,11 +17,11 @@ use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_core::{Chain, FilterId, Limits, Registry};
 use oxiblosc_plugins as _;
 use oxiblosc_streaming::blocking::FrameEditor;
-use oxiblosc_streaming::edit::{EditError, EditOptions};
+use oxiblosc_streaming::edit::{EditError, EditOptions, copy};
 use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, NdArray};
 use oxiblosc_streaming::recover::{RecoverError, RecoverOptions, recover, recover_into, seal};
 use oxiblosc_streaming::source::{FileSource, RangeSource};
-use oxiblosc_streaming::target::MemoryTarget;
+use oxiblosc_streaming::target::{MemoryTarget, SparseTarget};
 use oxiblosc_streaming::{ErrorKind, Finding, FrameReader, Pool, ReadError, ReadOptions, WriteOptions, block_on};
 
 #[global_allocator]
@@ -390,6 +390,33 @@ fn limits_of_recovery_can_be_raised_and_lowered() {
         |work| block_on(RecoverOptions::new().work_bytes(work).recover_into(frame.clone(), &mut MemoryTarget::new()));
     assert_eq!(with(100_000).unwrap().chunks, 10);
     assert!(matches!(with(99_999), Err(RecoverError::Work { limit: 99_999 })));
+}
+
+/// An index that names one chunk again and again would make a copy of gigabytes.
+#[test]
+fn copies_have_the_limit_of_recoveries() {
+    let (_, bytes) = bombs().find(|(name, _)| name == "15.bin").unwrap();
+    let reader = block_on(options().open(bytes)).unwrap();
+    for sparse in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, budget) =
+            (directory.path().join("copy"), ResourceLimit::bytes(200 * MIB).time(Duration::from_secs(30)));
+        let (copied, _) = budget.run(&HEAP, "copy a frame that repeats a chunk", || match sparse {
+            true => block_on(copy(&reader, &mut SparseTarget::create(&path).unwrap().inline())),
+            false => block_on(copy(&reader, &mut MemoryTarget::new())),
+        });
+        let error = copied.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+        assert!(
+            matches!(
+                error,
+                EditError::Read(ReadError::Limit { limit: RecoverOptions::OUTPUT_BYTES, needed, .. })
+                    if needed - 4032 <= RecoverOptions::OUTPUT_BYTES
+            ),
+            "{error:?}"
+        );
+        assert!(!path.exists());
+    }
 }
 
 #[test]

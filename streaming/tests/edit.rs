@@ -13,10 +13,11 @@ use common::disk::{Image, SharedDisk};
 use common::{CHUNK, Random, data, frame, options};
 use futures::io::AsyncWriteExt;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, EncodeParams, SpecialValue};
-use oxiblosc_core::frame::{FrameParams, FrameWriter};
+use oxiblosc_core::frame::{FrameParams, FrameWriter, SpecialPlacement};
 use oxiblosc_core::id::CodecId;
 use oxiblosc_streaming::blocking::{FrameEditor, FrameReader, compact};
 use oxiblosc_streaming::edit::{EditError, EditOptions, FrameFile, copy, recompress};
+use oxiblosc_streaming::recover::RecoverOptions;
 use oxiblosc_streaming::sparse::MemoryDirectory;
 use oxiblosc_streaming::target::{FileTarget, MemoryTarget, PlaceTarget, SparseTarget};
 use oxiblosc_streaming::{Pool, ReadOptions, WriteOptions, block_on, blocking};
@@ -491,4 +492,22 @@ fn other_parameters_keep_the_boundaries() {
         assert_eq!(fixed.chunk_size(), Some(CHUNK));
         assert_eq!(all(&fixed).concat(), expected.concat());
     }
+}
+
+/// The limit on copies goes by the length of all files, and not by that of the index alone.
+#[test]
+fn a_long_sparse_frame_is_copied() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sparse");
+    let stored = WriteOptions::new(EncodeParams { level: 0, ..EncodeParams::default() }).chunk_size(4 << 20);
+    write_sparse(
+        &path,
+        &(0..70u32 << 20).map(|i| (i / 5) as u8).collect::<Vec<_>>(),
+        stored.special(SpecialPlacement::Stored),
+    );
+    let reader = FrameReader::open(&path).unwrap();
+    assert!(reader.cbytes() > RecoverOptions::OUTPUT_BYTES);
+    let mut target = MemoryTarget::new();
+    let copied = block_on(copy(reader.as_async(), &mut target)).unwrap();
+    assert_eq!((copied.nbytes, copied.cbytes), (reader.nbytes(), reader.cbytes()));
 }

@@ -4,9 +4,10 @@ use std::io::Write;
 
 use futures::AsyncWriteExt;
 use oxiblosc_core::chunk::{EncodeParams, SpecialValue};
-use oxiblosc_core::frame::{ChecksumState, Checksums, Fingerprint, FingerprintKind, FrameError};
+use oxiblosc_core::frame::{ChecksumState, Checksums, Fingerprint, FingerprintKind, FrameError, FrameWriteError};
 use oxiblosc_plugins as _;
-use oxiblosc_streaming::edit::{EditError, EditOptions};
+use oxiblosc_streaming::edit::{EditError, EditOptions, copy};
+use oxiblosc_streaming::target::MemoryTarget;
 use oxiblosc_streaming::{
     ChecksumPolicy, Finding, FingerprintCheck, Pool, ReadError, ReadOptions, VerifyReport, WriteOptions, block_on,
     blocking,
@@ -170,8 +171,8 @@ fn damage_gets_no_checksum_of_its_own() {
     let is_checksum = |e: &EditError| e.to_string().contains("checksum");
     assert!(is_checksum(&editor.append(&[1]).unwrap_err()));
     let reader = blocking::FrameReader::from_bytes(bad).unwrap();
-    let mut target = oxiblosc_streaming::target::MemoryTarget::new();
-    let copied = block_on(oxiblosc_streaming::edit::copy(reader.as_async(), &mut target));
+    let mut target = MemoryTarget::new();
+    let copied = block_on(copy(reader.as_async(), &mut target));
     assert!(is_checksum(&copied.unwrap_err()));
 
     // A header that is not what it was: the editor must not make it right.
@@ -181,8 +182,86 @@ fn damage_gets_no_checksum_of_its_own() {
     assert!(matches!(report.findings[..], [Finding::Metadata]), "{report}");
     assert!(blocking::FrameEditor::from_bytes(bad.clone()).is_err());
     let options = ReadOptions::new().checksums(ChecksumPolicy::Check);
-    let error = blocking::FrameReader::with_options(bad, options).unwrap_err();
+    let error = blocking::FrameReader::with_options(bad.clone(), options).unwrap_err();
     assert!(matches!(error, ReadError::Checksums { state: ChecksumState::Damaged }), "{error}");
+
+    // Nor do copies, which would be without checksums. Recovery is asked for.
+    let refused = |error: EditError| {
+        assert!(matches!(error, EditError::Change(FrameWriteError::Checksums)), "{error}");
+        assert!(error.to_string().contains("recover"), "{error}");
+    };
+    let reader = blocking::FrameReader::from_bytes(bad.clone()).unwrap();
+    refused(block_on(copy(reader.as_async(), &mut MemoryTarget::new())).unwrap_err());
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("frame.b2frame");
+    std::fs::write(&path, &bad).unwrap();
+    refused(blocking::compact(&path).unwrap_err());
+    assert!(std::fs::read(&path).unwrap() == bad);
+    let mut target = MemoryTarget::new();
+    assert!(block_on(oxiblosc_streaming::recover::recover_into(bad, &mut target)).is_ok());
+    let report = verify(target.into_bytes().to_vec(), &Pool::new(1)).unwrap();
+    assert!(report.is_good() && report.checksums == ChecksumState::Absent, "{report}");
+}
+
+/// An edit by software that does not know them outdates them; that is no reason to refuse a copy.
+#[test]
+fn outdated_checksums_are_left_out_of_a_copy() {
+    let mut frame = frame(&data(1000), options(Some(FingerprintKind::Xxh3_32), true));
+    // C-Blosc2 writes a trailer without a fingerprint.
+    let fingerprint_at = frame.len() - Fingerprint::LEN;
+    frame[fingerprint_at + 1..].fill(0);
+    let reader = blocking::FrameReader::from_bytes(frame).unwrap();
+    assert_eq!(*reader.frame().checksums(), ChecksumState::Outdated);
+    let mut target = MemoryTarget::new();
+    block_on(copy(reader.as_async(), &mut target)).unwrap();
+    let copied = blocking::FrameReader::from_bytes(target.into_bytes()).unwrap();
+    assert_eq!(*copied.frame().checksums(), ChecksumState::Absent);
+    assert_eq!(copied.bytes(0..1000).unwrap(), reader.bytes(0..1000).unwrap());
+}
+
+/// Checksums of a later version: nothing can be compared with them, and that is no damage.
+#[test]
+fn checksums_of_another_algorithm_are_ignored_kept_by_copies_and_dropped_by_edits() {
+    for kind in [None, Some(FingerprintKind::Xxh3_64)] {
+        let good = frame(&data(1000), options(None, true).fingerprint(kind));
+        let at = good.windows(7).position(|bytes| bytes == b"xxh3-64").unwrap();
+        let mut renamed = good.clone();
+        renamed[at..at + 7].copy_from_slice(b"blake-4");
+        let open = |bytes: &[u8]| blocking::FrameReader::from_bytes(bytes.to_vec()).unwrap();
+        // It is the name that is damaged if all else is as it was.
+        assert_eq!(*open(&renamed).frame().checksums(), ChecksumState::Damaged);
+        let metadata = good.windows(9).position(|bytes| bytes == b"\xa8metadata").unwrap() + 10;
+        let mut later = renamed;
+        later[metadata..metadata + 8].fill(0x55);
+        // The fingerprint covers the trailer, so it is left out here.
+        let fingerprint_at = later.len() - Fingerprint::LEN;
+        later[fingerprint_at + 1..].fill(0);
+
+        let reader = open(&later);
+        assert_eq!(*reader.frame().checksums(), ChecksumState::Unknown);
+        let report = verify(later.clone(), &Pool::new(1)).unwrap();
+        assert!(report.is_good() && report.checksums == ChecksumState::Unknown, "{report}");
+        for (policy, opens) in
+            [(ChecksumPolicy::Ignore, true), (ChecksumPolicy::Check, true), (ChecksumPolicy::Require, false)]
+        {
+            let reader = blocking::FrameReader::with_options(later.clone(), ReadOptions::new().checksums(policy));
+            assert_eq!(reader.is_ok(), opens, "{policy:?}");
+        }
+        let value = |bytes: &[u8]| open(bytes).frame().trailer().vlmetalayers.get(Checksums::NAME).cloned();
+        let mut target = MemoryTarget::new();
+        block_on(copy(reader.as_async(), &mut target)).unwrap();
+        let copied = target.into_bytes();
+        assert_eq!(value(&copied), value(&later));
+        assert_eq!(open(&copied).frame().fingerprint(), Fingerprint::NONE);
+
+        let mut editor = blocking::FrameEditor::from_bytes(later.clone()).unwrap();
+        editor.append(&[1; 40]).unwrap();
+        editor.commit().unwrap();
+        assert_eq!(value(&editor.frame_bytes().unwrap()), None);
+        let mut target = MemoryTarget::new();
+        block_on(oxiblosc_streaming::recover::recover_into(later, &mut target)).unwrap();
+        assert_eq!(value(&target.into_bytes()), None);
+    }
 }
 
 #[test]

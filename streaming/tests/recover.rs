@@ -175,6 +175,40 @@ fn a_damaged_chunk_becomes_zeros_and_is_named() {
 }
 
 #[test]
+fn a_wrong_length_costs_one_chunk_in_a_frame_that_promises_its_order() {
+    let data = data(5000);
+    let promised = frame(&data, small().sequential(true));
+    let spans = spans(&promised);
+    let cut = promised[..spans[spans.len() - 1].end as usize + 5].to_vec();
+    for (name, whole) in [("open", open_ended(&data, small())), ("cut", cut)] {
+        for (i, len) in [(5, 396u32), (5, 404), (11, 396), (11, 404), (0, 396)] {
+            let mut bytes = whole.clone();
+            let nbytes = spans[i].start as usize + 4;
+            assert_eq!(bytes[nbytes..nbytes + 4], 400u32.to_le_bytes());
+            bytes[nbytes..nbytes + 4].copy_from_slice(&len.to_le_bytes());
+            let (recovered, found) = recovered(&bytes).unwrap();
+            let mut expected = data.clone();
+            expected[400 * i..400 * (i + 1)].fill(0);
+            assert!(found == expected, "{name}: chunk {i} of {len} bytes");
+            assert_eq!(recovered.replaced, [i as u64], "{name}: chunk {i} of {len} bytes");
+            assert!(recovered.in_order);
+        }
+    }
+}
+
+#[test]
+fn a_damaged_index_of_an_open_ended_frame_costs_no_chunk() {
+    let data = data(5000);
+    let whole = open_ended(&data, small());
+    let index = spans(&frame(&data, small().sequential(true))).last().unwrap().end as usize;
+    let mut bytes = whole.clone();
+    bytes[index + 32..index + 48].fill(0xFF);
+    let (recovered, found) = recovered(&bytes).unwrap();
+    assert_eq!((recovered.found, recovered.replaced.len(), recovered.unused_bytes), (Found::Open, 0, 0));
+    assert_eq!(found, data);
+}
+
+#[test]
 fn what_edits_have_not_committed_is_left_out_and_what_they_have_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("edited");
@@ -297,6 +331,72 @@ fn chunks_that_need_the_shape_of_a_lost_array_are_lost_with_it() {
     for i in 0..9 {
         assert!(reader.chunk(i).is_ok(), "chunk {i} is called saved, and does not decode");
     }
+}
+
+/// The metalayer is wrong about the chunks and right about their blocks, which these codecs have to know.
+#[test]
+fn chunks_that_need_the_shape_of_their_blocks_are_kept_with_it() {
+    let pixels: Vec<u8> = (0..40 * 48u32).map(|i| (i / 96 % 7) as u8).collect();
+    let reals: Vec<u8> = (0..40 * 48u32).flat_map(|i| f64::from(i).sin().to_le_bytes()).collect();
+    for (codec, codec_meta, dtype, items) in
+        [(CodecId::NDLZ, 4, "|u1", pixels), (CodecId::ZFP_PRECISION, 30, "<f8", reals)]
+    {
+        let typesize = items.len() / (40 * 48);
+        let encode =
+            EncodeParams { codec, codec_meta, typesize, filters: FilterSlots::NONE, ..EncodeParams::default() };
+        let options =
+            ArrayOptions::new([40, 48], dtype).chunks([16, 16]).blocks([16, 16]).frame(WriteOptions::new(encode));
+        let directory = tempfile::tempdir().unwrap();
+        let sparse = directory.path().join("sparse");
+        block_on(options.clone().write(items.clone(), SparseTarget::create(&sparse).unwrap())).unwrap();
+        let (target, _) = block_on(options.write(items, MemoryTarget::new())).unwrap();
+        let whole = target.into_bytes();
+        let original = blocking::FrameReader::from_bytes(whole.clone()).unwrap();
+
+        // The last chunk is damaged, and the end is missing.
+        let spans = spans(&whole);
+        let mut cut = whole[..spans[8].end as usize].to_vec();
+        damage_chunk_shape(&mut cut);
+        cut[spans[8].start as usize + 32..].fill(0xEE);
+        let mut target = MemoryTarget::new();
+        let recovered = block_on(recover_into(cut, &mut target)).unwrap();
+        let reader = blocking::FrameReader::from_bytes(target.into_bytes()).unwrap();
+        assert!(recovered.damaged_array.is_some(), "{codec:?}: {recovered:?}");
+        assert_eq!((recovered.found, recovered.chunks, reader.nchunks()), (Found::Cut, 8, 9), "{codec:?}");
+        assert_eq!(recovered.replaced, [8]);
+        for i in 0..8 {
+            assert!(reader.chunk(i).unwrap() == original.chunk(i).unwrap(), "{codec:?}: chunk {i}");
+        }
+
+        let index = sparse.join("chunks.b2frame");
+        let mut bytes = fs::read(&index).unwrap();
+        damage_chunk_shape(&mut bytes);
+        // The header is readable, the rest is not.
+        let end = bytes.len();
+        bytes.truncate(end - 60);
+        fs::write(&index, bytes).unwrap();
+        let output = directory.path().join("recovered");
+        let recovered = recover(&sparse, &output);
+        let recovered = match recovered {
+            Err(RecoverError::Index(_)) => panic!("an index that is cut off does not keep chunks from being recovered"),
+            recovered => recovered.unwrap(),
+        };
+        assert!(recovered.damaged_array.is_some() && recovered.replaced.is_empty(), "{codec:?}: {recovered:?}");
+        let reader = blocking::FrameReader::open(&output).unwrap();
+        for i in 0..9 {
+            assert!(reader.chunk(i).unwrap() == original.chunk(i).unwrap(), "{codec:?}: chunk {i}");
+        }
+    }
+}
+
+/// Makes the chunks of a two-dimensional array longer in its metalayer, which is a msgpack array that begins with
+/// version and number of dimensions.
+fn damage_chunk_shape(frame: &mut [u8]) {
+    let at = frame.windows(3).position(|bytes| bytes == [0x97, 0, 2]).unwrap();
+    // The shape is an array of two int64, and chunks and blocks are arrays of two int32.
+    let chunk_shape = at + 3 + 1 + 2 * 9 + 1;
+    assert_eq!(frame[chunk_shape..chunk_shape + 5], [0xD2, 0, 0, 0, 16]);
+    frame[chunk_shape + 4] = 17;
 }
 
 #[test]

@@ -63,6 +63,7 @@ fn checksums(state: &ChecksumState) -> Option<&'static str> {
         ChecksumState::Absent => return None,
         ChecksumState::Valid(_) => "valid",
         ChecksumState::Outdated => "outdated",
+        ChecksumState::Unknown => "unknown",
         _ => "damaged",
     })
 }

@@ -132,6 +132,33 @@ fn check(path: &Path, valid: bool) {
     run(args!["verify", "--quiet", path]).ok();
 }
 
+/// Checksums are not left out without a word.
+#[test]
+fn compact_tells_what_becomes_of_checksums() {
+    let dir = tempdir().expect("a directory");
+    let path = dir.path().join("frame");
+    let data = array_bytes("fmri.npy", 3 * CHUNK);
+    let good = frame(&data, &ALL);
+    let mut damaged = good.clone();
+    damaged[63] ^= 1;
+    fs::write(&path, &damaged).expect("a file");
+    let message = run(args!["compact", &path]).bad_data();
+    assert!(message.contains("checksums") && message.contains("recover"), "{message}");
+    assert!(fs::read(&path).expect("a file") == damaged);
+
+    // As C-Blosc2 leaves it: without a fingerprint.
+    let mut outdated = good;
+    let fingerprint = outdated.len() - 17;
+    outdated[fingerprint..].fill(0);
+    for quiet in [false, true] {
+        fs::write(&path, &outdated).expect("a file");
+        let told = run(args!["compact", &path].into_iter().chain(quiet.then(|| "--quiet".into())));
+        assert_eq!((told.status, told.stderr.contains("no checksums any more")), (0, !quiet), "{}", told.stderr);
+        check(&path, false);
+        assert!(run(args!["cat", &path]).ok() == data);
+    }
+}
+
 /// A new frame must not vouch for old damage.
 #[test]
 fn damaged_input_is_not_encoded_again() {

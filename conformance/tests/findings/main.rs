@@ -31,7 +31,7 @@ const APART: &str = "OXIBLOSC_FINDINGS_APART";
 const TIME: Duration = Duration::from_secs(10);
 
 /// Inputs made for each fuzz target.
-const ROUNDS: usize = 20;
+const ROUNDS: usize = 50;
 
 /// What was said by the last panic, also by one that was caught.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);

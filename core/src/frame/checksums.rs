@@ -61,6 +61,8 @@ pub enum ChecksumState {
     /// The frame has since been changed by software that does not know them: its fingerprint is gone, or its lengths
     /// differ. They say nothing any more.
     Outdated,
+    /// They were computed with an algorithm that this version does not know, so nothing can be compared with them.
+    Unknown,
     /// Header, index, trailer or the checksums themselves have changed, and nothing suggests an edit: damage, or an
     /// edit in place that kept all lengths.
     Damaged,
@@ -79,6 +81,7 @@ impl fmt::Display for ChecksumState {
             Self::Absent => "there are no checksums",
             Self::Valid(_) => "valid",
             Self::Outdated => "the frame was changed by software that does not keep its checksums",
+            Self::Unknown => "they were computed in a way that this version does not know",
             Self::Damaged => "header, index or trailer are not what the checksums say",
         })
     }
@@ -131,11 +134,13 @@ impl Checksums {
         stored_chunk(&out, 1)
     }
 
+    /// The offset of the name of the algorithm in the chunk.
+    const ALGORITHM_AT: usize = ChunkHeader::EXTENDED_LEN + 1 + 1 + KEYS[0].len() + 1;
+
     /// The offset of the number `metadata` in the chunk.
     const fn metadata_at() -> usize {
-        let mut at = ChunkHeader::EXTENDED_LEN + 1;
         // The algorithm as a string and the kind of the fingerprint as a byte, the lengths as numbers of nine bytes.
-        at += 1 + KEYS[0].len() + 1 + ALGORITHM.len();
+        let mut at = Self::ALGORITHM_AT + ALGORITHM.len();
         at += 1 + KEYS[1].len() + 1;
         at += 3 * (1 + 1 + SUM_LEN) + KEYS[2].len() + KEYS[3].len() + KEYS[4].len();
         at + 1 + KEYS[5].len() + 1
@@ -171,6 +176,39 @@ impl Checksums {
         Some(Self { fingerprint, frame_len, nbytes, cbytes, metadata, chunks })
     }
 
+    /// Whether this is the value of the metalayer of a later version, with an algorithm that is not known.
+    pub(super) fn is_unknown(chunk: &[u8]) -> bool {
+        let found = || {
+            let header = ChunkHeader::parse(chunk).ok()?;
+            if !header.is_stored() || header.cbytes != chunk.len() || !header.is_extended() {
+                return None;
+            }
+            let mut rest = chunk.get(ChunkHeader::EXTENDED_LEN..)?;
+            let entries = rmp::decode::read_map_len(&mut rest).ok()?;
+            key(&mut rest, KEYS[0])?;
+            let algorithm = text(&mut rest)?;
+            // A damaged length makes the next key begin in the middle of something else.
+            let goes_on = entries == 1 || text(&mut rest).is_some();
+            Some(goes_on && !algorithm.is_empty() && algorithm != ALGORITHM)
+        };
+        found() == Some(true)
+    }
+
+    /// Whether everything matches the checksums in `trailer` once the name of their algorithm is the known one: then
+    /// nothing but the name is damaged.
+    fn is_renamed(header: &[u8], index: &[u8], trailer: &Trailer, trailer_bytes: &[u8]) -> bool {
+        let restored = || {
+            let start = trailer.content_at(Self::NAME)?;
+            let chunk_len = trailer.vlmetalayers.get(Self::NAME)?.len();
+            let mut bytes = trailer_bytes.to_vec();
+            let at = start + Self::ALGORITHM_AT;
+            bytes.get_mut(at..at + ALGORITHM.len())?.copy_from_slice(ALGORITHM.as_bytes());
+            let checksums = Self::parse(bytes.get(start..start.checked_add(chunk_len)?)?)?;
+            Some(metadata_digest(header, index, &bytes, start + Self::metadata_at())? == checksums.metadata)
+        };
+        restored() == Some(true)
+    }
+
     /// Validates the checksums in `trailer`, whose bytes are `trailer_bytes`, of a frame of `nchunks` chunks.
     pub(super) fn examine(
         header: &FrameHeader,
@@ -182,7 +220,10 @@ impl Checksums {
     ) -> ChecksumState {
         let Some(chunk) = trailer.vlmetalayers.get(Self::NAME) else { return ChecksumState::Absent };
         // Software that does not know the checksums keeps the bytes of the metalayer, whatever else it changes.
-        let Some(checksums) = Self::parse(chunk) else { return ChecksumState::Damaged };
+        let Some(checksums) = Self::parse(chunk) else {
+            let damaged = || Self::is_renamed(header_bytes, index, trailer, trailer_bytes);
+            return if Self::is_unknown(chunk) && !damaged() { ChecksumState::Unknown } else { ChecksumState::Damaged };
+        };
         let unsigned = checksums.fingerprint != 0 && trailer.fingerprint == Fingerprint::NONE;
         let now = (header.frame_len, header.nbytes, header.cbytes);
         let at = trailer.content_at(Self::NAME).map(|at| at + Self::metadata_at());
@@ -209,10 +250,15 @@ impl Checksums {
 
 /// Takes the string `expected` from the front of `rest`.
 fn key(rest: &mut &[u8], expected: &str) -> Option<()> {
+    (text(rest)? == expected).then_some(())
+}
+
+/// Takes a string from the front of `rest`.
+fn text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
     let len = rmp::decode::read_str_len(rest).ok()? as usize;
     let (found, behind) = rest.split_at_checked(len)?;
     *rest = behind;
-    (found == expected.as_bytes()).then_some(())
+    str::from_utf8(found).ok()
 }
 
 /// The digest of everything that is not a chunk, with zeros for the eight bytes at `at` of the trailer.
@@ -243,6 +289,30 @@ mod tests {
             for len in 0..chunk.len() {
                 assert_eq!(Checksums::parse(&chunk[..len]), None);
             }
+        }
+    }
+
+    #[test]
+    fn later_versions_are_told_from_damage() {
+        let sums = Checksums { fingerprint: 0, frame_len: 1, nbytes: 2, cbytes: 3, metadata: 4, chunks: vec![5] };
+        let ours = sums.to_chunk().unwrap();
+        let at = Checksums::ALGORITHM_AT;
+        assert_eq!(&ours[at..at + ALGORITHM.len()], ALGORITHM.as_bytes());
+        assert!(!Checksums::is_unknown(&ours));
+        let mut later = ours.clone();
+        later[at..at + 5].copy_from_slice(b"blake");
+        assert!(Checksums::is_unknown(&later) && Checksums::parse(&later).is_none());
+        // Only the name of the algorithm is known of those.
+        let short = stored_chunk(b"\x81\xa9algorithm\xa5other", 1).unwrap();
+        assert!(Checksums::is_unknown(&short));
+        for len in 0..short.len() {
+            assert!(!Checksums::is_unknown(&short[..len]));
+        }
+        // A length that is damaged is no other algorithm.
+        for bit in 0..8 {
+            let mut damaged = ours.clone();
+            damaged[at - 1] ^= 1 << bit;
+            assert!(!Checksums::is_unknown(&damaged), "bit {bit}");
         }
     }
 }

@@ -401,13 +401,15 @@ impl ChunkTable {
         self.trailer.vlmetalayers.insert(name, chunk)
     }
 
-    /// Takes over the variable-length metalayers of another frame, without decoding them.
+    /// Takes over the variable-length metalayers of another frame, without decoding them. Checksums are computed anew
+    /// or left out, except those of later versions: they are for a reader that knows them to judge.
     pub(super) fn copy_vlmetalayers(&mut self, theirs: &Metalayers) -> Result<(), FrameWriteError> {
         if !self.header.layout.has_trailer() && !theirs.is_empty() {
             return Err(FrameWriteError::EarlyFeature { what: "variable-length metalayers" });
         }
         let mut ours = self.trailer.vlmetalayers.clone();
-        for (name, chunk) in theirs.iter().filter(|(name, _)| name != Checksums::NAME) {
+        let is_kept = |chunk: &[u8]| self.sums.is_none() && Checksums::is_unknown(chunk);
+        for (name, chunk) in theirs.iter().filter(|(name, chunk)| name != Checksums::NAME || is_kept(chunk)) {
             ours.insert(&name, chunk.clone())?;
         }
         self.trailer.vlmetalayers = ours;

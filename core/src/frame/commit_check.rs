@@ -80,7 +80,7 @@ impl CommitCheck<'_> {
         check_entries(&header, &index)?;
         let sums = Checksums::examine(&header, &bytes, &index_bytes, index.len(), &trailer, &trailer_bytes);
         let expected = |sums: &ChecksumState| match sums {
-            ChecksumState::Absent => !table.has_checksums(),
+            ChecksumState::Absent | ChecksumState::Unknown => !table.has_checksums(),
             ChecksumState::Valid(_) => table.has_checksums(),
             ChecksumState::Outdated | ChecksumState::Damaged => false,
         };

@@ -13,6 +13,7 @@
 mod audit;
 mod checksums;
 mod chunk_table;
+mod chunk_walk;
 mod commit_check;
 mod early;
 mod editor;
@@ -42,6 +43,7 @@ mod writer;
 
 pub use audit::FrameAudit;
 pub use checksums::{ChecksumState, Checksums, chunk_checksum};
+pub use chunk_walk::{ChunkWalk, ChunkWalkStep};
 pub use editor::{EditCommit, FrameEditor};
 pub use error::{ExpectedIndex, FrameError, Section};
 pub use fingerprint::{Fingerprint, FingerprintKind, Fingerprinter};
@@ -53,7 +55,7 @@ pub use metalayers::{MAX_METALAYERS, MAX_NAME_LEN, Metalayers};
 pub use open_ended::{OpenEnded, OpenEndedStep};
 pub use opener::{FrameOpener, OpenStep};
 pub use params::{FrameParams, SpecialPlacement};
-pub use partial::{EntryRun, Head, find_trailer, index_entries};
+pub use partial::{EntryRun, Head, find_trailer, index_entries, index_entry_count};
 pub use sequential::Sequential;
 pub use sparse::{INDEX_FILE, chunk_file_id, chunk_file_name};
 pub use trailer::Trailer;

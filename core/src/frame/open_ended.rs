@@ -6,12 +6,13 @@
 
 use bytes::Bytes;
 
+use super::chunk_walk::{Ahead, ChunkWalk};
 use super::frame::Frame;
 use super::header::{ChunkSize, FrameHeader, FrameType};
-use super::index::{ENTRY_LEN, Index};
-use super::partial::{Head, index_entries};
-use super::trailer::{Trailer, TrailerExtent};
-use super::{ChecksumState, ChunkEntry, FrameError, FrameLayout, FrameOpener, OpenStep, Sequential};
+use super::index::Index;
+use super::partial::Head;
+use super::trailer::Trailer;
+use super::{ChecksumState, FrameError, FrameLayout, FrameOpener, OpenStep, Sequential};
 use crate::chunk::ChunkHeader;
 use crate::limits::Limits;
 use crate::nd::ArrayMeta;
@@ -62,15 +63,11 @@ pub struct OpenEnded {
     head: Head,
     head_bytes: Bytes,
     limits: Limits,
-    /// Where each chunk begins, from the end of the header.
-    offsets: Vec<u64>,
+    walk: ChunkWalk,
     nbytes: u64,
-    cbytes: u64,
     /// Decoded bytes of the last chunk.
     last_len: u64,
     vl_blocks: bool,
-    /// The chunk at the end has been found to hold the offsets of all chunks.
-    at_index: bool,
 }
 
 impl OpenEnded {
@@ -87,17 +84,8 @@ impl OpenEnded {
         let open = plain && Sequential::find(&head.metalayers).is_some_and(|promise| promise.is_open(header));
         // Lossless: all of them are there.
         let head_bytes = bytes.slice(..head.header.header_len as usize);
-        Ok(open.then_some(Self {
-            head,
-            head_bytes,
-            limits,
-            offsets: Vec::new(),
-            nbytes: 0,
-            cbytes: 0,
-            last_len: 0,
-            vl_blocks: false,
-            at_index: false,
-        }))
+        let walk = ChunkWalk::new(&head, limits);
+        Ok(open.then_some(Self { head, head_bytes, limits, walk, nbytes: 0, last_len: 0, vl_blocks: false }))
     }
 
     /// The header as it is in the file.
@@ -107,17 +95,17 @@ impl OpenEnded {
 
     /// Number of chunks so far.
     pub fn nchunks(&self) -> u64 {
-        self.offsets.len() as u64
+        self.walk.nchunks()
     }
 
     /// Where the last chunk begins, from the start of the frame.
     pub fn last(&self) -> Option<u64> {
-        self.offsets.last().map(|offset| self.header_len() + offset)
+        self.walk.last()
     }
 
     /// Where the next chunk begins, from the start of the frame: the end of what has been seen.
     pub fn end(&self) -> u64 {
-        self.header_len() + self.cbytes
+        self.walk.end()
     }
 
     fn header_len(&self) -> u64 {
@@ -133,64 +121,24 @@ impl OpenEnded {
     /// another length than the frame says, after a short last chunk, or one too many; an index or a trailer that is
     /// damaged.
     pub fn step(&mut self, bytes: &[u8], available: u64, registry: &Registry) -> Result<OpenEndedStep, FrameError> {
-        // A trailer is longer than the header of a chunk, so no bytes after the frame are requested.
-        let Some(&first) = bytes.first().filter(|_| bytes.len() >= ChunkHeader::EXTENDED_LEN) else {
-            return Ok(OpenEndedStep::Needs(ChunkHeader::EXTENDED_LEN as u64));
-        };
-        if self.nchunks() == 0 && Trailer::begins_with(first) {
-            return self.step_trailer(&[], bytes, registry);
-        }
-        let (chunk, offset) = (self.nchunks(), self.end());
-        let failed = |source| FrameError::Chunk { chunk, offset: Some(offset), source: Box::new(source) };
-        let header = ChunkHeader::parse(bytes).map_err(failed)?;
-        let len = header.cbytes as u64;
-        if available < len {
-            return Ok(OpenEndedStep::Needs(len));
-        }
-        if self.may_be_index(&header) {
-            let Some((index, behind)) = bytes.split_at_checked(header.cbytes) else {
-                return Ok(OpenEndedStep::Needs(len));
-            };
-            self.at_index = self.at_index || self.is_index(index, registry);
-            // What follows distinguishes the index from a chunk that happens to hold the offsets of all others.
-            match behind.first() {
-                None if self.at_index => return Ok(OpenEndedStep::Needs(len + 1)),
-                Some(&byte) if self.at_index && Trailer::begins_with(byte) => {
-                    return self.step_trailer(index, behind, registry);
-                }
-                _ => {}
+        match self.walk.look(bytes, available, registry)? {
+            Ahead::Needs(needed) => Ok(OpenEndedStep::Needs(needed)),
+            Ahead::Chunk(header) => {
+                let (number, offset, len) = (self.nchunks(), self.end(), header.cbytes as u64);
+                self.push(&header)?;
+                Ok(OpenEndedStep::Chunk { number, offset, len })
+            }
+            Ahead::Closed { index_len, trailer_len } => {
+                let (index, behind) = bytes.split_at(index_len);
+                let [index, trailer] = [index, &behind[..trailer_len]].map(Bytes::copy_from_slice);
+                Ok(OpenEndedStep::Closed(Box::new(self.closed(index, trailer, registry)?)))
             }
         }
-        let number = self.push(&header)?;
-        Ok(OpenEndedStep::Chunk { number, offset, len })
     }
 
-    /// Completes the frame with `index` and the trailer at the start of `trailer`.
-    fn step_trailer(&self, index: &[u8], trailer: &[u8], registry: &Registry) -> Result<OpenEndedStep, FrameError> {
-        let needed = match Trailer::extent(trailer)? {
-            TrailerExtent::Len(len) if len <= trailer.len() => {
-                let [index, trailer] = [index, &trailer[..len]].map(Bytes::copy_from_slice);
-                return Ok(OpenEndedStep::Closed(Box::new(self.closed(index, trailer, registry)?)));
-            }
-            TrailerExtent::Len(len) | TrailerExtent::Needs(len) => len,
-        };
-        if needed > self.limits.trailer_bytes {
-            let (found, max) = (needed as u64, self.limits.trailer_bytes as u64);
-            return Err(FrameError::TrailerLen { offset: self.end() + index.len() as u64, found, min: 0, max });
-        }
-        Ok(OpenEndedStep::Needs((index.len() + needed) as u64))
-    }
-
-    /// Adds the chunk that begins at [`end`](Self::end), and returns its number.
-    fn push(&mut self, chunk: &ChunkHeader) -> Result<u64, FrameError> {
-        let (number, offset) = (self.nchunks(), self.end());
-        if number >= self.limits.chunks {
-            return Err(FrameError::TooManyChunks { found: number + 1, limit: self.limits.chunks });
-        }
-        let (found, min) = (chunk.cbytes as u64, ChunkHeader::EXTENDED_LEN as u64);
-        if found < min {
-            return Err(FrameError::ChunkTooSmall { chunk: number, offset, found, min });
-        }
+    /// Adds the chunk that begins at [`end`](Self::end).
+    fn push(&mut self, chunk: &ChunkHeader) -> Result<(), FrameError> {
+        let number = self.nchunks();
         let len = chunk.nbytes as u64;
         if self.head.header.chunk_size == ChunkSize::Unset {
             // Lossless: the length of a chunk fits 31 bits.
@@ -206,28 +154,10 @@ impl OpenEnded {
             }
         }
         self.vl_blocks |= chunk.has_vl_blocks();
-        self.offsets.push(self.cbytes);
-        // No overflow: 2^31 bytes for each of the offsets, which are in memory.
-        self.cbytes += found;
+        self.walk.push(chunk);
         self.nbytes += len;
         self.last_len = len;
-        self.at_index = false;
-        Ok(number)
-    }
-
-    /// Whether a chunk with this header may be the index of the chunks so far.
-    fn may_be_index(&self, chunk: &ChunkHeader) -> bool {
-        let entries = self.offsets.len();
-        entries > 0 && usize::from(chunk.typesize) == ENTRY_LEN && chunk.nbytes == ENTRY_LEN.saturating_mul(entries)
-    }
-
-    /// Whether `chunk`, which begins at [`end`](Self::end), holds the offsets of all chunks so far. If a trailer
-    /// follows, it is the index, otherwise a chunk like any other.
-    fn is_index(&self, chunk: &[u8], registry: &Registry) -> bool {
-        let header_len = self.header_len();
-        let expected = self.offsets.iter().map(|offset| ChunkEntry::Stored { offset: header_len + offset });
-        index_entries(chunk, self.end(), header_len, registry, &self.limits)
-            .is_some_and(|runs| runs.into_iter().flat_map(|run| run.chunks.map(move |_| run.entry)).eq(expected))
+        Ok(())
     }
 
     /// The chunks so far as a frame that ends with the last of them and has no trailer.
@@ -239,16 +169,16 @@ impl OpenEnded {
     /// If a frame cannot have these chunks.
     pub fn so_far(&self) -> Result<Frame, FrameError> {
         let mut head = self.head.clone();
-        let count = trim_to_slabs(&mut head, self.offsets.len());
-        let cut = self.offsets.get(count);
+        let count = trim_to_slabs(&mut head, self.walk.offsets().len());
+        let cut = self.walk.offsets().get(count);
         let full = head.header.chunk_size.fixed().unwrap_or(0) as u64;
         // Only arrays are cut, whose chunks are all of the same length.
         let nbytes = cut.map_or(self.nbytes, |_| full.saturating_mul(count as u64));
-        let cbytes = cut.copied().unwrap_or(self.cbytes);
+        let cbytes = cut.copied().unwrap_or(self.walk.cbytes());
         let totals = Sequential { frame_len: self.header_len() + cbytes, nbytes, cbytes };
         let bytes = Bytes::from(head.sealed(totals, self.vl_blocks, false));
         let head = Head::parse(&bytes, &self.limits)?;
-        let index = self.offsets[..count].iter().copied().collect::<Index>().for_reading();
+        let index = self.walk.offsets()[..count].iter().copied().collect::<Index>().for_reading();
         let (trailer, sums) = (Trailer::default(), ChecksumState::Absent);
         Frame::new(head.header, bytes, head.metalayers, trailer, index, sums, self.limits)
     }
@@ -266,7 +196,7 @@ impl OpenEnded {
         }
         let (index_at, trailer_at) = (self.end(), self.end() + index.len() as u64);
         let frame_len = trailer_at + trailer.len() as u64;
-        let totals = Sequential { frame_len, nbytes: self.nbytes, cbytes: self.cbytes };
+        let totals = Sequential { frame_len, nbytes: self.nbytes, cbytes: self.walk.cbytes() };
         let bytes = head.sealed(totals, self.vl_blocks, !parsed.vlmetalayers.is_empty());
         let mut opener = FrameOpener::new(frame_len, registry, self.limits);
         opener.feed(0, bytes.into());

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::header::{ChunkSize, FrameHeader};
-use super::index::{ChunkEntry, Index, is_special, special_of};
+use super::index::{ChunkEntry, ENTRY_LEN, Index, is_special, special_of};
 use super::trailer::{TRAILER_TAIL, Trailer};
 use super::{FrameError, FrameLayout, Metalayers, Section, Sequential};
 use crate::chunk::{ChunkContext, ChunkDecoder, ChunkHeader};
@@ -74,6 +74,12 @@ impl Head {
         (frame_len, nbytes, cbytes) == (0, 0, 0)
     }
 
+    /// Where the index begins, from the start of the frame, according to the totals. (In an unfinished frame, which has
+    /// none, this is the end of the header.)
+    pub fn index_offset(&self) -> u64 {
+        u64::from(self.header.header_len).saturating_add(self.header.cbytes)
+    }
+
     /// The array metalayer in the trailer, of an array whose rows were counted where the header could not be written
     /// again. It replaces the one in the header, which has the same length.
     pub fn array_from_trailer(&self, vlmetalayers: &Metalayers, registry: &Registry) -> Option<ArrayMeta> {
@@ -112,6 +118,14 @@ pub struct EntryRun {
     pub chunks: Range<u64>,
     /// The entry.
     pub entry: ChunkEntry,
+}
+
+/// How many entries a chunk with this header has if it is an index, and `None` if it cannot be one. Data can look like
+/// an index too.
+pub fn index_entry_count(chunk: &ChunkHeader) -> Option<u64> {
+    let possible =
+        usize::from(chunk.typesize) == ENTRY_LEN && chunk.nbytes > 0 && chunk.nbytes.is_multiple_of(ENTRY_LEN);
+    possible.then_some((chunk.nbytes / ENTRY_LEN) as u64)
 }
 
 /// The entries of `chunk`, which lies at `at`, if it can be the index of a frame whose header has `header_len` bytes.

@@ -72,8 +72,8 @@ pub enum FrameWriteError {
         /// Bytes up to their end.
         len: usize,
     },
-    /// The frame to be edited does not match its checksums.
-    #[error("header, index or trailer are not what the checksums of the frame say: copy what is left of it first")]
+    /// The frame to be edited or copied does not match its checksums.
+    #[error("header, index or trailer are not what the checksums of the frame say: recover what is left of it first")]
     Checksums,
     /// A variable-length metalayer could not be compressed.
     #[error("variable-length metalayer {name:?} cannot be encoded")]

@@ -1,16 +1,23 @@
 //! Copies of frames.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use futures::{SinkExt, StreamExt};
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader};
-use oxiblosc_core::frame::{BitshuffleAge, Checksums, ChunkEntry, FrameLayout, FrameParams, FrameType, Sequential};
+use oxiblosc_core::frame::{
+    BitshuffleAge, ChecksumState, Checksums, ChunkEntry, FrameLayout, FrameParams, FrameType, FrameWriteError,
+    Sequential,
+};
 
 use super::{ChunkOutput, EditError, LockedFile};
 use crate::compute::Pool;
 use crate::disk::IoMode;
 use crate::error::ReadError;
 use crate::reader::{FrameReader, ReadOptions};
+use crate::recover::OutputLimit;
+#[cfg(doc)]
+use crate::recover::RecoverOptions;
 use crate::sink::{Summary, WriteOptions};
 use crate::source::{FileSource, RangeSource};
 use crate::sparse::Directory;
@@ -19,20 +26,37 @@ use crate::target::{FileTarget, SparseTarget, Target};
 /// Copies a frame chunk by chunk without decoding, with all metalayers and without the holes and unused chunk files
 /// that editing has left. The target decides whether the copy is contiguous or sparse.
 ///
-/// Fingerprint and checksums are computed again, unless the checksums are outdated; every chunk is compared with its
-/// checksum.
+/// Fingerprint and checksums are computed again; every chunk is compared with its checksum. Checksums that other
+/// software has [outdated](ChecksumState::Outdated) are left out, since nothing tells whether the chunks are what they
+/// were. Those of a [later version](ChecksumState::Unknown) are kept, and the copy has no fingerprint: that tells
+/// readers that know them that the frame may have changed.
 ///
 /// Chunks of 2019, whose bytes have another meaning in current frames, are encoded again.
 ///
 /// # Errors
+/// [`FrameWriteError::Checksums`] for a frame whose header, index or trailer do not match its checksums. [Recovering]
+/// it makes a frame of what is left, which has no checksums.
+///
+/// [`ReadError::Limit`] when the chunks of the copy would take more than [`RecoverOptions::OUTPUT_RATIO`] times the
+/// bytes of the frame, and more than [`RecoverOptions::OUTPUT_BYTES`]. Only a damaged or malicious index, which names
+/// chunks again and again, makes such a frame. Recovering it allows more ([`RecoverOptions::output_bytes`]).
+///
 /// The target has then not been committed, and what was written to it is left as it is.
+///
+/// [Recovering]: crate::recover
 pub async fn copy<S, T>(reader: &FrameReader<S>, target: &mut T) -> Result<Summary, EditError>
 where
     S: RangeSource + 'static,
     T: Target,
 {
     let frame = reader.frame();
+    if *frame.checksums() == ChecksumState::Damaged {
+        return Err(FrameWriteError::Checksums.into());
+    }
     let mut params = FrameParams::from_frame(frame);
+    if *frame.checksums() == ChecksumState::Unknown {
+        params.fingerprint = None;
+    }
     if frame.bitshuffle_age() != BitshuffleAge::ByChunk {
         let options = WriteOptions::new(params.encode).registry(reader.registry());
         return recompress(reader, options, target).await;
@@ -40,6 +64,8 @@ where
     params.sequential &= target.frame_type() == FrameType::Contiguous;
     let mut output = ChunkOutput::new(&params, reader.registry(), target)?;
     output.copy_vlmetalayers(frame)?;
+    let mut limit = OutputLimit::new(None, frame.frame_len());
+    let mut files = HashSet::new();
     let mut next = 0;
     while next < reader.nchunks() {
         let chunks = frame.run_of(next);
@@ -54,6 +80,18 @@ where
             let chunk = reader.encoded_chunk(i).await?;
             // Damage must not get a checksum of its own.
             frame.check_chunk_bytes(i, &chunk).map_err(ReadError::from)?;
+            let len = chunk.len() as u64;
+            // The length of a sparse frame is that of its index: the files count when they are read first.
+            if let Ok(ChunkEntry::File { id }) = frame.entry(i)
+                && files.insert(id)
+            {
+                limit.read(len);
+            }
+            limit.write(len).map_err(|max| ReadError::Limit {
+                what: "a copy of the frame, whose index names chunks again and again,",
+                needed: limit.written(),
+                limit: max,
+            })?;
             output.push(chunk).await?;
         }
     }
@@ -173,7 +211,7 @@ impl Reencoder {
 /// machine crashes between them, the old frame is complete in a hidden directory `.….old` next to it.)
 ///
 /// # Errors
-/// The old frame is then as it was.
+/// As for [`copy`]. The old frame is then as it was.
 pub async fn compact(path: impl AsRef<Path>) -> Result<Summary, EditError> {
     compact_on(path.as_ref(), IoMode::default()).await
 }

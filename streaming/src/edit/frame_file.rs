@@ -1,14 +1,17 @@
 //! Files of contiguous frames that are edited in place.
 
+use std::future::ready;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use oxiblosc_core::frame::{Frame, FrameOpener, OpenStep};
+use oxiblosc_core::frame::{Frame, FrameOpener};
 use oxiblosc_core::{Limits, Registry};
 
 use super::EditError;
+use crate::compute::block_on;
+use crate::reader::drive;
 
 /// The file of a contiguous frame, to be edited in place: random access, and a way to wait for the disk.
 ///
@@ -126,17 +129,10 @@ pub(crate) fn open_file<F: FrameFile + ?Sized>(
 
 /// Opens the frame whose bytes `read` gives.
 pub(crate) fn open_with(
-    mut opener: FrameOpener,
+    opener: FrameOpener,
     read: impl Fn(Range<u64>) -> io::Result<Bytes>,
 ) -> Result<Frame, EditError> {
-    loop {
-        match opener.step()? {
-            OpenStep::Done(frame) => return Ok(*frame),
-            OpenStep::Read(ranges) => {
-                for range in ranges {
-                    opener.feed(range.start, read(range)?);
-                }
-            }
-        }
-    }
+    let read =
+        |ranges: Vec<_>| ready(ranges.into_iter().map(&read).collect::<io::Result<_>>().map_err(EditError::from));
+    block_on(drive(opener, read))
 }

@@ -5,16 +5,17 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use futures::future::BoxFuture;
-use oxiblosc_core::frame::{
-    ChunkAddress, ChunkEntry, EditCommit, Frame, FrameOpener, INDEX_FILE, OpenStep, chunk_file_name,
-};
+use futures::TryFutureExt;
+use futures::future::{BoxFuture, try_join_all};
+use oxiblosc_core::frame::{ChunkAddress, ChunkEntry, EditCommit, Frame, FrameOpener, INDEX_FILE, chunk_file_name};
 use oxiblosc_core::{Limits, Registry};
 
 use super::frame_file::held;
 use super::{EditError, FrameFile};
 use crate::context::about;
 use crate::disk::IoMode;
+use crate::reader::drive;
+use crate::source::RangeSource;
 use crate::sparse::{ConditionalPutsIgnored, FileVersion, SparsePlace, check_editable, whole_chunk};
 
 /// Where a frame is stored. Every operation is a future that does not borrow it: the editor keeps those that change
@@ -59,18 +60,11 @@ impl Storage {
             Self::File { file, mode } => {
                 let (shared, mode) = (Arc::clone(file), *mode);
                 let size = mode.run(move || held(&shared).size()).await?;
-                let mut opener = FrameOpener::new(size, registry, *limits);
-                loop {
-                    match opener.step()? {
-                        OpenStep::Done(frame) => return Ok((*frame, None)),
-                        OpenStep::Read(ranges) => {
-                            for range in ranges {
-                                let bytes = self.read_file(range.clone()).await?;
-                                opener.feed(range.start, bytes);
-                            }
-                        }
-                    }
-                }
+                let opener = FrameOpener::new(size, registry, *limits);
+                let read = |ranges: Vec<Range<u64>>| {
+                    try_join_all(ranges.into_iter().map(|range| self.read_file(range))).err_into::<EditError>()
+                };
+                Ok((drive(opener, read).await?, None))
             }
             Self::Sparse { place, clearing, .. } => {
                 let missing = || io::Error::new(io::ErrorKind::NotFound, format!("there is no {INDEX_FILE}"));
@@ -84,20 +78,10 @@ impl Storage {
                         check_editable(&**place).await?;
                     }
                 }
-                let content = &version.content;
-                let mut opener = FrameOpener::sparse(content.len() as u64, registry, *limits);
-                opener.feed(0, content.clone());
-                loop {
-                    match opener.step()? {
-                        OpenStep::Done(frame) => return Ok((*frame, Some(version))),
-                        OpenStep::Read(ranges) => {
-                            for Range { start, end } in ranges {
-                                let at = |n: u64| usize::try_from(n).map_or(content.len(), |n| n.min(content.len()));
-                                opener.feed(start, content.slice(at(start)..at(end.max(start))));
-                            }
-                        }
-                    }
-                }
+                let opener = FrameOpener::sparse(version.content.len() as u64, registry, *limits);
+                let read = |ranges: Vec<Range<u64>>| version.content.read_ranges(ranges).err_into::<EditError>();
+                let frame = drive(opener, read).await?;
+                Ok((frame, Some(version)))
             }
         }
     }

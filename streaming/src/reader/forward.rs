@@ -1,7 +1,7 @@
 //! Reading a frame front to back, from something that cannot seek.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -14,7 +14,7 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use oxiblosc_core::chunk::{ChunkContext, ChunkHeader};
 use oxiblosc_core::frame::{
     ChunkEntry, Frame, FrameError, FrameHeader, FrameLayout, FrameOpener, FrameType, Head, Metalayers, OpenEnded,
-    OpenStep, Sequential, chunk_checksum,
+    Sequential, chunk_checksum,
 };
 
 use super::decoding::Decoding;
@@ -23,6 +23,7 @@ use super::frame_reader::is_checked;
 use super::in_flight::{BoundedFutures, Task};
 use super::inner::ReadAhead;
 use super::open_end::OpenEnd;
+use super::opening::drive;
 use super::spool::spool;
 use super::{ChecksumPolicy, ReadOptions};
 use crate::compute::Pool;
@@ -360,13 +361,15 @@ impl<R: AsyncRead + Unpin> SequentialStream<R> {
         let mut opener = FrameOpener::new(frame_len, &registry, limits);
         opener.feed(0, self.head.clone());
         opener.feed(self.at, tail.into());
-        let frame = match opener.step()? {
-            OpenStep::Done(frame) => frame,
-            OpenStep::Read(ranges) => {
-                let Some(missing) = ranges.into_iter().next() else { return Err(out_of_order(0)) };
-                return Err(FrameError::MissingBytes { start: missing.start, end: missing.end }.into());
-            }
-        };
+        // All there is has been fed.
+        let frame = drive(opener, |ranges| {
+            let missing = ranges
+                .into_iter()
+                .next()
+                .map(|missing| FrameError::MissingBytes { start: missing.start, end: missing.end });
+            ready(Err(missing.map_or_else(|| out_of_order(0), ReadError::from)))
+        })
+        .await?;
         debug_assert!(self.at >= end || self.header.nbytes == 0);
         for i in 0..frame.nchunks().max(self.seen.len() as u64) {
             let seen = self.seen.get(i as usize).map(|(offset, _)| *offset);
@@ -384,7 +387,7 @@ impl<R: AsyncRead + Unpin> SequentialStream<R> {
             }
         }
         // Only set here.
-        let _ = self.end.set(End { frame: *frame, open: None });
+        let _ = self.end.set(End { frame, open: None });
         Ok(())
     }
 }

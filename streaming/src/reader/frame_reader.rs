@@ -5,14 +5,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::TryFutureExt;
 use oxiblosc_core::frame::{
-    ChecksumState, Frame, FrameError, FrameHeader, FrameOpener, Head, Metalayers, OpenEnded, OpenStep, Sequential,
+    ChecksumState, Frame, FrameError, FrameHeader, FrameOpener, Head, Metalayers, OpenEnded, Sequential,
 };
 use oxiblosc_core::{Limits, Registry};
 
 use super::cache::BlockCache;
 use super::inner::ReaderInner;
 use super::open_end::{OpenEnd, OpenEndedState};
+use super::opening::drive;
 use super::options::FAR_AWAY;
 use super::requests::SourceRequests;
 use super::{ByteStream, ChecksumPolicy, ChunkStream, ReadOptions};
@@ -373,29 +375,22 @@ async fn open_frame<S: RangeSource + ?Sized>(
         false => FrameOpener::new(available, registry, limits),
     };
     opener.feed(0, head.clone());
-    loop {
-        let step = match opener.step() {
-            // Without totals an opener has nothing to go by.
-            Err(FrameError::Unfinished) if options.open_ended && source.chunk_files().is_none() => {
-                return open_growing(source, available, options, registry).await;
-            }
-            step => step?,
-        };
-        match step {
-            OpenStep::Done(frame) => {
-                // Useless beyond the frame, and where reading again costs next to nothing.
-                let far = source.request_cost() > FAR_AWAY && !frame.is_sparse();
-                let len = head.len().min(usize::try_from(frame.frame_len()).unwrap_or(usize::MAX));
-                let head = if far { head.slice(..len) } else { Bytes::new() };
-                return Ok(Opened { frame: *frame, head, growing: None });
-            }
-            OpenStep::Read(ranges) => {
-                let absolute = ranges.iter().map(|r| start + r.start..start + r.end).collect();
-                for (range, bytes) in ranges.into_iter().zip(source.read_ranges(absolute).await?) {
-                    opener.feed(range.start, bytes);
-                }
-            }
+    let read = |ranges: Vec<Range<u64>>| {
+        source.read_ranges(ranges.into_iter().map(|r| start + r.start..start + r.end).collect()).err_into::<ReadError>()
+    };
+    match drive(opener, read).await {
+        Ok(frame) => {
+            // Useless beyond the frame, and where reading again costs next to nothing.
+            let far = source.request_cost() > FAR_AWAY && !frame.is_sparse();
+            let len = head.len().min(usize::try_from(frame.frame_len()).unwrap_or(usize::MAX));
+            let head = if far { head.slice(..len) } else { Bytes::new() };
+            Ok(Opened { frame, head, growing: None })
         }
+        // Without totals an opener has nothing to go by.
+        Err(ReadError::Frame(FrameError::Unfinished)) if options.open_ended && source.chunk_files().is_none() => {
+            open_growing(source, available, options, registry).await
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -4,12 +4,14 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use oxiblosc_core::chunk::{ChunkHeader, SpecialKind, SpecialValue, special_chunk};
-use oxiblosc_core::frame::{ChunkSize, FrameError, FrameParams, FrameType, FrameWriteError, Sequential};
+use oxiblosc_core::frame::{
+    Checksums, ChunkSize, FrameError, FrameParams, FrameType, FrameWriteError, Metalayers, Sequential,
+};
 use oxiblosc_core::nd::ArrayMeta;
 use oxiblosc_core::{Limits, Registry};
 
-use super::chunk_checker::{CheckResult, ChunkChecker};
 use super::error::RecoverError;
+use super::former_array::{FormerArray, still_decodes};
 use super::found::{Found, Recovered};
 use super::items::{ChunkContent, RecoveredChunk};
 use super::numbers::ChunkNumbers;
@@ -42,18 +44,29 @@ where
     let promised = scan.head.metalayers.get(Sequential::NAME).is_some();
     let mut params = params(&scan);
     params.sequential = promised && target.frame_type() == FrameType::Contiguous && missing <= MOST_STORED;
+    let layers = params.metalayers.clone();
     let damaged_array = reconcile_header(&mut params, &scan.items.lens());
-    // Decoding may need the shape of the array that the chunks no longer belong to.
-    let mut plain = damaged_array.as_ref().map(|_| ChunkChecker::new(&scan.head, registry, limits).without_array());
+    let mut former = damaged_array.as_ref().map(|_| FormerArray::new(&scan.head, registry, limits));
+    if let Some(former) = &mut former {
+        for (chunks, item) in scan.items.runs() {
+            if let ChunkContent::Stored { offset, len, .. } = item.content {
+                let chunk = source.read_range(offset..offset + len).await?;
+                if former.needs_layer(chunks.start, &chunk, budget)? {
+                    params.metalayers = layers;
+                    break;
+                }
+            }
+        }
+    }
     let mut output = ChunkOutput::new(&params, registry, target)?;
-    output.copy_encoded_vlmetalayers(&scan.vlmetalayers)?;
+    output.copy_encoded_vlmetalayers(&without_checksums(&scan.vlmetalayers))?;
     let mut tally = RecoveryCount::default();
     for (chunks, item) in scan.items.runs() {
         let count = chunks.end - chunks.start;
         let mut item = item;
         if let ChunkContent::Stored { offset, len, checked } = item.content {
             let chunk = source.read_range(offset..offset + len).await?;
-            if decodes_without_array(plain.as_mut(), chunks.start, &chunk, budget)? {
+            if still_decodes(former.as_mut(), chunks.start, &chunk, budget)? {
                 budget.write(len.saturating_mul(count))?;
                 for _ in chunks.clone() {
                     output.push(chunk.clone()).await?;
@@ -93,15 +106,12 @@ where
     })
 }
 
-/// Whether a chunk of an array still decodes without the array's shape.
-pub(super) fn decodes_without_array(
-    plain: Option<&mut ChunkChecker<'_>>,
-    number: u64,
-    chunk: &[u8],
-    budget: &mut WorkLimit,
-) -> Result<bool, RecoverError> {
-    let (Some(examiner), Ok(header)) = (plain, ChunkHeader::parse(chunk)) else { return Ok(true) };
-    Ok(examiner.examine(number, &header, chunk, budget)? != CheckResult::Damaged)
+/// The variable-length metalayers of a frame for one of other chunks. Checksums, also those of later versions, say
+/// nothing about them.
+pub(super) fn without_checksums(vlmetalayers: &Metalayers) -> Metalayers {
+    let mut others = vlmetalayers.clone();
+    others.remove(Checksums::NAME);
+    others
 }
 
 /// Writes `count` chunks of one value.
@@ -201,7 +211,12 @@ fn fill_up(scan: &mut Scan, registry: &Registry) -> u64 {
     let chunks_of = |meta: &ArrayMeta| meta.geometry.clone().tile(item_size).map(|tiling| tiling.chunk_count());
     let mut expected = chunks_of(&meta).unwrap_or(0);
     if let Ok(tiling) = meta.geometry.clone().tile(item_size) {
-        drop_partial(scan, tiling.chunk_bytes() as u64);
+        let chunk_bytes = tiling.chunk_bytes() as u64;
+        if scan.items.len() > 0 && scan.items.runs().all(|(_, item)| item.nbytes != chunk_bytes) {
+            // The metalayer is damaged, not every single chunk.
+            return damaged;
+        }
+        drop_partial(scan, chunk_bytes);
     }
     let found = scan.items.len();
     if expected == 0 && found > 0 && meta.geometry.shape.first() == Some(&0) {

@@ -47,12 +47,27 @@ impl<'a> ChunkChecker<'a> {
 
     /// The header of a chunk, if this frame can have such a chunk.
     pub(super) fn header(&self, bytes: &[u8]) -> Option<ChunkHeader> {
-        let header = ChunkHeader::parse(bytes).ok()?;
+        ChunkHeader::parse(bytes).ok().filter(|header| self.fits(header))
+    }
+
+    /// Whether this frame can have a chunk with this header.
+    pub(super) fn fits(&self, header: &ChunkHeader) -> bool {
         let fits = match self.chunk_size {
             ChunkSize::Fixed(n) => header.nbytes <= n as usize,
             ChunkSize::Variable | ChunkSize::Unset => true,
         };
-        (fits && header.nbytes > 0 && header.cbytes >= ChunkHeader::EXTENDED_LEN && !header.is_lazy()).then_some(header)
+        fits && header.nbytes > 0 && header.cbytes >= ChunkHeader::EXTENDED_LEN && !header.is_lazy()
+    }
+
+    /// Whether chunk `number` is damaged; its header is not known yet.
+    pub(super) fn is_damaged(
+        &mut self,
+        number: u64,
+        chunk: &[u8],
+        budget: &mut WorkLimit,
+    ) -> Result<bool, RecoverError> {
+        let Ok(header) = ChunkHeader::parse(chunk) else { return Ok(true) };
+        Ok(self.examine(number, &header, chunk, budget)? == CheckResult::Damaged)
     }
 
     /// Checks whether chunk `number` decodes. Its decoded bytes are charged to the budget beforehand.

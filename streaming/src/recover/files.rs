@@ -12,9 +12,10 @@ use oxiblosc_core::frame::{
 };
 use oxiblosc_core::{Limits, Registry};
 
-use super::assemble::{RecoveryCount, decodes_without_array, fill_up_array, write_specials};
+use super::assemble::{RecoveryCount, fill_up_array, write_specials};
 use super::chunk_checker::{CheckResult, ChunkChecker};
 use super::error::RecoverError;
+use super::former_array::{FormerArray, still_decodes};
 use super::found::{Found, Recovered};
 use super::items::{ChunkContent, RecoveredChunk, RecoveredChunks};
 use super::options::RecoverOptions;
@@ -94,15 +95,27 @@ pub(super) async fn recover<T: Target>(
     }
     let missing = fill_up_array(&mut scan, &registry, limits)?;
     let mut params = FrameParams { sequential: false, ..FrameParams { metalayers: metalayers_of(&scan), ..params } };
+    let layers = params.metalayers.clone();
     let damaged_array = reconcile_header(&mut params, &scan.items.lens());
-    let mut plain = damaged_array.as_ref().map(|_| ChunkChecker::new(&scan.head, &registry, limits).without_array());
+    let mut former = damaged_array.as_ref().map(|_| FormerArray::new(&scan.head, &registry, limits));
+    if let Some(former) = &mut former {
+        for (chunks, item) in scan.items.runs() {
+            if let ChunkContent::Stored { offset, .. } = item.content
+                // Lossless: it was made of one.
+                && former.needs_layer(chunks.start, &read_chunk_file(directory, offset as u32, &(0..u64::MAX))?, &mut budget)?
+            {
+                params.metalayers = layers;
+                break;
+            }
+        }
+    }
     let mut output = ChunkOutput::new(&params, &registry, target)?;
     let mut tally = RecoveryCount::default();
     for (chunks, item) in scan.items.runs() {
         if let ChunkContent::Stored { offset, len, checked } = item.content {
             // Lossless: it was made of one.
             let chunk = read_chunk_file(directory, offset as u32, &(0..u64::MAX))?;
-            if decodes_without_array(plain.as_mut(), chunks.start, &chunk, &mut budget)? {
+            if still_decodes(former.as_mut(), chunks.start, &chunk, &mut budget)? {
                 budget.write(len)?;
                 output.push(chunk).await?;
                 tally.save(chunks, item.nbytes, checked);

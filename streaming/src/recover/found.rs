@@ -43,8 +43,8 @@ pub struct Recovered {
     /// (zeros) or that edits had moved may have shifted the others.
     pub in_order: bool,
     /// The frame was an array and no longer is one: its metalayer was damaged or contradicted the chunks. The chunks
-    /// are in the new frame, one after the other. This is the reason. The metalayer is left out, unless the frame opens
-    /// and has chunks that cannot be decoded without it.
+    /// are in the new frame, one after the other. This is the reason. The metalayer is left out, unless it is
+    /// readable and there are chunks that cannot be decoded without it.
     pub damaged_array: Option<NdError>,
     /// The frame had variable-length metalayers, and they are lost.
     pub lost_vlmetalayers: bool,

@@ -13,14 +13,17 @@ mod assemble;
 mod chunk_checker;
 mod error;
 mod files;
+mod former_array;
 mod found;
 mod items;
 mod numbers;
 mod options;
+mod output_limit;
 mod readable;
 mod reconcile;
 mod scan;
 mod seal;
+mod walk;
 mod work_limit;
 
 use std::path::Path;
@@ -30,6 +33,7 @@ pub use error::RecoverError;
 pub use found::{Found, Recovered};
 pub use numbers::ChunkNumbers;
 pub use options::RecoverOptions;
+pub(crate) use output_limit::OutputLimit;
 pub use seal::{seal, seal_file};
 
 use crate::compute::block_on;

@@ -5,7 +5,7 @@ use futures::SinkExt;
 use oxiblosc_core::chunk::{ChunkDecoder, ChunkHeader, SpecialKind};
 use oxiblosc_core::frame::{BitshuffleAge, ChunkEntry, Frame, FrameLayout, FrameParams, FrameType};
 
-use super::assemble::{RecoveryCount, write_specials};
+use super::assemble::{RecoveryCount, without_checksums, write_specials};
 use super::chunk_checker::is_known;
 use super::error::RecoverError;
 use super::found::{Found, Recovered};
@@ -61,7 +61,7 @@ where
     } else {
         params.sequential &= target.frame_type() == FrameType::Contiguous;
         let mut output = ChunkOutput::new(&params, reader.registry(), target)?;
-        output.copy_encoded_vlmetalayers(&frame.trailer().vlmetalayers)?;
+        output.copy_encoded_vlmetalayers(&without_checksums(&frame.trailer().vlmetalayers))?;
         whole.copy(&params, &mut output).await?;
         output.finish().await?
     };

@@ -6,13 +6,14 @@ use bytes::Bytes;
 use oxiblosc_core::chunk::ChunkHeader;
 use oxiblosc_core::frame::{
     ChunkEntry, ChunkSize, EntryRun, Fingerprint, FrameLayout, Head, Metalayers, Sequential, Trailer, find_trailer,
-    index_entries,
+    index_entries, index_entry_count,
 };
 use oxiblosc_core::{Limits, Registry};
 
 use super::chunk_checker::{CheckResult, ChunkChecker};
 use super::error::RecoverError;
 use super::items::{ChunkContent, RecoveredChunk, RecoveredChunks};
+use super::walk::walk;
 use super::work_limit::WorkLimit;
 use crate::source::{BufferedSource, RangeSource};
 
@@ -81,6 +82,25 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
         vl_blocks: false,
         head,
     };
+    if promised {
+        walk(&mut scan, &mut window, registry, limits, budget).await?;
+    } else {
+        search(&mut scan, &mut window, registry, limits, budget).await?;
+    }
+    Ok(scan)
+}
+
+/// Searches for the chunks of a frame that promises nothing about them. There may be holes and chunks that have been
+/// replaced, and an index for each edit, none of which has to be the last. So this cannot be the walk that a frame with
+/// the promise allows: what can be read at an offset is taken, and the rest is searched.
+async fn search<S: RangeSource + ?Sized>(
+    scan: &mut Scan,
+    window: &mut BufferedSource<'_, S>,
+    registry: &Registry,
+    limits: &Limits,
+    budget: &mut WorkLimit,
+) -> Result<(), RecoverError> {
+    let size = window.size();
     let mut at = u64::from(scan.head.header.header_len);
     let mut examiner = ChunkChecker::new(&scan.head, registry, limits);
     // Every chunk seen, by offset: a later index may assign them other numbers.
@@ -88,7 +108,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
     while at < size {
         let bytes = window.get(at..at + ChunkHeader::EXTENDED_LEN as u64).await?;
         let Some(header) = examiner.header(&bytes).or_else(|| index_header(&bytes)) else {
-            match empty_frame_trailer(&scan, &mut window, at).await? {
+            match empty_frame_trailer(scan, window, at).await? {
                 Some((trailer, len)) => {
                     scan.tail = Some(IndexAndTrailer { index_at: at, end: at + len });
                     scan.fingerprint = trailer.fingerprint;
@@ -96,10 +116,8 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
                     at += len;
                     continue;
                 }
-                // With the promise there are no gaps: anything but a chunk is the end.
-                None if promised => break,
                 None => {
-                    let next = search(&mut window, at + 1, &mut examiner, budget).await?.unwrap_or(size);
+                    let next = next_chunk(window, at + 1, &mut examiner, budget).await?.unwrap_or(size);
                     scan.in_order = false;
                     scan.dense = false;
                     scan.unused += next - at;
@@ -113,12 +131,12 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
             break;
         }
         let chunk = window.get(at..at + len).await?;
-        if let Some(entries) = as_index(&scan, &chunk, &header, at, &seen, registry, limits) {
+        if let Some(entries) = as_index(scan, &chunk, &header, at, &seen, registry, limits) {
             let behind = window.get(at + len..at + len + MOST_TRAILER.min(limits.trailer_bytes as u64)).await?;
             let trailer = find_trailer(&behind);
             // No chunk begins with the first byte of a trailer; a trailer that is cut off may have few bytes or none.
             if trailer.is_some() || behind.first().is_none_or(|&first| Trailer::begins_with(first)) {
-                adopt(&mut scan, &entries, &seen);
+                adopt(scan, &entries, &seen);
                 scan.tail = None;
                 if let Some((trailer, trailer_len)) = trailer {
                     scan.fingerprint = trailer.fingerprint;
@@ -128,7 +146,7 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
                     continue;
                 }
                 scan.unused += size - at;
-                return Ok(scan);
+                return Ok(());
             }
         }
         if examiner.header(&chunk).is_none() {
@@ -147,12 +165,12 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
             scan.dense = false;
         }
         scan.vl_blocks |= header.has_vl_blocks();
-        push(&mut scan, item);
+        push(scan, item);
         seen.insert(at, item);
         at += len;
     }
     scan.unused += size - at.min(size);
-    Ok(scan)
+    Ok(())
 }
 
 /// No chunk may be longer than the chunk size in the header. If the first one is and decodes, the header is wrong.
@@ -196,7 +214,7 @@ fn push(scan: &mut Scan, item: RecoveredChunk) {
 /// An index can be longer than the chunks of its frame.
 fn index_header(bytes: &[u8]) -> Option<ChunkHeader> {
     let header = ChunkHeader::parse(bytes).ok()?;
-    (header.typesize == 8 && header.nbytes > 0 && header.nbytes.is_multiple_of(8)).then_some(header)
+    index_entry_count(&header).is_some().then_some(header)
 }
 
 /// The entries of the chunk, if it is an index of chunks that have been seen.
@@ -209,11 +227,11 @@ fn as_index(
     registry: &Registry,
     limits: &Limits,
 ) -> Option<Vec<EntryRun>> {
-    index_header(chunk)?;
+    let count = index_entry_count(header)?;
     // If the frame states the offset of its index, the index is there or further on.
-    let announced = u64::from(scan.head.header.header_len).saturating_add(scan.head.header.cbytes);
+    let announced = scan.head.index_offset();
     // The index of an open frame, or of one that was being written for the first time, covers all chunks so far.
-    if scan.head.is_unfinished() && scan.in_order && header.nbytes as u64 != 8 * scan.items.len() {
+    if scan.head.is_unfinished() && scan.in_order && count != scan.items.len() {
         return None;
     }
     let entries = index_entries(chunk, at, scan.head.header.header_len.into(), registry, limits)?;
@@ -269,7 +287,7 @@ async fn empty_frame_trailer<S: RangeSource + ?Sized>(
 }
 
 /// The next offset at which a chunk of full size begins that decodes.
-async fn search<S: RangeSource + ?Sized>(
+async fn next_chunk<S: RangeSource + ?Sized>(
     window: &mut BufferedSource<'_, S>,
     mut at: u64,
     examiner: &mut ChunkChecker<'_>,

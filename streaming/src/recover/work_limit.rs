@@ -2,45 +2,40 @@
 
 use std::time::Instant;
 
+use super::output_limit::OutputLimit;
 use super::{RecoverError, RecoverOptions};
 
 /// The work that a recovery has done so far, and its bounds.
 #[derive(Debug)]
 pub(super) struct WorkLimit {
-    output_bytes: Option<u64>,
+    output: OutputLimit,
     work_bytes: Option<u64>,
     deadline: Option<Instant>,
-    /// Bytes of the old frame.
-    input: u64,
-    written: u64,
     decoded: u64,
 }
 
 impl WorkLimit {
     pub(super) fn new(options: &RecoverOptions, input: u64) -> Self {
         let RecoverOptions { output_bytes, work_bytes, deadline, .. } = *options;
-        Self { output_bytes, work_bytes, deadline, input, written: 0, decoded: 0 }
+        Self { output: OutputLimit::new(output_bytes, input), work_bytes, deadline, decoded: 0 }
     }
 
     /// Adds to the bytes of the old frame: the length of a chunk file is known only when it is read.
     pub(super) fn read(&mut self, bytes: u64) {
-        self.input = self.input.saturating_add(bytes);
+        self.output.read(bytes);
     }
 
     /// Charges bytes to be written.
     pub(super) fn write(&mut self, bytes: u64) -> Result<(), RecoverError> {
         self.check_time()?;
-        self.written = self.written.saturating_add(bytes);
-        let usual = self.input.saturating_mul(RecoverOptions::OUTPUT_RATIO).max(RecoverOptions::OUTPUT_BYTES);
-        let limit = self.output_bytes.unwrap_or(usual);
-        if self.written > limit { Err(RecoverError::Output { limit }) } else { Ok(()) }
+        self.output.write(bytes).map_err(|limit| RecoverError::Output { limit })
     }
 
     /// Charges bytes to be decoded.
     pub(super) fn decode(&mut self, bytes: u64) -> Result<(), RecoverError> {
         self.check_time()?;
         self.decoded = self.decoded.saturating_add(bytes);
-        let usual = self.input.saturating_mul(RecoverOptions::WORK_RATIO).max(RecoverOptions::WORK_BYTES);
+        let usual = self.output.input().saturating_mul(RecoverOptions::WORK_RATIO).max(RecoverOptions::WORK_BYTES);
         let limit = self.work_bytes.unwrap_or(usual);
         if self.decoded > limit { Err(RecoverError::Work { limit }) } else { Ok(()) }
     }

@@ -30,6 +30,11 @@ impl<'a, S: RangeSource + ?Sized> BufferedSource<'a, S> {
         Self { piece: source.request_cost().min(PIECE), ..Self::new(source, size) }
     }
 
+    /// Bytes of the source.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
     /// The bytes of `range`, or as many of them as there are.
     pub(crate) async fn get(&mut self, range: Range<u64>) -> io::Result<Bytes> {
         let range = range.start.min(self.size)..range.end.min(self.size);
