@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
+use std::task::Poll;
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -151,10 +152,14 @@ impl FrameEditor {
             {
                 self.writing.push(self.storage.write_chunk(address, bytes));
             }
-            if self.unwritten.is_empty() && self.writing.len() < limit {
-                return Ok(());
-            }
-            let Some(done) = self.writing.next().await else { return Ok(()) };
+            // Starts what has been queued, whether or not there is anything to wait for.
+            let polled = poll_fn(|cx| Poll::Ready(self.writing.poll_next_unpin(cx))).await;
+            let done = match polled {
+                Poll::Ready(done) => done,
+                Poll::Pending if self.unwritten.is_empty() && self.writing.len() < limit => return Ok(()),
+                Poll::Pending => self.writing.next().await,
+            };
+            let Some(done) = done else { return Ok(()) };
             match (done.result, done.address) {
                 (Ok(()), _) => {}
                 (Err(error), ChunkAddress::File(id))

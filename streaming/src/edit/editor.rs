@@ -29,7 +29,8 @@ use crate::sparse::FileVersion;
 ///
 /// # Cancellation
 /// Operations in progress belong to the editor and not to the futures that its methods return. Dropping such a future
-/// leaves its change made or not made, never half; the next method finishes what was begun. Methods that make several
+/// leaves its change made or not made, never half; the next method finishes what was begun. A dropped editor does not
+/// wait for them either, and its file stays locked until they are done. Methods that make several
 /// changes ([`append`](FrameEditor::append), [`fill`](FrameEditor::fill)) may have made some of them.
 ///
 /// # Several editors
