@@ -170,7 +170,12 @@ fn targets_of_contiguous_frames_hold_the_same() {
                 );
                 for part in [50_000, ObjectTarget::PART_SIZE] {
                     let store = Arc::new(InMemory::new());
-                    drop(written(ObjectTarget::new(Arc::clone(&store), "o").part_size(part), options(), &data, piece));
+                    drop(written(
+                        ObjectTarget::with_multipart(Arc::clone(&store), "o").part_size(part),
+                        options(),
+                        &data,
+                        piece,
+                    ));
                     let found = block_on(async { store.get(&"o".into()).await?.bytes().await });
                     compared.equal(&name("object"), &expected, found.expect("it is there"));
                 }

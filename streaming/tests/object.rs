@@ -259,7 +259,7 @@ fn what_dropped_sinks_leave_is_gone_when_it_has_settled() {
         let content = content.slice(..chunk * 18);
         for polls in [1, 2, 5, 50] {
             let server = Server::new(false, Some(Duration::from_millis(20)));
-            let target = ObjectTarget::new(Arc::clone(&server), "object").part_size(3 * chunk);
+            let target = ObjectTarget::with_multipart(Arc::clone(&server), "object").part_size(3 * chunk);
             let place = PlaceTarget::new(ObjectPrefix::new(Arc::clone(&server), "prefix"));
             let mut one = options().chunk_size(chunk).sink(target).unwrap();
             let mut other = options().chunk_size(chunk).sink(place).unwrap();

@@ -255,7 +255,8 @@ fn object() {
         let largest = if part < 1 << 20 { 500_000 } else { 64 << 20 };
         check_up_to(largest, &format!("object in parts of {part}"), (part < 1 << 20).then_some(holds), |faults| {
             let store = FaultyStore::new(faults);
-            let target = ObjectTarget::new(Arc::clone(&store), "data.b2frame").part_size(part).parts_in_flight(2);
+            let target =
+                ObjectTarget::with_multipart(Arc::clone(&store), "data.b2frame").part_size(part).parts_in_flight(2);
             (target, Box::new(Object(store)))
         });
     }

@@ -101,7 +101,7 @@ pub(crate) fn create(case: &Case, faults: &Faults) -> (BoxTarget, Place) {
         }
         Way::Object | Way::ObjectSmallParts => {
             let store = FaultyStore::new(faults.clone());
-            let target = ObjectTarget::new(Arc::clone(&store), NAME);
+            let target = ObjectTarget::with_multipart(Arc::clone(&store), NAME);
             let target = if case.way == Way::Object { target } else { target.part_size(SMALL_PART) };
             (Box::new(target), Place::Object(store))
         }

@@ -1,19 +1,22 @@
 //! A multipart upload in progress.
 
+use std::fmt;
+use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path;
-use object_store::{MultipartId, PutPayload, multipart::PartId};
+use object_store::{MultipartId, PutMultipartOptions, PutPayload};
 
-use super::{Task, UploadStore, io_error, spawn};
+use super::{Task, io_error, spawn};
 
 /// An upload whose parts are sent concurrently and in any order. A failed part is sent again by the next call.
-#[derive(Debug)]
 pub(super) struct Upload {
-    store: Arc<dyn UploadStore>,
+    store: Arc<dyn MultipartStore>,
     path: Path,
+    options: PutMultipartOptions,
     state: UploadState,
     sending: Vec<Sending>,
     /// The parts that the store has confirmed, by number.
@@ -36,8 +39,14 @@ struct Sending {
 }
 
 impl Upload {
-    pub(super) fn new(store: Arc<dyn UploadStore>, path: Path) -> Self {
-        Self { store, path, state: UploadState::New, sending: Vec::new(), parts: Vec::new() }
+    pub(super) fn new(store: Arc<dyn MultipartStore>, path: Path) -> Self {
+        let (options, state) = (PutMultipartOptions::default(), UploadState::New);
+        Self { store, path, options, state, sending: Vec::new(), parts: Vec::new() }
+    }
+
+    /// What the store is to know of the object. It is told when the first part is sent.
+    pub(super) fn set_options(&mut self, options: PutMultipartOptions) {
+        self.options = options;
     }
 
     /// Parts being sent, and their bytes.
@@ -96,8 +105,8 @@ impl Upload {
         loop {
             match &mut self.state {
                 UploadState::New => {
-                    let (store, path) = (Arc::clone(&self.store), self.path.clone());
-                    let create = async move { store.create_multipart(&path).await.map_err(io_error) };
+                    let (store, path, options) = (Arc::clone(&self.store), self.path.clone(), self.options.clone());
+                    let create = async move { store.create_multipart_opts(&path, options).await.map_err(io_error) };
                     self.state = UploadState::Creating(spawn(create));
                 }
                 UploadState::Creating(task) => {
@@ -114,20 +123,20 @@ impl Upload {
         }
     }
 
-    /// Completes the upload. All parts must have been sent.
-    pub(super) fn complete(&self) -> Task<io::Result<()>> {
+    /// Completes the upload, when awaited. All parts must have been sent.
+    pub(super) fn complete(&self) -> impl Future<Output = io::Result<()>> + Send + use<> {
         let (store, path) = (Arc::clone(&self.store), self.path.clone());
         let parts: Option<Vec<PartId>> = self.parts.iter().cloned().collect();
         let id = match &self.state {
             UploadState::Open(id) => Some(id.clone()),
             _ => None,
         };
-        spawn(async move {
+        async move {
             let (Some(id), Some(parts)) = (id, parts) else {
                 return Err(io::Error::other("an upload was to be completed that has parts missing"));
             };
             store.complete_multipart(&path, &id, parts).await.map(drop).map_err(io_error)
-        })
+        }
     }
 
     /// Aborts the upload, if there is one, so that the store removes its parts.
@@ -147,7 +156,13 @@ impl Upload {
 
     /// A new, empty upload to the same place.
     pub(super) fn fresh(&self) -> Self {
-        Self::new(Arc::clone(&self.store), self.path.clone())
+        Self { options: self.options.clone(), ..Self::new(Arc::clone(&self.store), self.path.clone()) }
+    }
+}
+
+impl fmt::Debug for Upload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upload").field("path", &self.path).field("state", &self.state).finish_non_exhaustive()
     }
 }
 
