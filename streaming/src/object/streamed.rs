@@ -1,6 +1,5 @@
 //! An upload whose parts are sent while the frame is written.
 
-use std::future::Future;
 use std::io;
 use std::mem;
 use std::pin::Pin;
@@ -8,15 +7,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
+use object_store::PutPayload;
 use object_store::multipart::MultipartStore;
 use object_store::path::Path;
-use object_store::{ObjectMeta, PutPayload};
 
 use super::request::Request;
-use super::upload::{AbortFailed, Upload};
+use super::upload::{AbortFailed, Completion, Upload};
 use super::{Task, detach, spawn};
 use crate::disk::IoMode;
-use crate::kind::ErrorKind;
 use crate::target::{AppendBuffer, Part, check_whole};
 
 /// After this many parts the part size doubles. The length of a frame is not known in advance, and S3 takes at most
@@ -50,25 +48,11 @@ enum CommitStep {
         tried: bool,
     },
     Parts,
-    /// Looks at what the upload replaces.
-    Head {
-        task: Option<Task<io::Result<Replaced>>>,
-    },
     Complete {
-        replaced: Replaced,
         task: Option<Task<io::Result<()>>>,
         tried: bool,
     },
     Done,
-}
-
-/// What had the name of the object before.
-#[derive(Debug, Clone)]
-enum Replaced {
-    Nothing,
-    Object(ObjectMeta),
-    /// The store lets nobody look.
-    Unknown,
 }
 
 impl StreamedUpload {
@@ -188,24 +172,13 @@ impl StreamedUpload {
                 }
                 CommitStep::Parts => {
                     ready!(self.upload.poll_parts(cx))?;
-                    CommitStep::Head { task: None }
+                    CommitStep::Complete { task: None, tried: false }
                 }
-                CommitStep::Head { task } => {
-                    let head = task.get_or_insert_with(|| {
-                        let request = request.clone();
-                        spawn(async move { look(&request).await })
-                    });
-                    let result = ready!(head.poll_io(cx));
-                    *task = None;
-                    CommitStep::Complete { replaced: result?, task: None, tried: false }
-                }
-                CommitStep::Complete { replaced, task, tried } => {
+                CommitStep::Complete { task, tried } => {
                     let complete = task.get_or_insert_with(|| {
-                        let (replaced, header) = (replaced.clone(), header.clone());
-                        let expected = Expected { replaced, header, len: self.len };
-                        let (request, completion) = (request.clone(), self.upload.complete());
+                        let (request, completion) = (request.clone(), self.upload.completion());
                         let again = mem::replace(tried, true);
-                        spawn(async move { expected.complete(&request, completion, again).await })
+                        spawn(async move { complete(&request, completion?, again).await })
                     });
                     let result = ready!(complete.poll_io(cx));
                     *task = None;
@@ -218,6 +191,16 @@ impl StreamedUpload {
     }
 
     pub(super) fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // The last request may be carried out at any moment, so its outcome decides.
+        if let CommitStep::Put { task, .. } | CommitStep::Complete { task, .. } = &mut self.commit
+            && let Some(last) = task
+        {
+            let result = ready!(last.poll_io(cx));
+            *task = None;
+            if result.is_ok() {
+                self.commit = CommitStep::Done;
+            }
+        }
         if matches!(self.commit, CommitStep::Done) {
             return Poll::Ready(Ok(()));
         }
@@ -242,7 +225,20 @@ impl Drop for StreamedUpload {
         if !matches!(self.commit, CommitStep::Done) {
             let fresh = self.upload.fresh();
             let abort = mem::replace(&mut self.upload, fresh).abort();
-            detach(async { drop(abort.await) });
+            let last = match &mut self.commit {
+                CommitStep::Complete { task, .. } => task.take(),
+                _ => None,
+            };
+            detach(async {
+                // A completed upload has no parts to be removed.
+                let completed = match last {
+                    Some(last) => matches!(last.await, Ok(Ok(()))),
+                    None => false,
+                };
+                if !completed {
+                    drop(abort.await);
+                }
+            });
         }
     }
 }
@@ -254,58 +250,15 @@ fn size_of(request: &Request, part: usize) -> usize {
         .map_or(usize::MAX, |size| size.max(request.part_size))
 }
 
-/// What is replaced when the upload is completed: no store makes that conditional, so this is where objects that are
-/// there are refused.
-async fn look(request: &Request) -> io::Result<Replaced> {
-    match request.head().await {
-        Ok(Some(_)) if request.create_only => Err(request.already_exists()),
-        Ok(Some(meta)) => Ok(Replaced::Object(meta)),
-        Ok(None) => Ok(Replaced::Nothing),
-        // Writers need not be allowed to read.
-        Err(error)
-            if !request.create_only
-                && matches!(ErrorKind::of_io(&error), ErrorKind::PermissionDenied | ErrorKind::Unsupported) =>
-        {
-            Ok(Replaced::Unknown)
-        }
-        Err(error) => Err(error),
+/// Completes the upload. If it is not the first attempt, the last one may have succeeded although its response was lost.
+async fn complete(request: &Request, completion: Completion, again: bool) -> io::Result<()> {
+    // No store completes an upload on a condition.
+    if request.create_only && request.head().await?.is_some() {
+        let done = again && completion.is_there(request).await?;
+        return if done { Ok(()) } else { Err(request.already_exists()) };
     }
-}
-
-/// A frame in the place of what was there before.
-struct Expected {
-    replaced: Replaced,
-    header: Bytes,
-    len: u64,
-}
-
-impl Expected {
-    /// Completes the upload. If it is not the first attempt, the last one may have succeeded although its response was
-    /// lost.
-    async fn complete(
-        self,
-        request: &Request,
-        completion: impl Future<Output = io::Result<()>>,
-        again: bool,
-    ) -> io::Result<()> {
-        if again && request.create_only && request.head().await?.is_some() {
-            return if self.is_there(request).await { Ok(()) } else { Err(request.already_exists()) };
-        }
-        match completion.await {
-            Err(_) if again && self.is_there(request).await => Ok(()),
-            result => result,
-        }
-    }
-
-    /// Whether the object is this frame, as far as its length and its header tell, and not what was there before.
-    async fn is_there(&self, request: &Request) -> bool {
-        let Ok(Some(found)) = request.head().await else { return false };
-        let is_old = match &self.replaced {
-            Replaced::Object(old) => {
-                (&old.e_tag, &old.version, old.last_modified) == (&found.e_tag, &found.version, found.last_modified)
-            }
-            Replaced::Nothing | Replaced::Unknown => false,
-        };
-        found.size == self.len && !is_old && request.has_bytes(0, &self.header.clone().into()).await.unwrap_or(false)
+    match completion.request().await {
+        Err(_) if again && completion.is_there(request).await.unwrap_or(false) => Ok(()),
+        result => result,
     }
 }

@@ -36,8 +36,11 @@ use crate::target::{Part, Target};
 ///
 /// A target that is dropped before the frame is complete has the store remove the parts, in the background;
 /// [`poll_abort`](Target::poll_abort) and [`settle`](crate::settle()) wait for that. (If the last request of an upload
-/// made by `new` is under way, they wait for its outcome, which may be the complete object.) When the process dies the
-/// parts stay, invisible, until the store's own rules remove them; there is no object.
+/// is under way, they wait for its outcome, which may be the complete object.) When the process dies the parts stay,
+/// invisible, until the store's own rules remove them; there is no object.
+///
+/// A response may be lost. Whoever commits again succeeds if the object that is there has the bytes of the frame, which
+/// are compared; a target reads objects for nothing else.
 ///
 /// ```
 /// use std::sync::Arc;
