@@ -11,7 +11,7 @@ use futures::io::AsyncWrite;
 
 use super::spool_buffer::{SpoolBuffer, SpooledBytes};
 use super::{Part, Target};
-use crate::compute::{CoopBudget, free_in_background};
+use crate::compute::CoopBudget;
 use crate::disk::{IoMode, IoTask};
 
 /// Bytes read and written at a time when the frame is copied out.
@@ -104,9 +104,7 @@ impl<W: AsyncWrite + Unpin> SpoolTarget<W> {
             if read.is_empty() {
                 let len = content.len();
                 if *at == len {
-                    let content = mem::take(content);
-                    let freed = content.bytes_in_memory();
-                    free_in_background(content, freed);
+                    mem::take(content).free();
                     return Poll::Ready(Ok(()));
                 }
                 let end = len.min(*at + COPY);

@@ -12,6 +12,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 
 use super::append_buffer::AppendBuffer;
+use crate::compute::free_in_background;
 use crate::disk::{AppendFile, IoMode, IoTask, PositionedFile};
 
 /// Collects bytes in memory up to a limit, and in a temporary file beyond it.
@@ -145,12 +146,11 @@ impl SpooledBytes {
         }
     }
 
-    /// Memory that is freed when these bytes are dropped.
-    pub(crate) fn bytes_in_memory(&self) -> usize {
-        match self {
-            Self::Memory(bytes) => bytes.len(),
-            Self::File { .. } => 0,
-        }
+    /// Drops the bytes. Off an executor's thread, if there are many: the memory that a temporary file is cached in is
+    /// freed when the file is closed.
+    pub(crate) fn free(self) {
+        let len = usize::try_from(self.len()).unwrap_or(usize::MAX);
+        free_in_background(self, len);
     }
 
     /// Bytes `range`, which must lie within: those in memory are not copied.

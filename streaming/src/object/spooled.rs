@@ -134,7 +134,9 @@ impl SpooledUpload {
 
     fn finish_attempt(&mut self, result: Result<(), Failed>) -> io::Result<()> {
         let Err(failed) = result else {
-            self.step = Step::Done;
+            if let Step::Send { content, .. } = mem::replace(&mut self.step, Step::Done) {
+                content.free();
+            }
             return Ok(());
         };
         self.uncertain |= failed.uncertain;
@@ -151,7 +153,8 @@ impl SpooledUpload {
                 // It has failed because it was cancelled.
                 let _ = self.finish_attempt(result?);
             }
-            if !matches!(self.step, Step::Done) {
+            if let Step::Send { content, .. } = &mut self.step {
+                mem::take(content).free();
                 self.step = Step::Collect;
             }
         }
