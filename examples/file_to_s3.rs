@@ -1,7 +1,7 @@
 //! A file straight to one object of an object store: compressed and uploaded part by part while it is read, with bounded
 //! memory and no temporary file. The object appears when it is complete.
 //!
-//! `cargo run --release --example file_to_s3 --features object_store -- FILE s3://BUCKET/KEY` with the usual AWS
+//! `cargo run --release --example file_to_s3 --features aws -- FILE s3://BUCKET/KEY` with the usual AWS
 //! variables (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`; `AWS_ENDPOINT_URL` for other servers). Without
 //! arguments it writes made-up data to a store in memory.
 
@@ -9,9 +9,11 @@ use std::error::Error;
 use std::sync::Arc;
 
 use futures::io::{AsyncRead, Cursor};
-use object_store::aws::AmazonS3Builder;
-use object_store::memory::InMemory;
-use oxiblosc::object::{ObjectTarget, UploadStore};
+use oxiblosc::object::ObjectTarget;
+use oxiblosc::object::object_store::ObjectStore;
+use oxiblosc::object::object_store::aws::AmazonS3Builder;
+use oxiblosc::object::object_store::memory::InMemory;
+use oxiblosc::object::object_store::multipart::MultipartStore;
 use oxiblosc::{EncodeParams, Summary, WriteOptions, block_on};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -39,11 +41,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 async fn upload(
     input: impl AsyncRead + Unpin,
-    store: Arc<dyn UploadStore>,
+    store: Arc<impl ObjectStore + MultipartStore>,
     key: &str,
 ) -> Result<Summary, Box<dyn Error>> {
     let params = EncodeParams { typesize: 4, ..EncodeParams::default() };
-    let mut sink = WriteOptions::new(params).sink(ObjectTarget::with_store(store, key))?;
+    let mut sink = WriteOptions::new(params).sink(ObjectTarget::with_multipart(store, key))?;
     futures::io::copy(input, &mut sink).await?;
     // Dropped before this, the sink would have the store remove the parts again.
     Ok(sink.close().await?)

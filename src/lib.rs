@@ -116,7 +116,7 @@
 //! | anything that can seek | [`WriteOptions::seekable`], [`blocking::FrameWriter::new`] |
 //! | anything else that takes bytes | [`WriteOptions::spooled`], [`blocking::FrameWriter::spooled`] |
 //! | anything that takes bytes, at once, to be sealed later | [`target::OpenTarget`], [`recover::seal()`] |
-//! | an object of S3, GCS or Azure | `target::ObjectTarget` (feature `object_store`) |
+//! | an object of S3, GCS, Azure or any other store | `target::ObjectTarget` (feature `object_store`) |
 //! | a directory, or objects under a prefix: a sparse frame | [`target::SparseTarget`], [`target::PlaceTarget`] |
 //! | the same, filled by several writers | [`SharedWriter`] |
 //! | memory | [`WriteOptions::in_memory`], [`blocking::FrameWriter::in_memory`] |

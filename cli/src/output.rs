@@ -10,7 +10,7 @@ use futures::io::AllowStdIo;
 use oxiblosc::location::ObjectLocation;
 use oxiblosc::object::ObjectPrefix;
 use oxiblosc::source::{ObjectSource, RangeSource};
-use oxiblosc::target::{FileTarget, ObjectTarget, OpenTarget, PlaceTarget, SparseTarget, SpoolTarget};
+use oxiblosc::target::{FileTarget, OpenTarget, PlaceTarget, SparseTarget, SpoolTarget};
 use oxiblosc::{IoMode, block_on};
 
 use crate::abort_on_drop::AbortOnDrop;
@@ -64,16 +64,16 @@ pub(crate) fn replacement(path: &Path, is_sparse: bool) -> io::Result<AbortOnDro
 fn object(object: &ObjectLocation, layout: FrameKind, destination: &Source) -> Result<AbortOnDrop, CliError> {
     let refuse = |reason: &str| Err(CliError::Usage(format!("{object}: {reason}")));
     let store = object.store().map_err(failed(destination))?;
-    let uploads = object.uploads().map_err(failed(destination))?;
-    match (layout, uploads) {
+    let target = object.target().map_err(failed(destination))?;
+    match (layout, target) {
         (_, None) => refuse("only object stores can be written to: s3://, gs:// and az://"),
         (FrameKind::Open, _) => refuse("--layout open: an object does not exist before it is complete"),
         (FrameKind::Contiguous, Some(_)) if object.is_prefix() => {
             refuse("the slash at the end says that it is the prefix of a sparse frame: --layout sparse writes one")
         }
-        (FrameKind::Contiguous, Some(uploads)) => {
+        (FrameKind::Contiguous, Some(target)) => {
             block_on(refuse_sparse(object)).map_err(failed(destination))?;
-            Ok(AbortOnDrop::new(ObjectTarget::with_store(Arc::clone(uploads), object.path().clone())))
+            Ok(AbortOnDrop::new(target))
         }
         (FrameKind::Sparse, Some(_)) => {
             block_on(refuse_object(object)).map_err(failed(destination))?;

@@ -168,9 +168,15 @@ fn targets_of_contiguous_frames_hold_the_same() {
                     &expected,
                     written(target, options(), &data, piece).into_inner().into_inner(),
                 );
-                for part in [50_000, ObjectTarget::PART_SIZE] {
+                for (part, in_order) in
+                    [50_000, ObjectTarget::PART_SIZE].into_iter().flat_map(|p| [(p, false), (p, true)])
+                {
                     let store = Arc::new(InMemory::new());
-                    drop(written(ObjectTarget::new(Arc::clone(&store), "o").part_size(part), options(), &data, piece));
+                    let target = match in_order {
+                        true => ObjectTarget::new(store.clone(), "o").memory_limit(part),
+                        false => ObjectTarget::with_multipart(store.clone(), "o"),
+                    };
+                    drop(written(target.part_size(part), options(), &data, piece));
                     let found = block_on(async { store.get(&"o".into()).await?.bytes().await });
                     compared.equal(&name("object"), &expected, found.expect("it is there"));
                 }

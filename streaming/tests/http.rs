@@ -1,5 +1,5 @@
 //! Frames behind plain HTTP, on a server that does what it is told, and on some that do not.
-#![cfg(feature = "object_store")]
+#![cfg(feature = "http")]
 
 mod common;
 

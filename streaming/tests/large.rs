@@ -246,11 +246,14 @@ fn an_object_that_lacks_bytes_is_not_made_final() {
     let header_len = u32::from_be_bytes(frame[11..15].try_into().unwrap()) as usize;
     let header = Bytes::copy_from_slice(&frame[..header_len]);
     let store = std::sync::Arc::new(InMemory::new());
-    let mut target = ObjectTarget::new(store.clone(), "data.b2frame");
-    block_on(async {
-        poll_fn(|cx| target.poll_append(cx, Part::Header, &mut header.clone())).await.unwrap();
-        poll_fn(|cx| target.poll_append(cx, Part::Tail, &mut Bytes::from_static(b"too few"))).await.unwrap();
-        assert!(poll_fn(|cx| target.poll_commit(cx, &header)).await.is_err());
-        assert!(store.head(&"data.b2frame".into()).await.is_err());
-    });
+    let targets =
+        [ObjectTarget::with_multipart(store.clone(), "data.b2frame"), ObjectTarget::new(store.clone(), "data.b2frame")];
+    for mut target in targets {
+        block_on(async {
+            poll_fn(|cx| target.poll_append(cx, Part::Header, &mut header.clone())).await.unwrap();
+            poll_fn(|cx| target.poll_append(cx, Part::Tail, &mut Bytes::from_static(b"too few"))).await.unwrap();
+            assert!(poll_fn(|cx| target.poll_commit(cx, &header)).await.is_err());
+            assert!(store.head(&"data.b2frame".into()).await.is_err());
+        });
+    }
 }

@@ -225,6 +225,7 @@ fn object() {
     use oxiblosc_streaming::object::ObjectPrefix;
     use oxiblosc_streaming::target::ObjectTarget;
 
-    check("object", &WAYS, || ObjectTarget::new(Arc::new(InMemory::new()), "data.b2frame"));
+    check("object", &WAYS, || ObjectTarget::with_multipart(Arc::new(InMemory::new()), "data.b2frame"));
+    check("object in order", &WAYS, || ObjectTarget::new(Arc::new(InMemory::new()), "data.b2frame"));
     check("objects", &WAYS, || PlaceTarget::new(ObjectPrefix::new(Arc::new(InMemory::new()), "data.b2frame")));
 }

@@ -308,7 +308,7 @@ fn streams_that_are_not_polled_hold_nobody_up() {
 }
 
 /// What an HTTP server sees of it: of an object, each run of bytes is a request.
-#[cfg(feature = "object_store")]
+#[cfg(feature = "http")]
 #[test]
 fn requests_to_a_server() {
     let (content, frame) = array();

@@ -1,5 +1,5 @@
 //! What object stores answer, as errors that can be matched: a server on the loopback answers whatever it is told to.
-#![cfg(feature = "object_store")]
+#![cfg(feature = "aws")]
 
 mod common;
 
@@ -103,7 +103,7 @@ fn answers_of_a_server() {
         assert_eq!(error.is_retryable(), matches!(kind, ErrorKind::Transient | ErrorKind::TimedOut), "{status}");
         // The same as an error of I/O, and after it has been written to.
         assert_eq!(ErrorKind::of(&io::Error::from(error)), kind, "{status}");
-        let mut sink = options().sink(ObjectTarget::new(store, Path::from("a/b"))).unwrap();
+        let mut sink = options().sink(ObjectTarget::with_multipart(store, Path::from("a/b"))).unwrap();
         let error = block_on(async {
             sink.write_all(&data(CHUNK)).await?;
             sink.close().await.map_err(io::Error::from)

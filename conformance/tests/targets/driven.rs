@@ -48,7 +48,8 @@ fn parts_leave_while_the_producer_waits() {
     for spawned in [false, true] {
         let requests = Faults::none();
         let store = FaultyStore::new(requests.clone());
-        let target = ObjectTarget::new(Arc::clone(&store), "data.b2frame").part_size(PART).parts_in_flight(2);
+        let target =
+            ObjectTarget::with_multipart(Arc::clone(&store), "data.b2frame").part_size(PART).parts_in_flight(2);
         let options = WriteOptions::new(params.clone()).chunk_size(CHUNK).pool(&Pool::new(2));
         let (sink, driver) = options.sink(target).unwrap().into_driven();
         if spawned {

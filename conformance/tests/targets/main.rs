@@ -13,6 +13,9 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures::io::{AsyncSeek, AsyncWrite, Cursor};
+use object_store::ObjectStore;
+use object_store::limit::LimitStore;
+use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use oxiblosc::object::{ObjectPrefix, ObjectTarget};
 use oxiblosc::source::{ChunkFiles, FileSource, RangeSource};
@@ -255,8 +258,40 @@ fn object() {
         let largest = if part < 1 << 20 { 500_000 } else { 64 << 20 };
         check_up_to(largest, &format!("object in parts of {part}"), (part < 1 << 20).then_some(holds), |faults| {
             let store = FaultyStore::new(faults);
-            let target = ObjectTarget::new(Arc::clone(&store), "data.b2frame").part_size(part).parts_in_flight(2);
+            let target =
+                ObjectTarget::with_multipart(Arc::clone(&store), "data.b2frame").part_size(part).parts_in_flight(2);
             (target, Box::new(Object(store)))
+        });
+    }
+}
+
+/// Any store, which takes the parts of an upload in order.
+#[test]
+fn object_in_any_store() {
+    // Frames that stay in memory and frames that do not, in small parts and in one.
+    for (part, limit, mode) in [
+        (1000, usize::MAX, IoMode::Inline),
+        (5000, 3000, IoMode::Offloaded),
+        (8 << 20, SpoolTarget::<()>::MEMORY_LIMIT, IoMode::Offloaded),
+    ] {
+        let largest = if part < 1 << 20 { 500_000 } else { 64 << 20 };
+        let target = move |store: Arc<dyn ObjectStore>| {
+            let target = ObjectTarget::new(store, "data.b2frame").part_size(part).parts_in_flight(2);
+            target.memory_limit(limit).io_mode(mode)
+        };
+        check_up_to(largest, &format!("object in parts of {part}, in order"), None, |faults| {
+            let store = FaultyStore::new(faults);
+            (target(Arc::clone(&store) as _), Box::new(Object(store)))
+        });
+        check_up_to(largest, &format!("object in parts of {part}, in order, few at a time"), None, |faults| {
+            let store = FaultyStore::new(faults);
+            let limited = LimitStore::new(Arc::clone(&store) as Arc<dyn ObjectStore>, 1);
+            (target(Arc::new(limited)), Box::new(Object(store)))
+        });
+        check_up_to(largest, &format!("object in parts of {part}, as a file"), None, |_| {
+            let (place, path) = InDirectory::new();
+            let store = LocalFileSystem::new_with_prefix(path.parent().unwrap()).unwrap();
+            (target(Arc::new(store)), Box::new(place))
         });
     }
 }

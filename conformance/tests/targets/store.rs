@@ -13,7 +13,7 @@ use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartId, MultipartUpload, ObjectMeta, ObjectStore,
-    ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
 use oxiblosc::block_on;
 use oxiblosc_conformance::target::Faults;
@@ -22,17 +22,16 @@ use oxiblosc_conformance::target::Faults;
 pub(crate) struct FaultyStore {
     inner: InMemory,
     faults: Faults,
-    uploads: Mutex<BTreeSet<MultipartId>>,
+    uploads: Arc<Mutex<BTreeSet<MultipartId>>>,
 }
 
 impl FaultyStore {
     pub(crate) fn new(faults: Faults) -> Arc<Self> {
-        Arc::new(Self { inner: InMemory::new(), faults, uploads: Mutex::default() })
+        Arc::new(Self { inner: InMemory::new(), faults, uploads: Arc::default() })
     }
 
     async fn turn(&self) -> Result<()> {
-        let fault = |error: std::io::Error| Error::Generic { store: "faulty", source: error.into() };
-        self.faults.turn().await.map_err(fault)
+        turn(&self.faults).await
     }
 
     /// Uploads that are neither complete nor aborted.
@@ -56,6 +55,47 @@ impl fmt::Display for FaultyStore {
     }
 }
 
+async fn turn(faults: &Faults) -> Result<()> {
+    let fault = |error: std::io::Error| Error::Generic { store: "faulty", source: error.into() };
+    faults.turn().await.map_err(fault)
+}
+
+/// An upload in order. As with real stores, its parts stay unless it is completed or aborted.
+#[derive(Debug)]
+struct FaultyUpload {
+    inner: Box<dyn MultipartUpload>,
+    faults: Faults,
+    uploads: Arc<Mutex<BTreeSet<MultipartId>>>,
+    id: MultipartId,
+}
+
+#[async_trait]
+impl MultipartUpload for FaultyUpload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        let (part, faults) = (self.inner.put_part(data), self.faults.clone());
+        Box::pin(async move {
+            turn(&faults).await?;
+            part.await
+        })
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        turn(&self.faults).await?;
+        let result = self.inner.complete().await?;
+        self.uploads.lock().unwrap().remove(&self.id);
+        // The answer may be lost too.
+        turn(&self.faults).await?;
+        Ok(result)
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        turn(&self.faults).await?;
+        self.inner.abort().await?;
+        self.uploads.lock().unwrap().remove(&self.id);
+        Ok(())
+    }
+}
+
 #[async_trait]
 impl ObjectStore for FaultyStore {
     async fn put_opts(&self, path: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
@@ -65,7 +105,11 @@ impl ObjectStore for FaultyStore {
 
     async fn put_multipart_opts(&self, path: &Path, options: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
         self.turn().await?;
-        self.inner.put_multipart_opts(path, options).await
+        let inner = self.inner.put_multipart_opts(path, options).await?;
+        let (faults, uploads) = (self.faults.clone(), Arc::clone(&self.uploads));
+        let id = format!("in order {:p}", &*inner);
+        self.uploads.lock().unwrap().insert(id.clone());
+        Ok(Box::new(FaultyUpload { inner, faults, uploads, id }))
     }
 
     async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {

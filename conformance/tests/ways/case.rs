@@ -50,6 +50,8 @@ dimension! {
         SeekOpenEnded = "seek-open-ended",
         ObjectSmallParts = "object-small-parts",
         Object = "object",
+        /// Kept until it is complete, in a file unless it is short.
+        ObjectInOrder = "object-in-order",
         SparseDirectory = "sparse-directory",
         SparseInPlace = "sparse-in-place",
         PlaceDirectory = "place-directory",

@@ -102,8 +102,18 @@ pub(crate) fn create(case: &Case, faults: &Faults) -> (BoxTarget, Place) {
         }
         Way::Object | Way::ObjectSmallParts => {
             let store = FaultyStore::new(faults.clone());
-            let target = ObjectTarget::new(Arc::clone(&store), NAME);
+            let target = ObjectTarget::with_multipart(Arc::clone(&store), NAME);
             let target = if case.way == Way::Object { target } else { target.part_size(SMALL_PART) };
+            (Box::new(target), Place::Object(store))
+        }
+        Way::ObjectInOrder => {
+            let store = FaultyStore::new(faults.clone());
+            let target = ObjectTarget::new(Arc::clone(&store) as _, NAME).io_mode(mode);
+            // As with `SpoolFile`. Short frames take several parts too.
+            let target = match case.nbytes() > 2 * SpoolTarget::<()>::MEMORY_LIMIT as u64 {
+                true => target,
+                false => target.memory_limit(case.nbytes() as usize / 3).part_size(SMALL_PART),
+            };
             (Box::new(target), Place::Object(store))
         }
         Way::SparsePrefix => {

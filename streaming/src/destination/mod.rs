@@ -10,7 +10,7 @@
 //! | [`SpoolTarget`] | the frame is kept (memory, then a temporary file) and copied out at the end, into any `AsyncWrite` |
 //! | [`MemoryTarget`] | written over at the end, in a `Vec<u8>` |
 //! | [`OpenTarget`] | not at all: the frame is open-ended until it is sealed, in any `AsyncWrite` |
-//! | `ObjectTarget` | an object: the first part of the upload is held back and sent last (feature `object_store`) |
+//! | `ObjectTarget` | an object: the first part of the upload is held back and sent last, or, where a store takes parts in order only, the frame is kept as by [`SpoolTarget`] (feature `object_store`) |
 //! | [`SparseTarget`] | a directory: each chunk is a file, and the header is in the last one |
 //! | [`PlaceTarget`] | the same in any place, such as memory ([`MemoryDirectory`](crate::sparse::MemoryDirectory)) or objects under a common prefix |
 
@@ -21,6 +21,7 @@ mod offer;
 mod open;
 mod seek;
 mod spool;
+mod spool_buffer;
 
 use std::io;
 use std::task::{Context, Poll};
@@ -36,6 +37,8 @@ pub(crate) use offer::{OfferError, poll_offer};
 pub use open::OpenTarget;
 pub use seek::SeekTarget;
 pub use spool::SpoolTarget;
+#[cfg(feature = "object_store")]
+pub(crate) use spool_buffer::{SpoolBuffer, SpooledBytes};
 
 #[cfg(feature = "object_store")]
 pub use crate::object::ObjectTarget;

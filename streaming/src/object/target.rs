@@ -2,47 +2,57 @@
 
 use std::fmt;
 use std::io;
-use std::mem;
-use std::pin::Pin;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
-use bytes::{Buf, Bytes};
-use object_store::PutPayload;
+use bytes::Bytes;
+use object_store::multipart::MultipartStore;
 use object_store::path::Path;
+use object_store::{Attributes, ObjectStore, TagSet};
 
-use super::upload::{AbortFailed, Upload};
-use super::{Task, UploadStore, detach, io_error, spawn};
-use crate::target::{AppendBuffer, Part, Target};
+use super::request::Request;
+use super::spooled::SpooledUpload;
+use super::streamed::StreamedUpload;
+use crate::disk::IoMode;
+use crate::target::{Part, Target};
 
-/// After this many parts the part size doubles. The length of a frame is not known in advance, and S3 takes at most
-/// 10,000 parts: at 8 MiB each they would hold 80 GiB; growing like this they hold 8 TiB, more than the largest object
-/// on S3, while the last ones stay below the limit of 5 GiB for a part.
-const PARTS_OF_ONE_SIZE: usize = 1000;
-
-/// Writes the frame to an object, which appears when it is complete.
+/// Writes the frame to an object, which appears when it is complete. An object that had the name before stays until
+/// then.
 ///
-/// The first part of the upload holds the header of the frame, whose totals are known last: it is held back and sent at
-/// the end. The other parts are sent while the frame is written, a few at a time; a frame of a single part is put in
-/// one request. An object that had the name before stays until then.
+/// The header is the first part of a frame, and its totals are known last. There are two ways around that:
 ///
-/// Requests run on a small runtime of this crate, so any executor works. Memory holds the first part, the part being
-/// filled, and the parts in flight: some 50 MiB by default, besides what the sink has in flight.
+/// | made by | for | while the frame is written | memory, besides what the sink has in flight |
+/// |---|---|---|---|
+/// | [`with_multipart`](Self::with_multipart) | stores that take parts in any order: S3, GCS, Azure, in memory | parts are sent; the first one is held back until the end | the first part, the part being filled, and the parts in flight: some 50 MiB |
+/// | [`new`](Self::new) | every [`ObjectStore`], such as `LocalFileSystem`, `LimitStore`, `PrefixStore`, or what `parse_url` returns | it is kept, in memory up to [a limit](Self::memory_limit) and in a temporary file beyond it; the upload begins at the end | the 16 MiB of that limit or, beyond it, the parts in flight: some 32 MiB |
+///
+/// A frame of a single part is put in one request either way. Requests run on a small runtime of this crate, so any
+/// executor works.
+///
+/// # Failures
+/// A failed commit may be repeated. With `with_multipart` it goes on with the part that failed. With `new` it sends all
+/// parts again: the store's own repetitions of a part are all that its interface allows.
 ///
 /// A target that is dropped before the frame is complete has the store remove the parts, in the background;
-/// [`poll_abort`](Target::poll_abort) and [`settle`](crate::settle()) wait for that. When the process dies the parts stay, invisible, until the
-/// store's own rules remove them; there is no object.
+/// [`poll_abort`](Target::poll_abort) and [`settle`](crate::settle()) wait for that. (If the last request of an upload
+/// is under way, they wait for its outcome, which may be the complete object.) When the process dies the parts stay,
+/// invisible, until the store's own rules remove them; there is no object.
+///
+/// A response may be lost. Whoever commits again succeeds if the object that is there has the bytes of the frame, which
+/// are compared; a target reads objects for nothing else.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use futures::{AsyncWriteExt, executor::block_on};
-/// use object_store::{ObjectStoreExt, memory::InMemory};
+/// use oxiblosc_streaming::object::object_store::{ObjectStoreExt, memory::InMemory};
 /// use oxiblosc_streaming::{WriteOptions, target::ObjectTarget};
 /// # use oxiblosc_plugins as _;
 ///
 /// let store = Arc::new(InMemory::new());
 /// block_on(async {
-///     let mut sink = WriteOptions::default().sink(ObjectTarget::new(store.clone(), "data.b2frame"))?;
+///     let target = ObjectTarget::with_multipart(store.clone(), "data.b2frame");
+///     let mut sink = WriteOptions::default().sink(target)?;
 ///     sink.write_all(&[7; 100_000]).await?;
 ///     assert!(store.head(&"data.b2frame".into()).await.is_err(), "nothing is there before it is complete");
 ///     let summary = sink.close().await?;
@@ -52,234 +62,162 @@ const PARTS_OF_ONE_SIZE: usize = 1000;
 /// # .unwrap();
 /// ```
 pub struct ObjectTarget {
-    store: Arc<dyn UploadStore>,
-    path: Path,
-    part_size: usize,
-    parts_in_flight: usize,
-    bytes_in_flight: usize,
-    /// The part that is sent last.
-    first: AppendBuffer,
-    /// The part that is sent next.
-    next: AppendBuffer,
-    next_part: usize,
-    /// Bytes accepted.
-    len: u64,
-    upload: Upload,
-    commit: CommitStep,
-    aborting: Option<Task<Result<(), AbortFailed>>>,
+    request: Request,
+    way: Way,
 }
 
-/// The progress of a commit. A failed step is repeated.
-enum CommitStep {
-    Begin,
-    /// A frame of one part.
-    Put {
-        payload: PutPayload,
-        task: Option<Task<io::Result<()>>>,
-    },
-    Parts,
-    Complete {
-        task: Option<Task<io::Result<()>>>,
-        tried: bool,
-    },
-    Done,
+enum Way {
+    Streamed(StreamedUpload),
+    Spooled(SpooledUpload),
 }
 
 impl ObjectTarget {
-    /// The length of the first thousand parts unless [`part_size`](Self::part_size) says otherwise: 8 MiB.
+    /// The length of a part unless [`part_size`](Self::part_size) says otherwise: 8 MiB.
     pub const PART_SIZE: usize = 8 << 20;
 
-    /// A target whose object gets the name `path`.
-    pub fn new<S: UploadStore>(store: Arc<S>, path: impl Into<Path>) -> Self {
-        Self::with_store(store, path)
+    /// A target whose object gets the name `path`, in any store. The frame is kept until it is complete, and then sent.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use oxiblosc_streaming::object::object_store::{limit::LimitStore, memory::InMemory};
+    /// use oxiblosc_streaming::target::ObjectTarget;
+    ///
+    /// let store = LimitStore::new(InMemory::new(), 8);
+    /// let target = ObjectTarget::new(Arc::new(store), "data.b2frame");
+    /// ```
+    pub fn new(store: Arc<dyn ObjectStore>, path: impl Into<Path>) -> Self {
+        let request = Request::new(store, path.into());
+        Self { request, way: Way::Spooled(SpooledUpload::new()) }
     }
 
-    /// As [`new`](Self::new), for a store of a type that is not known at compile time.
-    pub fn with_store(store: Arc<dyn UploadStore>, path: impl Into<Path>) -> Self {
-        let path = path.into();
-        Self {
-            upload: Upload::new(Arc::clone(&store), path.clone()),
-            store,
-            path,
-            part_size: Self::PART_SIZE,
-            parts_in_flight: 4,
-            bytes_in_flight: 64 << 20,
-            first: AppendBuffer::default(),
-            next: AppendBuffer::default(),
-            next_part: 1,
-            len: 0,
-            commit: CommitStep::Begin,
-            aborting: None,
-        }
+    /// As [`new`](Self::new), for a store that takes the parts of an upload in any order. They are sent while the frame
+    /// is written.
+    pub fn with_multipart<S: ObjectStore + MultipartStore>(store: Arc<S>, path: impl Into<Path>) -> Self {
+        Self::from_stores(Arc::clone(&store) as _, store, path.into())
     }
 
-    /// Bytes of a part, at least one. S3 refuses parts of less than 5 MiB, except for the last. Parts double in size
-    /// after every thousand of them.
+    /// A target in one store that is known as two.
+    pub(crate) fn from_stores(store: Arc<dyn ObjectStore>, multipart: Arc<dyn MultipartStore>, path: Path) -> Self {
+        let request = Request::new(store, path);
+        let upload = StreamedUpload::new(multipart, request.path.clone());
+        Self { request, way: Way::Streamed(upload) }
+    }
+
+    /// Bytes of a part, at least one. S3 refuses parts of less than 5 MiB, except for the last.
+    ///
+    /// S3 takes 10,000 parts at most. So parts double in size after every thousand of them, or, where the length of the
+    /// frame is known before the upload, all of them are as long as need be.
     #[must_use]
     pub fn part_size(mut self, bytes: usize) -> Self {
-        self.part_size = bytes.max(1);
+        self.request.part_size = bytes.max(1);
         self
     }
 
     /// How many parts are sent at the same time; 4 by default, at least 1.
     #[must_use]
     pub fn parts_in_flight(mut self, parts: usize) -> Self {
-        self.parts_in_flight = parts.max(1);
+        self.request.parts_in_flight = parts.max(1);
         self
     }
 
     /// How many bytes are sent at the same time; 64 MiB by default. One part is always allowed.
     #[must_use]
     pub fn bytes_in_flight(mut self, bytes: usize) -> Self {
-        self.bytes_in_flight = bytes;
+        self.request.bytes_in_flight = bytes;
+        self
+    }
+
+    /// What is stored with the object: its content type, metadata and the like. What a store does not know is an error
+    /// of it: files know none, and Azure takes them from targets made by [`new`](Self::new) only.
+    #[must_use]
+    pub fn attributes(mut self, attributes: Attributes) -> Self {
+        self.request.attributes = attributes;
+        self.pass_options()
+    }
+
+    /// The tags of the object. Stores without tags ignore them; Azure takes them as it takes
+    /// [`attributes`](Self::attributes).
+    #[must_use]
+    pub fn tags(mut self, tags: TagSet) -> Self {
+        self.request.tags = tags;
+        self.pass_options()
+    }
+
+    /// Leaves an object alone that is there at the time of the commit, which fails with
+    /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists). Without this it is replaced.
+    ///
+    /// A frame of one part is put on that condition, which the store checks. Stores complete an upload of several parts
+    /// unconditionally, so the target asks right before whether there is an object: one that appears between that
+    /// answer and the completion, or while the completion is under way, is replaced.
+    #[must_use]
+    pub fn create_only(mut self, create_only: bool) -> Self {
+        self.request.create_only = create_only;
+        self
+    }
+
+    /// Keeps up to `bytes` in memory before it uses a temporary file; 16 MiB by default. For targets made by
+    /// [`new`](Self::new); the others keep no more than parts.
+    #[must_use]
+    pub fn memory_limit(mut self, bytes: usize) -> Self {
+        if let Way::Spooled(upload) = &mut self.way {
+            upload.set_memory_limit(bytes);
+        }
+        self
+    }
+
+    /// The directory for the temporary file; the system's default directory for such files by default. For targets made
+    /// by [`new`](Self::new).
+    #[must_use]
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        if let Way::Spooled(upload) = &mut self.way {
+            upload.set_directory(directory.into());
+        }
+        self
+    }
+
+    /// Which thread collects bytes in memory, and writes the temporary file.
+    #[must_use]
+    pub fn io_mode(mut self, mode: IoMode) -> Self {
+        match &mut self.way {
+            Way::Streamed(upload) => upload.set_mode(mode),
+            Way::Spooled(upload) => upload.set_mode(mode),
+        }
         self
     }
 
     /// Name of the object.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.request.path
     }
 
-    fn size_of(&self, part: usize) -> usize {
-        u32::try_from(part / PARTS_OF_ONE_SIZE)
-            .ok()
-            .and_then(|doublings| self.part_size.checked_shl(doublings))
-            .map_or(usize::MAX, |size| size.max(self.part_size))
-    }
-
-    /// Passes the filled part to the upload as soon as there is room for it.
-    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        loop {
-            let sent = self.upload.poll_parts(cx)?;
-            let (parts, bytes) = self.upload.in_flight();
-            if parts == 0 || parts < self.parts_in_flight && bytes + self.next.len() <= self.bytes_in_flight {
-                let part = mem::take(ready!(self.next.poll_bytes(cx)));
-                self.upload.push(self.next_part, Bytes::from(part).into());
-                self.next_part += 1;
-                // Starts the upload; there is no need to wait for it here.
-                let _ = self.upload.poll_parts(cx)?;
-                return Poll::Ready(Ok(()));
-            }
-            ready!(sent);
+    fn pass_options(mut self) -> Self {
+        if let Way::Streamed(upload) = &mut self.way {
+            upload.set_options(&self.request);
         }
-    }
-
-    /// The first part, with the final header.
-    fn poll_first(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<PutPayload> {
-        let mut rest = Bytes::from(mem::take(ready!(self.first.poll_bytes(cx))));
-        rest.advance(header.len().min(rest.len()));
-        Poll::Ready([header.clone(), rest].into_iter().collect())
-    }
-
-    fn poll_commit_steps(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
-        loop {
-            self.commit = match &mut self.commit {
-                CommitStep::Begin if self.next_part == 1 && self.next.is_empty() => {
-                    CommitStep::Put { payload: ready!(self.poll_first(cx, header)), task: None }
-                }
-                CommitStep::Begin => {
-                    if !self.next.is_empty() {
-                        ready!(self.poll_send(cx))?;
-                    }
-                    let first = ready!(self.poll_first(cx, header));
-                    self.upload.push(0, first);
-                    CommitStep::Parts
-                }
-                CommitStep::Put { payload, task } => {
-                    let put = task.get_or_insert_with(|| {
-                        let (store, path, payload) = (Arc::clone(&self.store), self.path.clone(), payload.clone());
-                        spawn(async move {
-                            let put = store.put_opts(&path, payload, Default::default()).await;
-                            put.map(drop).map_err(io_error)
-                        })
-                    });
-                    let result = ready!(put.poll_io(cx));
-                    *task = None;
-                    result?;
-                    CommitStep::Done
-                }
-                CommitStep::Parts => {
-                    ready!(self.upload.poll_parts(cx))?;
-                    CommitStep::Complete { task: None, tried: false }
-                }
-                CommitStep::Complete { task, tried } => {
-                    let complete = task.get_or_insert_with(|| {
-                        let complete = self.upload.complete();
-                        if !mem::replace(tried, true) {
-                            return complete;
-                        }
-                        let (store, path) = (Arc::clone(&self.store), self.path.clone());
-                        let (len, header) = (self.len, header.clone());
-                        spawn(async move {
-                            match complete.await.and_then(|result| result) {
-                                // The first attempt may have succeeded although its response was lost.
-                                Err(error) if is_there(&*store, &path, len, &header).await => drop(error),
-                                result => result?,
-                            }
-                            Ok(())
-                        })
-                    });
-                    let result = ready!(complete.poll_io(cx));
-                    *task = None;
-                    result?;
-                    CommitStep::Done
-                }
-                CommitStep::Done => return Poll::Ready(Ok(())),
-            };
-        }
-    }
-}
-
-/// Whether the object is this very frame.
-async fn is_there(store: &dyn UploadStore, path: &Path, len: u64, header: &Bytes) -> bool {
-    use object_store::ObjectStoreExt;
-
-    match store.head(path).await {
-        Ok(meta) if meta.size == len => {
-            let head = store.get_range(path, 0..header.len() as u64).await;
-            head.is_ok_and(|bytes| bytes == *header)
-        }
-        _ => false,
+        self
     }
 }
 
 impl Target for ObjectTarget {
     fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
-        if bytes.is_empty() {
-            return Poll::Ready(Ok(()));
+        match &mut self.way {
+            Way::Streamed(upload) => upload.poll_append(cx, &self.request, part, bytes),
+            Way::Spooled(upload) => upload.poll_append(cx, bytes),
         }
-        let before = bytes.len();
-        // The header must lie in the first part, however long it is.
-        let first_size = if part == Part::Header { usize::MAX } else { self.part_size };
-        if self.next_part == 1 && self.next.is_empty() && self.first.len() < first_size {
-            ready!(self.first.poll_take(cx, bytes, first_size));
-        } else {
-            let size = self.size_of(self.next_part);
-            if self.next.len() >= size {
-                ready!(self.poll_send(cx))?;
-            } else {
-                // Report a failed part now rather than one part later.
-                let _ = self.upload.poll_parts(cx)?;
-            }
-            let size = self.size_of(self.next_part);
-            ready!(self.next.poll_take(cx, bytes, size));
-        }
-        self.len += (before - bytes.len()) as u64;
-        Poll::Ready(Ok(()))
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.next.len() >= self.size_of(self.next_part) {
-            ready!(self.poll_send(cx))?;
+        match &mut self.way {
+            Way::Streamed(upload) => upload.poll_flush(cx, &self.request),
+            Way::Spooled(upload) => upload.poll_flush(cx),
         }
-        self.upload.poll_parts(cx)
     }
 
     fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
-        if matches!(self.commit, CommitStep::Begin) {
-            crate::target::check_whole(header, self.len)?;
+        match &mut self.way {
+            Way::Streamed(upload) => upload.poll_commit(cx, &self.request, header),
+            Way::Spooled(upload) => upload.poll_commit(cx, &self.request, header),
         }
-        self.poll_commit_steps(cx, header)
     }
 
     fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -287,42 +225,19 @@ impl Target for ObjectTarget {
     }
 
     fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if matches!(self.commit, CommitStep::Done) {
-            return Poll::Ready(Ok(()));
-        }
-        let aborting = self.aborting.get_or_insert_with(|| {
-            let anew = self.upload.fresh();
-            spawn(mem::replace(&mut self.upload, anew).abort())
-        });
-        let result = ready!(Pin::new(aborting).poll(cx));
-        self.aborting = None;
-        Poll::Ready(result?.map_err(|failed| {
-            self.upload = *failed.upload;
-            failed.error
-        }))
-    }
-}
-
-impl Drop for ObjectTarget {
-    fn drop(&mut self) {
-        if let Some(aborting) = self.aborting.take() {
-            detach(async { drop(aborting.await) });
-        }
-        if !matches!(self.commit, CommitStep::Done) {
-            let anew = self.upload.fresh();
-            let abort = mem::replace(&mut self.upload, anew).abort();
-            detach(async { drop(abort.await) });
+        match &mut self.way {
+            Way::Streamed(upload) => upload.poll_abort(cx),
+            Way::Spooled(upload) => upload.poll_abort(cx),
         }
     }
 }
 
 impl fmt::Debug for ObjectTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ObjectTarget")
-            .field("store", &self.store)
-            .field("path", &self.path)
-            .field("part_size", &self.part_size)
-            .field("len", &self.len)
-            .finish_non_exhaustive()
+        let upload: &dyn fmt::Debug = match &self.way {
+            Way::Streamed(upload) => upload,
+            Way::Spooled(upload) => upload,
+        };
+        f.debug_struct("ObjectTarget").field("request", &self.request).field("upload", upload).finish()
     }
 }

@@ -22,7 +22,7 @@ fn content(len: usize) -> Vec<u8> {
 
 fn sink(endpoint: &str, key: &str) -> FrameSink<ObjectTarget> {
     let params = EncodeParams { level: 0, ..EncodeParams::default() };
-    let target = ObjectTarget::new(uploads(endpoint), key).part_size(5 << 20);
+    let target = ObjectTarget::with_multipart(uploads(endpoint), key).part_size(5 << 20);
     WriteOptions::new(params).chunk_size(1 << 20).sink(target).expect("a sink")
 }
 

@@ -1,21 +1,12 @@
-//! What a store must provide for writing, and its errors.
+//! The errors of object stores.
 
 use std::fmt;
 use std::io;
 
+use object_store::Error;
 use object_store::client::{HttpError, HttpErrorKind};
-use object_store::multipart::MultipartStore;
-use object_store::{Error, ObjectStore};
 
 use crate::kind::ErrorKind;
-
-/// An object store that takes the parts of an upload in any order: those of S3, GCS and Azure, and the one in memory.
-///
-/// The first part of a frame holds its header, whose totals are known last; so the part is uploaded last, which the
-/// simpler upload interface of [`ObjectStore`] cannot express.
-pub trait UploadStore: ObjectStore + MultipartStore {}
-
-impl<T: ObjectStore + MultipartStore> UploadStore for T {}
 
 /// An error of a store as a short message: the store's own errors quote requests and responses, including XML.
 ///

@@ -1,33 +1,30 @@
 //! Frames in object stores, with the store in memory; real servers have tests of their own.
 #![cfg(feature = "object_store")]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod server;
+mod target;
 
-use std::collections::BTreeSet;
-use std::fmt;
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use common::{CHUNK, data, frame, options};
-use futures::stream::{self, BoxStream};
-use futures::{SinkExt, StreamExt, TryStreamExt};
+use futures::SinkExt;
+use futures::stream;
 use object_store::memory::InMemory;
-use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path;
-use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartId, MultipartUpload, ObjectMeta, ObjectStore,
-    ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
-};
+use object_store::{ObjectStore, ObjectStoreExt};
 use oxiblosc_core::Chain;
 use oxiblosc_streaming::object::ObjectPrefix;
 use oxiblosc_streaming::source::{ObjectSource, RangeSource};
 use oxiblosc_streaming::sparse::{ConditionalPutsIgnored, MissingChunks, ShareError, SharedWriter, clear};
 use oxiblosc_streaming::target::{ObjectTarget, PlaceTarget, SparseTarget};
 use oxiblosc_streaming::{FrameReader, block_on, blocking};
+use server::Server;
 
 fn put(store: &Arc<InMemory>, path: &str, bytes: Vec<u8>) {
     block_on(store.put(&Path::from(path), bytes.into())).unwrap();
@@ -140,114 +137,6 @@ fn the_loser_leaves_the_chunks_of_the_winner() {
     }
 }
 
-/// A store in memory that behaves as some servers do: it ignores the conditions of puts, or takes its time.
-#[derive(Debug)]
-struct Server {
-    inner: InMemory,
-    ignores_conditions: bool,
-    slow: Option<Duration>,
-    uploads: Mutex<BTreeSet<MultipartId>>,
-    puts: AtomicUsize,
-}
-
-impl Server {
-    fn new(ignores_conditions: bool, slow: Option<Duration>) -> Arc<Self> {
-        let (inner, uploads, puts) = (InMemory::new(), Mutex::default(), AtomicUsize::new(0));
-        Arc::new(Self { inner, ignores_conditions, slow, uploads, puts })
-    }
-
-    async fn turn(&self) {
-        if let Some(slow) = self.slow {
-            tokio::time::sleep(slow).await;
-        }
-    }
-
-    fn names(&self) -> Vec<String> {
-        let names = self.inner.list(None).map_ok(|meta| meta.location.to_string());
-        let mut names: Vec<_> = block_on(names.try_collect()).unwrap();
-        names.sort();
-        names
-    }
-}
-
-impl fmt::Display for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Server")
-    }
-}
-
-#[async_trait]
-impl ObjectStore for Server {
-    async fn put_opts(&self, path: &Path, payload: PutPayload, mut options: PutOptions) -> Result<PutResult> {
-        self.turn().await;
-        self.puts.fetch_add(1, Ordering::Relaxed);
-        if self.ignores_conditions {
-            options.mode = PutMode::Overwrite;
-        }
-        self.inner.put_opts(path, payload, options).await
-    }
-
-    async fn put_multipart_opts(&self, path: &Path, options: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
-        self.inner.put_multipart_opts(path, options).await
-    }
-
-    async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
-        self.turn().await;
-        self.inner.get_opts(path, options).await
-    }
-
-    fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        let slow = self.slow;
-        let paths = paths.then(move |path| async move {
-            if let Some(slow) = slow {
-                tokio::time::sleep(slow).await;
-            }
-            path
-        });
-        self.inner.delete_stream(paths.boxed())
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.inner.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.inner.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.inner.copy_opts(from, to, options).await
-    }
-}
-
-#[async_trait]
-impl MultipartStore for Server {
-    async fn create_multipart(&self, path: &Path) -> Result<MultipartId> {
-        self.turn().await;
-        let id = self.inner.create_multipart(path).await?;
-        self.uploads.lock().unwrap().insert(id.clone());
-        Ok(id)
-    }
-
-    async fn put_part(&self, path: &Path, id: &MultipartId, part: usize, data: PutPayload) -> Result<PartId> {
-        self.turn().await;
-        self.inner.put_part(path, id, part, data).await
-    }
-
-    async fn complete_multipart(&self, path: &Path, id: &MultipartId, parts: Vec<PartId>) -> Result<PutResult> {
-        let result = self.inner.complete_multipart(path, id, parts).await?;
-        self.uploads.lock().unwrap().remove(id);
-        Ok(result)
-    }
-
-    async fn abort_multipart(&self, path: &Path, id: &MultipartId) -> Result<()> {
-        self.turn().await;
-        self.inner.abort_multipart(path, id).await?;
-        self.uploads.lock().unwrap().remove(id);
-        Ok(())
-    }
-}
-
 /// Of a sink that is dropped nothing stays behind, if the program waits before it ends: not the parts of its upload, not its
 /// chunks, and not what is on its way.
 #[test]
@@ -259,7 +148,7 @@ fn what_dropped_sinks_leave_is_gone_when_it_has_settled() {
         let content = content.slice(..chunk * 18);
         for polls in [1, 2, 5, 50] {
             let server = Server::new(false, Some(Duration::from_millis(20)));
-            let target = ObjectTarget::new(Arc::clone(&server), "object").part_size(3 * chunk);
+            let target = ObjectTarget::with_multipart(Arc::clone(&server), "object").part_size(3 * chunk);
             let place = PlaceTarget::new(ObjectPrefix::new(Arc::clone(&server), "prefix"));
             let mut one = options().chunk_size(chunk).sink(target).unwrap();
             let mut other = options().chunk_size(chunk).sink(place).unwrap();
@@ -278,7 +167,7 @@ fn what_dropped_sinks_leave_is_gone_when_it_has_settled() {
             } else {
                 blocking::settle()
             }
-            assert!(server.uploads.lock().unwrap().is_empty(), "{chunk}, {polls}");
+            assert!(server.uploads().is_empty(), "{chunk}, {polls}");
             assert_eq!(server.names(), [""; 0], "{chunk}, {polls}");
         }
     }
