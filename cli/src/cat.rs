@@ -163,7 +163,7 @@ pub(crate) fn decode_chunk(
     let header = ChunkHeader::parse(chunk)?;
     let mut context = ChunkContext::default();
     context.bitshuffle = bitshuffle;
-    let data = ChunkDecoder::new(registry).decode_on(chunk, &context, pool)?;
+    let data = ChunkDecoder::new(registry).decode(chunk, &context, pool)?;
     Ok((header, data))
 }
 

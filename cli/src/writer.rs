@@ -148,7 +148,7 @@ impl<'a> OutputWriter<'a> {
             WriterKind::Chunk { mut encoder, data, pool, item_size } => {
                 let mut context = ChunkContext::default();
                 context.item_size = Some(item_size);
-                let chunk = encoder.encode_on(&data, &context, &pool).map_err(CliError::data(input))?;
+                let chunk = encoder.encode(&data, &context, &pool).map_err(CliError::data(input))?;
                 let len = chunk.len() as u64;
                 write_whole(chunk.into(), destination)?;
                 len

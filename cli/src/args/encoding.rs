@@ -1,11 +1,11 @@
 //! How data are encoded: the options that `compress` and `recompress` share. Their defaults differ, so the help says both.
 
 use clap::{Args, ValueEnum};
-use oxiblosc::Registry;
 use oxiblosc::chunk::{ChunkContext, ChunkEncoder, ChunkError, ChunkHeader, EncodeParams, SplitMode};
 use oxiblosc::codec::CodecError;
 use oxiblosc::filter::FilterError;
 use oxiblosc::pipeline::{FilterSlots, PipelineError};
+use oxiblosc::{Inline, Registry};
 
 use crate::error::{CliError, one_line};
 use crate::select::{CodecChoice, FilterChoice, resolve_filters};
@@ -103,7 +103,7 @@ impl EncodingArgs {
         // Not a repeated value, which needs no filters.
         let sample: Vec<u8> =
             (0..params.typesize.max(SAMPLE).next_multiple_of(params.typesize)).map(|i| i as u8).collect();
-        match encoder.encode(&sample, &ChunkContext::default()) {
+        match encoder.encode(&sample, &ChunkContext::default(), &Inline) {
             Err(ChunkError::Pipeline { source: PipelineError::Filter { id, source, .. }, .. })
                 if matches!(source, FilterError::Meta { .. } | FilterError::TypeSize { .. }) =>
             {

@@ -22,11 +22,11 @@ pub(crate) const WORD: usize = 4;
 ///
 /// ```
 /// # use oxiblosc_core::chunk::*;
-/// # use oxiblosc_core::Registry;
+/// # use oxiblosc_core::{Inline, Registry};
 /// # let registry = Registry::empty();
 /// # let data: Vec<u8> = (0..100u8).collect();
 /// # let params = EncodeParams { level: 0, block_size: Some(32), ..EncodeParams::default() };
-/// # let chunk = ChunkEncoder::new(&params, &registry)?.encode(&data, &ChunkContext::default())?;
+/// # let chunk = ChunkEncoder::new(&params, &registry)?.encode(&data, &ChunkContext::default(), &Inline)?;
 /// # let fetch = |range: std::ops::Range<usize>| chunk[range].to_vec();
 /// let mut prefix = fetch(0..32);
 /// let map = loop {

@@ -14,6 +14,7 @@ use super::{
     Section, Sequential, SpecialPlacement, Trailer, chunk_checksum,
 };
 use crate::chunk::{ChunkContext, ChunkEncoder, ChunkFormat, ChunkHeader, EncodeParams, SpecialKind};
+use crate::executor::Inline;
 use crate::id::CodecId;
 use crate::limits::Limits;
 use crate::nd::ArrayMeta;
@@ -527,7 +528,7 @@ fn encode_vlmetalayer(name: &str, content: &[u8], registry: &Registry) -> Result
     let codec = [CodecId::ZSTD, CodecId::BLOSCLZ].into_iter().find(|&id| registry.codec(id).is_ok());
     let params = EncodeParams { codec: codec.unwrap_or_default(), typesize: 1, ..EncodeParams::default() };
     let encoded = match (codec, ChunkEncoder::new(&params, registry)) {
-        (Some(_), Ok(mut encoder)) => encoder.encode(content, &ChunkContext::default()),
+        (Some(_), Ok(mut encoder)) => encoder.encode(content, &ChunkContext::default(), &Inline),
         _ => stored_chunk(content, 1),
     };
     encoded.map(Bytes::from).map_err(|source| FrameWriteError::Vlmetalayer { name: name.to_owned(), source })

@@ -10,6 +10,7 @@ use super::layout::BitshuffleAge;
 use super::stored::special_chunk;
 use super::{ChecksumState, Fingerprint, FrameError, FrameLayout, Metalayers, Trailer, chunk_checksum};
 use crate::chunk::{ChunkContext, ChunkDecoder, ChunkHeader, SpecialKind};
+use crate::executor::Inline;
 use crate::limits::Limits;
 
 /// The least room that C-Blosc2 expects for a chunk at any offset.
@@ -343,13 +344,13 @@ impl Frame {
 
     fn check_content(&self, name: &str, chunk: &[u8], decoder: &mut ChunkDecoder) -> Result<(), FrameError> {
         self.check_named(name, chunk)?;
-        let result = decoder.check(chunk, &ChunkContext::default());
+        let result = decoder.check(chunk, &ChunkContext::default(), &Inline);
         result.map(drop).map_err(|source| FrameError::Vlmetalayer { name: name.to_owned(), source })
     }
 
     fn decode_named(&self, name: &str, chunk: &[u8], decoder: &mut ChunkDecoder) -> Result<Vec<u8>, FrameError> {
         self.check_named(name, chunk)?;
-        let result = decoder.decode(chunk, &ChunkContext::default());
+        let result = decoder.decode(chunk, &ChunkContext::default(), &Inline);
         result.map_err(|source| FrameError::Vlmetalayer { name: name.to_owned(), source })
     }
 

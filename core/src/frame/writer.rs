@@ -46,9 +46,9 @@ impl ChunkWrite {
 /// which `finish` returns. Each file is written once. The index file comes last: until it exists, there is no frame.
 ///
 /// ```
-/// use oxiblosc_core::Registry;
 /// use oxiblosc_core::chunk::{ChunkContext, ChunkEncoder, EncodeParams};
 /// use oxiblosc_core::frame::{FrameParams, FrameWriter};
+/// use oxiblosc_core::{Inline, Registry};
 ///
 /// let registry = Registry::empty();
 /// let encode = EncodeParams { level: 0, typesize: 4, filters: Default::default(), ..EncodeParams::default() };
@@ -57,7 +57,7 @@ impl ChunkWrite {
 ///
 /// let mut frame = writer.header();
 /// for data in [&b"8 bytes "[..], b"and 4"] {
-///     let chunk = encoder.encode(data, &ChunkContext::numbered(writer.nchunks()))?;
+///     let chunk = encoder.encode(data, &ChunkContext::numbered(writer.nchunks()), &Inline)?;
 ///     // Nothing is stored for a chunk that the index describes in full.
 ///     if let Some(write) = writer.push(&chunk)? {
 ///         frame.extend_from_slice(write.bytes(&chunk));

@@ -14,7 +14,7 @@ use oxiblosc_core::frame::{
 use oxiblosc_core::id::IdRange;
 use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Geometry, NdError, Tiling};
 use oxiblosc_core::pipeline::{FilterSlots, Pipeline};
-use oxiblosc_core::{Limits, Registry};
+use oxiblosc_core::{Inline, Limits, Registry};
 
 use super::{EditError, EditOptions, FileStore, Store, open_frame};
 use crate::compute::Pool;
@@ -288,7 +288,7 @@ impl<S: Store> FrameEditor<S> {
         let mut ctx = ChunkContext::numbered(i);
         ctx.item_size = Some(self.typesize);
         ctx.nd = self.geometry.as_ref();
-        let encoded = self.encoder.encode_on(data, &ctx, &self.pool);
+        let encoded = self.encoder.encode(data, &ctx, &self.pool);
         encoded.map_err(|source| EditError::Encode { chunk: i, source })
     }
 
@@ -297,7 +297,9 @@ impl<S: Store> FrameEditor<S> {
         let params =
             EncodeParams { level: 0, filters: FilterSlots::NONE, use_dict: false, ..self.encoder.params().clone() };
         let mut encoder = ChunkEncoder::new(&params, &Registry::empty()).map_err(EditError::Params)?;
-        encoder.encode(data, &ChunkContext::numbered(i)).map_err(|source| EditError::Encode { chunk: i, source })
+        encoder
+            .encode(data, &ChunkContext::numbered(i), &Inline)
+            .map_err(|source| EditError::Encode { chunk: i, source })
     }
 
     pub(super) fn encode_special(&self, value: SpecialValue<'_>, nbytes: usize) -> Result<Vec<u8>, EditError> {
@@ -310,7 +312,7 @@ impl<S: Store> FrameEditor<S> {
         let mut ctx = ChunkContext::numbered(i);
         ctx.item_size = Some(self.typesize);
         ctx.nd = self.geometry.as_ref();
-        let decoded = self.decoder.decode_on(chunk, &ctx, &self.pool);
+        let decoded = self.decoder.decode(chunk, &ctx, &self.pool);
         decoded.map_err(|source: ChunkError| EditError::Decode { chunk: i, source })
     }
 

@@ -76,7 +76,7 @@ fn check(number: u64, encoded: &Encoded) {
     assert_eq!(ChunkHeader::parse(&encoded.chunk).unwrap().cbytes, encoded.chunk.len());
     let mut decoded = vec![0; CHUNK];
     let mut decoder = ChunkDecoder::new(&registry());
-    decoder.decode_into_on(&encoded.chunk, &ChunkContext::default(), &mut decoded, &Inline).unwrap();
+    decoder.decode_into(&encoded.chunk, &ChunkContext::default(), &mut decoded, &Inline).unwrap();
     assert_eq!(decoded, turns(number as u8));
 }
 
