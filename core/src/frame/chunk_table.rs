@@ -209,12 +209,12 @@ impl ChunkTable {
         self.sums.is_some()
     }
 
-    /// Puts an admitted chunk at `i`, with its checksum.
+    /// Puts a checked chunk at `i`, with its checksum.
     pub(super) fn put(&mut self, i: u64, entry: u64, nbytes: usize, vl_blocks: bool, sum: u64, place: Insertion) {
         let i = i.min(self.len());
         let others = match place {
             Insertion::Insert => self.header.nbytes,
-            // `admit` has computed it before.
+            // `check_chunk` has computed it before.
             Insertion::Replace => self.total_without(i).unwrap_or(self.header.nbytes),
         };
         let nbytes = nbytes as u64;

@@ -159,7 +159,7 @@ impl FrameEditor {
     /// Decoded bytes of chunk `i`.
     ///
     /// # Errors
-    /// [`FrameWriteError::UnknownLen`] when chunks differ in size and nobody has called [`learn`](Self::learn).
+    /// [`FrameWriteError::UnknownLen`] when chunks differ in size and nobody has called [`set_chunk_header`](Self::set_chunk_header).
     pub fn chunk_len(&self, i: u64) -> Result<u64, FrameWriteError> {
         self.table.chunk_len(i)
     }

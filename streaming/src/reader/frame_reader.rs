@@ -73,7 +73,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             budget: options.budget.clone(),
             requests: requests(&source, requests_in_flight),
             requests_in_flight,
-            seamless: is_seamless(&frame),
+            gapless: is_gapless(&frame),
             checked: is_checked(&frame, options.checksums)?,
             ahead: options.ahead(&decoding.pool, source.request_cost()),
             source: Arc::new(source),
@@ -86,7 +86,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             growing,
             open_ended: options.open_ended,
             starts: Mutex::new(None),
-            believed: AtomicBool::new(false),
+            headers_checked: AtomicBool::new(false),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -133,7 +133,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         let shared = ReaderInner {
             checked: is_checked(&frame, old.checksums)?,
             decoding: options.decoding(registry.clone(), frame.metalayers(), cache),
-            seamless: is_seamless(&frame),
+            gapless: is_gapless(&frame),
             frame,
             budget: old.budget.clone(),
             requests: requests(source, old.requests_in_flight),
@@ -147,7 +147,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             growing,
             open_ended: old.open_ended,
             starts: Mutex::new(None),
-            believed: AtomicBool::new(false),
+            headers_checked: AtomicBool::new(false),
         };
         self.shared = Arc::new(shared);
         Ok(grown)
@@ -328,7 +328,7 @@ impl<S> FrameReader<S> {
     }
 }
 
-fn is_seamless(frame: &Frame) -> bool {
+fn is_gapless(frame: &Frame) -> bool {
     Sequential::find(frame.metalayers()).is_some_and(|promise| promise.holds(frame.header()))
 }
 

@@ -10,9 +10,9 @@
 //! The top bits of the first byte are a marker. Another operation must follow a match: C-Blosc2 drops the match
 //! otherwise.
 //!
-//! Two decoders share this grammar: [`careful`] checks every step and decodes anything; [`hasty`] decodes the
+//! Two decoders share this grammar: [`decode_checked`] checks every step and decodes anything; [`decode_fast`] decodes the
 //! operations that are far enough from the ends of both buffers to copy whole registers, and leaves the rest, and
-//! everything that looks wrong, to the careful one.
+//! everything that looks wrong, to the checked one.
 
 use oxiblosc_core::codec::CodecError;
 
@@ -51,7 +51,7 @@ pub(in crate::codecs) fn on_each_machine() -> Vec<(&'static str, Decoder)> {
     if is_x86_feature_detected!("avx2") {
         machines.push(("avx2", |src, dst| {
             // SAFETY: AVX2 was just found.
-            let position = unsafe { hasty_avx2(src, dst) };
+            let position = unsafe { decode_fast_avx2(src, dst) };
             decode_checked(src, dst, position)
         }));
     }
@@ -134,24 +134,24 @@ const SHORT_OUTPUT: usize = MAX_LITERALS + SLACK;
 const SHORT_INPUT: usize = 1 + MAX_LITERALS;
 
 /// Decodes operations as long as both buffers have room for copies that overshoot, and returns where it stopped. The
-/// output before that position is what [`careful`] would have produced; the output after it is unspecified.
+/// output before that position is what [`decode_checked`] would have produced; the output after it is unspecified.
 fn decode_fast(src: &[u8], dst: &mut [u8]) -> Cursor {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: AVX2 was just found.
-        return unsafe { hasty_avx2(src, dst) };
+        return unsafe { decode_fast_avx2(src, dst) };
     }
     // SAFETY: `Portable` needs no instructions of its own.
     unsafe { decode_fast_on::<Portable>(src, dst) }
 }
 
-/// [`hasty`] with a byte permutation, and 32-byte moves where the compiler finds a use for them.
+/// [`decode_fast`] with a byte permutation, and 32-byte moves where the compiler finds a use for them.
 ///
 /// # Safety
 /// The machine has AVX2, and thus SSSE3.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn hasty_avx2(src: &[u8], dst: &mut [u8]) -> Cursor {
+unsafe fn decode_fast_avx2(src: &[u8], dst: &mut [u8]) -> Cursor {
     // SAFETY: AVX2 implies SSSE3.
     unsafe { decode_fast_on::<overcopy::Ssse3>(src, dst) }
 }
