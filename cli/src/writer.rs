@@ -116,7 +116,10 @@ impl<'a> OutputWriter<'a> {
             WriterKind::Chunk { data, .. } => {
                 if data.len() + bytes.len() > ChunkHeader::MAX_NBYTES {
                     let most = ChunkHeader::MAX_NBYTES;
-                    return Err(CliError::data(self.input)(format!("larger than the {most} bytes that a chunk holds")));
+                    return Err(CliError::data(self.input)(format!(
+                        "larger than the limit of {most} bytes for a \
+                        chunk"
+                    )));
                 }
                 data.extend_from_slice(&bytes);
                 Ok(())
@@ -189,7 +192,7 @@ pub(crate) fn warnings(params: &EncodeParams, format: Format) -> Vec<&'static st
     // It does not read early frames at all.
     let deltas = params.filters.active().filter(|(_, slot)| slot.id == FilterId::DELTA).count();
     if deltas > 1 && format != Format::Early {
-        warnings.push("C-Blosc2 decodes data wrongly that went through several delta filters");
+        warnings.push("C-Blosc2 does not correctly decode data with several delta filters");
     }
     warnings
 }

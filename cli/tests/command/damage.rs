@@ -160,6 +160,6 @@ fn an_array_whose_metalayer_is_damaged_is_saved_as_a_frame() {
     std::fs::write(&path, frame).expect("room on the disk");
     assert!(run(args!["cat", &path]).bad_data().contains("255 dimensions"));
     let text = String::from_utf8(run(args!["recover", &path, &saved]).ok()).expect("text");
-    assert!(text.contains("it is an array no more") && !text.contains("nothing lost"), "{text}");
+    assert!(text.contains("it is no longer an array") && !text.contains("nothing lost"), "{text}");
     assert_eq!(run(args!["cat", &saved]).ok().len(), 4 * 40 * 20 * 2);
 }

@@ -79,7 +79,7 @@ impl fmt::Display for ChecksumState {
             Self::Absent => "there are no checksums",
             Self::Valid(_) => "valid",
             Self::Outdated => "the frame was changed by software that does not keep its checksums",
-            Self::Damaged => "header, index or trailer are not what the checksums say",
+            Self::Damaged => "header, index or trailer do not match the checksums",
         })
     }
 }

@@ -365,8 +365,8 @@ impl ChunkTable {
     /// Replaces the content of a metalayer by one of the same length, as the header cannot grow.
     pub(super) fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
         let reason = match self.metalayers.get(name) {
-            None => "there is none of that name",
-            Some(old) if old.len() != content.len() => "its length is fixed once the frame exists",
+            None => "there is none with that name",
+            Some(old) if old.len() != content.len() => "its length cannot change once the frame exists",
             Some(_) => {
                 if let Some(image) = &mut self.image {
                     image.set_metalayer(name, content)?;
@@ -383,7 +383,7 @@ impl ChunkTable {
             return Err(FrameWriteError::EarlyFeature { what: "variable-length metalayers" });
         }
         if name == Checksums::NAME {
-            let reason = "it is the name of the checksums, which are computed";
+            let reason = "the name is reserved for the checksums";
             return Err(FrameWriteError::Metalayer { name: name.to_owned(), reason });
         }
         if content.len() > self.limits.metalayer_bytes {

@@ -307,8 +307,8 @@ impl Frame {
         self.header_len() + if self.is_sparse() { 0 } else { self.header.cbytes }
     }
 
-    /// The decoded content of a variable-length metalayer (python-blosc2 stores msgpack); `None` when there is none of
-    /// that name.
+    /// The decoded content of a variable-length metalayer (python-blosc2 stores msgpack); `None` when there is none
+    /// with that name.
     ///
     /// # Errors
     /// [`FrameError::Vlmetalayer`] and its neighbours when its chunk is damaged or decodes to more than the limit.

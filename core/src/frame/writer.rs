@@ -159,8 +159,8 @@ impl FrameWriter {
     /// used twice.
     ///
     /// # Errors
-    /// Those of [`push`](Self::push); [`FrameWriteError::Adopted`] for a chunk that cannot stay as it is, because it has
-    /// no body or the frame is contiguous.
+    /// Those of [`push`](Self::push); [`FrameWriteError::Adopted`] for a chunk that cannot stay as it is, because it
+    /// has no body or the frame is contiguous.
     pub fn adopt(&mut self, id: u32, chunk: &[u8]) -> Result<(), FrameWriteError> {
         self.place(NewChunk::Chunk(chunk), Some(id)).map(drop)
     }
@@ -216,7 +216,7 @@ impl FrameWriter {
     /// final header has it.
     ///
     /// # Errors
-    /// [`FrameWriteError::Metalayer`] when there is none of that name or the length differs; the frame is finished.
+    /// [`FrameWriteError::Metalayer`] when there is none with that name or the length differs; the frame is finished.
     pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
         self.unfinished()?.set_metalayer(name, content)
     }

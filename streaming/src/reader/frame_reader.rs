@@ -229,7 +229,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         Ok(found.map(|(chunk, covers)| (chunk, (at - covers.start) as usize)))
     }
 
-    /// The content of a variable-length metalayer of the trailer, decoded; `None` when there is none of that name.
+    /// The content of a variable-length metalayer of the trailer, decoded; `None` when there is none with that name.
     ///
     /// # Errors
     /// When it is damaged.
@@ -243,8 +243,8 @@ impl<S: RangeSource + 'static> FrameReader<S> {
     ///
     /// A frame that cannot be opened at all is reported when it is opened.
     ///
-    /// The blocks being decoded take at most [`Limits::in_flight_bytes`](oxiblosc_core::Limits) at a time, including the
-    /// buffers for their filters. A chunk with a block that needs more is a finding.
+    /// The blocks being decoded take at most [`Limits::in_flight_bytes`](oxiblosc_core::Limits) at a time, including
+    /// the buffers for their filters. A chunk with a block that needs more is a finding.
     ///
     /// # Errors
     /// When the source fails. Defects of the frame are in the report.

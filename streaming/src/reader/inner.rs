@@ -78,7 +78,7 @@ fn answers(asked: &[Range<u64>], found: &[Bytes]) -> Result<(), ReadError> {
 
 /// The error for a source that violates its contract.
 fn wrong_answer(what: &str) -> std::io::Error {
-    std::io::Error::new(std::io::ErrorKind::InvalidData, format!("the source broke its contract: {what}"))
+    std::io::Error::new(std::io::ErrorKind::InvalidData, format!("the source violated its contract: {what}"))
 }
 
 /// The limits of read-ahead.

@@ -415,7 +415,8 @@ impl<T: Target> FrameSink<T> {
     /// sink is closed.
     ///
     /// # Errors
-    /// When there is none of that name or the length differs, and when the sink is closed. None of these is permanent.
+    /// When there is none with that name or the length differs, and when the sink is closed. None of these is
+    /// permanent.
     pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), WriteError> {
         self.check_open()?;
         Ok(self.writer().set_metalayer(name, content)?)

@@ -10,8 +10,8 @@
 //! The top bits of the first byte are a marker. Another operation must follow a match: C-Blosc2 drops the match
 //! otherwise.
 //!
-//! Two decoders share this grammar: [`decode_checked`] checks every step and decodes anything; [`decode_fast`] decodes the
-//! operations that are far enough from the ends of both buffers to copy whole registers, and leaves the rest, and
+//! Two decoders share this grammar: [`decode_checked`] checks every step and decodes anything; [`decode_fast`] decodes
+//! the operations that are far enough from the ends of both buffers to copy whole registers, and leaves the rest, and
 //! everything that looks wrong, to the checked one.
 
 use oxiblosc_core::codec::CodecError;
@@ -86,7 +86,13 @@ fn decode_checked(src: &[u8], dst: &mut [u8], at: Cursor) -> Result<usize, Codec
             if len > expected - output {
                 return Err(CodecError::Length { expected, found: output + len });
             }
-            let literals = src.get(input..input + len).ok_or_else(|| corrupt(input, "literals go past the stream"))?;
+            let literals = src.get(input..input + len).ok_or_else(|| {
+                corrupt(
+                    input,
+                    "literals extend past the end of \
+                the stream",
+                )
+            })?;
             dst[output..output + len].copy_from_slice(literals);
             input += len;
             output += len;
@@ -219,8 +225,8 @@ unsafe fn decode_fast_on<M: RepeatKernel>(src: &[u8], dst: &mut [u8]) -> Cursor 
         }
         let distance = distance + 1;
         if op >> 5 != CONTINUED {
-            // SAFETY: distance <= output, so the bytes before are inside the output. At least SHORT_OUTPUT bytes are left
-            // of it, and len <= 8. The machine is an `M` by contract.
+            // SAFETY: distance <= output, so the bytes before are inside the output. At least SHORT_OUTPUT bytes are
+            // left of it, and len <= 8. The machine is an `M` by contract.
             unsafe { overcopy::repeat_short::<M>(dst.as_mut_ptr().add(output), distance, len) };
         } else if len <= dst.len() - output {
             // SAFETY: as above, and the match ends inside the output.
@@ -283,18 +289,14 @@ mod tests {
     fn errors() {
         for (src, len, what) in [
             (&[][..], 1, "stream decodes to 0 bytes, expected 1"),
-            (&[0x20], 1, "damaged stream at its byte 1: literals go past the stream"),
+            (&[0x20], 1, "stream damaged at byte 1: literals extend past the stream"),
             (&[0x21, b'a', b'b'], 1, "stream decodes to 2 bytes, expected 1"),
-            (&[0x20, b'a', 0x40, 0], 5, "damaged stream at its byte 3: the stream ends in a match"),
-            (&[0x20, b'a', 0x40], 5, "damaged stream at its byte 2: the stream ends in a match"),
-            (
-                &[0x20, b'a', 0x40, 1, 0, b'c'],
-                6,
-                "damaged stream at its byte 2: distance reaches before the first byte",
-            ),
-            (&[0x20, b'a', 0x5F, 255, 0, 0], 6, "damaged stream at its byte 5: the stream ends in a match"),
+            (&[0x20, b'a', 0x40, 0], 5, "stream damaged at byte 3: the stream ends in a match"),
+            (&[0x20, b'a', 0x40], 5, "stream damaged at byte 2: the stream ends in a match"),
+            (&[0x20, b'a', 0x40, 1, 0, b'c'], 6, "stream damaged at byte 2: distance reaches before the first byte"),
+            (&[0x20, b'a', 0x5F, 255, 0, 0], 6, "stream damaged at byte 5: the stream ends in a match"),
             (&[0x20, b'a', 0xE0, 255, 255], 9, "stream decodes to 265 bytes, expected 9"),
-            (&[0x20, b'a', 0xE0, 255, 255], 900, "damaged stream at its byte 4: the stream ends in a match"),
+            (&[0x20, b'a', 0xE0, 255, 255], 900, "stream damaged at byte 4: the stream ends in a match"),
         ] {
             assert_eq!(both(src, len).unwrap_err(), what, "{src:?}");
         }

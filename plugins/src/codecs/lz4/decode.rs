@@ -4,9 +4,9 @@
 //! match length less 4; 15 in either is continued by bytes that are added up to and including one that is not 255),
 //! the literals, a 16-bit little-endian distance, 1 or more. The last sequence ends after its literals.
 //!
-//! Two decoders share this grammar: [`decode_checked`] checks every step and decodes anything; [`decode_fast`] decodes the sequences
-//! that are far enough from the ends of both buffers to copy whole registers, and leaves the rest, and everything that
-//! looks wrong, to the checked one.
+//! Two decoders share this grammar: [`decode_checked`] checks every step and decodes anything; [`decode_fast`] decodes
+//! the sequences that are far enough from the ends of both buffers to copy whole registers, and leaves the rest, and
+//! everything that looks wrong, to the checked one.
 
 use oxiblosc_core::codec::CodecError;
 
@@ -90,7 +90,7 @@ fn decode_checked(src: &[u8], dst: &mut [u8], dict: &[u8], at: Cursor) -> Result
         if len > expected - output {
             return Err(CodecError::Length { expected, found: output + len });
         }
-        let literals = src.get(input..input + len).ok_or_else(|| corrupt(input, "literals go past the block"))?;
+        let literals = src.get(input..input + len).ok_or_else(|| corrupt(input, "literals extend past the block"))?;
         dst[output..output + len].copy_from_slice(literals);
         input += len;
         output += len;
@@ -158,7 +158,8 @@ const NEAR_BURST: usize = 16;
 const NEAR_STRETCH: usize = 16 << 10;
 
 /// Decodes sequences from `at` on as long as both buffers have room for copies that overshoot, and returns where it
-/// stopped. The output before that position is what [`decode_checked`] would have produced; the output after it is unspecified.
+/// stopped. The output before that position is what [`decode_checked`] would have produced; the output after it is
+/// unspecified.
 fn decode_fast(src: &[u8], dst: &mut [u8], at: Cursor) -> Cursor {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
@@ -415,13 +416,13 @@ mod tests {
     #[test]
     fn errors() {
         for (src, len, what) in [
-            (&[][..], 1, "damaged stream at its byte 0: the block ends without a last literal run"),
-            (&[0x20, b'x'], 2, "damaged stream at its byte 1: literals go past the block"),
-            (&[0xF0, 255], 600, "damaged stream at its byte 2: the block ends within a length"),
-            (&[0x10, b'x', 1], 9, "damaged stream at its byte 2: the block ends within a distance"),
-            (&[0x10, b'x', 0, 0], 9, "damaged stream at its byte 2: distance is 0 or reaches before the first byte"),
-            (&[0x10, b'x', 2, 0], 9, "damaged stream at its byte 2: distance is 0 or reaches before the first byte"),
-            (&[0x10, b'x', 1, 0], 5, "damaged stream at its byte 4: the block ends without a last literal run"),
+            (&[][..], 1, "stream damaged at byte 0: the block ends without a last literal run"),
+            (&[0x20, b'x'], 2, "stream damaged at byte 1: literals extend past the block"),
+            (&[0xF0, 255], 600, "stream damaged at byte 2: the block ends within a length"),
+            (&[0x10, b'x', 1], 9, "stream damaged at byte 2: the block ends within a distance"),
+            (&[0x10, b'x', 0, 0], 9, "stream damaged at byte 2: distance is 0 or reaches before the first byte"),
+            (&[0x10, b'x', 2, 0], 9, "stream damaged at byte 2: distance is 0 or reaches before the first byte"),
+            (&[0x10, b'x', 1, 0], 5, "stream damaged at byte 4: the block ends without a last literal run"),
             (&[0x10, b'x', 1, 0, 0], 4, "stream decodes to 5 bytes, expected 4"),
             (&[0x10, b'x', 1, 0, 0], 6, "stream decodes to 5 bytes, expected 6"),
             (&[0x30, b'x', b'y', b'z'], 2, "stream decodes to 3 bytes, expected 2"),
