@@ -23,7 +23,7 @@ pub fn decompress(chunk: &[u8], executor: &dyn Executor) -> Result<Vec<u8>, Chun
     Ok(data)
 }
 
-/// All that is linked into the program, which the built-in plugins are.
+/// Everything that is linked into the program, including the built-in plugins.
 fn linked() -> Result<&'static Registry, ChunkError> {
     oxiblosc_plugins::link();
     Ok(Registry::linked()?)
