@@ -50,7 +50,7 @@ impl Model {
         }
         Self {
             chunks: chunks.unwrap_or_default(),
-            // The editor makes its own anew.
+            // The editor makes a new one.
             vlmetalayers: reader
                 .vlmetalayer_names()
                 .into_iter()

@@ -128,7 +128,7 @@ fn small_array(path: &Path) -> Vec<u8> {
     data
 }
 
-/// The chunks at the edges of an array have blocks that nobody asks for, whatever the number of threads.
+/// The chunks at the edges of an array have blocks that are never requested, whatever the number of threads.
 #[test]
 fn damaged_padding() {
     let directory = tempfile::tempdir().expect("a temporary directory");

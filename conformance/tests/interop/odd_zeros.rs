@@ -19,7 +19,7 @@ fn write(path: &Path, sparse: bool, typesize: usize, block_size: usize, len: usi
     let registry = Registry::linked().expect("the plugins are linked");
     let encode = EncodeParams { typesize, block_size: Some(block_size), level: 1, ..EncodeParams::default() };
     let mut encoder = ChunkEncoder::new(&encode, registry).expect("good parameters");
-    // Streams and arrays are cut into chunks of whole items; other writers make what they are told.
+    // Streams and arrays are cut into chunks of whole items; other writers accept any length.
     let params = FrameParams::new(encode, len);
     let ramp: Vec<u8> = (0..len).map(|i| (i / 5) as u8).collect();
     let mut chunks = vec![vec![0; len], ramp.clone(), vec![0; len], ramp.clone(), ramp, vec![0; len / 2 + 1]];

@@ -125,7 +125,7 @@ fn append<S: Store>(
                     return Ok(vec![committed]);
                 }
                 appends += 1;
-                // Whoever drops an editor keeps what was committed and nothing else.
+                // After an editor is dropped, what was committed remains and nothing else.
                 if case.polls().is_some() && random.below(12) == 0 {
                     continue 'editors;
                 }
@@ -152,7 +152,7 @@ fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// A store that fails when it is told to, and that others can look at.
+/// A store that fails on demand, and whose content tests can look at.
 pub(crate) struct Shared<S> {
     pub(crate) store: Arc<Mutex<S>>,
     pub(crate) faults: Faults,
