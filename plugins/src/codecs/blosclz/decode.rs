@@ -86,13 +86,8 @@ fn decode_checked(src: &[u8], dst: &mut [u8], at: Cursor) -> Result<usize, Codec
             if len > expected - output {
                 return Err(CodecError::Length { expected, found: output + len });
             }
-            let literals = src.get(input..input + len).ok_or_else(|| {
-                corrupt(
-                    input,
-                    "literals extend past the end of \
-                the stream",
-                )
-            })?;
+            let literals =
+                src.get(input..input + len).ok_or_else(|| corrupt(input, "literals extend past the stream"))?;
             dst[output..output + len].copy_from_slice(literals);
             input += len;
             output += len;
