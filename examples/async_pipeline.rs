@@ -14,7 +14,7 @@ use futures::io::{AsyncRead, AsyncWrite};
 use futures::{StreamExt, TryStreamExt};
 use oxiblosc::{CodecId, EncodeParams, FrameReader, Pool, ReadOptions, WriteOptions};
 
-/// A sensor: so many 16-bit readings, in pieces of whatever length.
+/// A sensor: this many 16-bit readings, in pieces of any length.
 struct Sensor {
     at: u64,
     readings: u64,

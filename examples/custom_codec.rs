@@ -75,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(reader.bytes(0..reader.nbytes())?, data);
     println!("read back with {}", Registry::linked()?.codec(BROTLI)?.info().name);
 
-    // Whoever does not link the codec can still open the frame, and is told what is missing.
+    // A program without the codec can still open the frame; the error says what is missing.
     let options = oxiblosc::ReadOptions::new().registry(&Registry::empty());
     let reader = blocking::FrameReader::with_options(std::fs::read(&path)?, options)?;
     let error = reader.chunk(0).expect_err("the registry is empty");

@@ -1,4 +1,4 @@
-//! A filter of one's own: register it, write a file with it, read the file back.
+//! A custom filter: register it, write a file with it, read the file back.
 //!
 //! The data are readings of a counter that goes up by nearly the same amount every time. The filter stores how much
 //! each reading differs from what the two before it led to expect, which is nearly always nothing.

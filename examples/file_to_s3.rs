@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release --example file_to_s3 --features aws -- FILE s3://BUCKET/KEY` with the usual AWS
 //! variables (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`; `AWS_ENDPOINT_URL` for other servers). Without
-//! arguments it writes made-up data to a store in memory.
+//! arguments it writes generated data to a store in memory.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -47,6 +47,6 @@ async fn upload(
     let params = EncodeParams { typesize: 4, ..EncodeParams::default() };
     let mut sink = WriteOptions::new(params).sink(ObjectTarget::with_multipart(store, key))?;
     futures::io::copy(input, &mut sink).await?;
-    // Dropped before this, the sink would have the store remove the parts again.
+    // If the sink were dropped before this, the store would remove the parts.
     Ok(sink.close().await?)
 }

@@ -17,12 +17,12 @@ use oxiblosc::sparse::{MissingChunks, ShareError, SharedWriter};
 
 const WRITERS: u64 = 4;
 
-/// What whoever creates the plan writes into it; the others read it.
+/// The plan, written by the writer that creates it and read by the others.
 fn options() -> ArrayOptions {
     ArrayOptions::new([1000, 2000], "<f4").chunks([200, 500])
 }
 
-/// One of the writers: it could be a process of its own.
+/// One of the writers; it could be a separate process.
 async fn writer(place: ObjectPrefix, share: u64) -> Result<(), ShareError> {
     let writer = SharedWriter::open(place).await?;
     for i in (0..writer.nchunks()).filter(|i| i % WRITERS == share) {
@@ -37,11 +37,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let place = ObjectPrefix::new(Arc::new(InMemory::new()), "measurements/today.b2nd");
     block_on(async {
         let one = SharedWriter::create_array(place.clone(), options()).await?;
-        // Whoever has another idea of the array is told.
+        // A writer with different options for the array gets an error.
         let error = SharedWriter::create_array(place.clone(), options().chunks([100, 1000])).await;
         println!("{}", error.expect_err("the plan is another one"));
 
-        // The last writer has not come: what it owns is missing.
+        // The last writer has not run: its chunks are missing.
         try_join_all((0..WRITERS - 1).map(|share| writer(place.clone(), share))).await?;
         let error = one.commit(MissingChunks::Fail).await.expect_err("chunks are missing");
         println!("{error}");
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let summary = one.commit(MissingChunks::Fail).await?;
         println!("{} chunks, {} bytes", summary.chunks, summary.frame_len);
 
-        // Only one can commit, and the other is told.
+        // Only one can commit; the other gets an error.
         let error = other.commit(MissingChunks::Fail).await.expect_err("it is committed already");
         println!("{error}");
 

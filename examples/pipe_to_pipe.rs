@@ -2,8 +2,8 @@
 //! with bounded memory. Neither of them can seek.
 //!
 //! `gzip -dc data.gz | cargo run --release --example pipe_to_pipe --features compression > data.b2frame`, or without the
-//! `gzip -dc`. With `--open` the frame leaves as it is made, without a temporary file; it is open-ended then, and whoever
-//! keeps it in a file seals it there. When standard input is a terminal, some data are made up.
+//! `gzip -dc`. With `--open` the frame is written as it is made, without a temporary file; it is then open-ended, and
+//! has to be sealed once it is in a file. When standard input is a terminal, it generates some data.
 
 use std::error::Error;
 use std::io::{self, IsTerminal};

@@ -1,5 +1,5 @@
 //! Follows a frame that another program appends to, as `tail -f` does: here a thread appends a few readings at a time,
-//! and each commit shows them all at once to whoever looks, or none of them.
+//! and each commit makes all of them visible to readers at once, or none.
 //!
 //! `cargo run --release --example tail_growing_frame`
 

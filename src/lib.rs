@@ -11,7 +11,7 @@
 //! - [Share threads and bound memory](#share-threads-and-bound-memory)
 //! - [Bring a filter or a codec](#bring-a-filter-or-a-codec)
 //! - [Read files you do not trust](#read-files-you-do-not-trust)
-//! - [Store what the data are](#store-what-the-data-are)
+//! - [Store metadata](#store-metadata)
 //!
 //! # Compress a buffer
 //!
@@ -145,7 +145,7 @@
 //! # Bring a filter or a codec
 //!
 //! Implement [`filter::Filter`] or [`codec::Codec`] and register it, at item level or on a [`Registry`] value. The
-//! built-in ones came through the same door.
+//! built-in ones are registered in the same way.
 //!
 //! ```standalone_crate
 //! use oxiblosc::filter::{BlockContext, Filter, FilterError, FilterTraits};
@@ -174,7 +174,7 @@
 //!
 //! # Read files you do not trust
 //!
-//! Every size in a file is checked against what is left of the file and against [`Limits`] before memory is taken, and
+//! Every size in a file is checked against the rest of the file and against [`Limits`] before memory is allocated, and
 //! damage is an error that says what is wrong and where:
 //!
 //! ```
@@ -187,7 +187,7 @@
 //! assert!(error.to_string().starts_with("not a Blosc2 frame"));
 //! ```
 //!
-//! # Store what the data are
+//! # Store metadata
 //!
 //! Metalayers travel in the header and are there before the first chunk; variable-length metalayers travel in the
 //! trailer and may be set until the sink is closed. By convention both hold msgpack. The metalayer `b2nd` makes a frame

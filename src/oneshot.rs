@@ -9,7 +9,7 @@ use oxiblosc_core::{Executor, Registry};
 /// # Errors
 /// When codec or filters are not linked into the program, or do not accept the parameters; when the buffer is too long.
 pub fn compress(data: &[u8], params: &EncodeParams, executor: &dyn Executor) -> Result<Vec<u8>, ChunkError> {
-    ChunkEncoder::new(params, linked()?)?.encode_on(data, &ChunkContext::default(), executor)
+    ChunkEncoder::new(params, linked()?)?.encode(data, &ChunkContext::default(), executor)
 }
 
 /// Decodes a chunk of Blosc2 or Blosc 1, its blocks spread over the workers of `executor`.
@@ -19,11 +19,11 @@ pub fn compress(data: &[u8], params: &EncodeParams, executor: &dyn Executor) -> 
 pub fn decompress(chunk: &[u8], executor: &dyn Executor) -> Result<Vec<u8>, ChunkError> {
     // Less than 2 GiB, which is what the format allows a chunk to be. The pages are not touched until they are filled.
     let mut data = vec![0; ChunkHeader::parse(chunk)?.nbytes];
-    ChunkDecoder::new(linked()?).decode_into_on(chunk, &ChunkContext::default(), &mut data, executor)?;
+    ChunkDecoder::new(linked()?).decode_into(chunk, &ChunkContext::default(), &mut data, executor)?;
     Ok(data)
 }
 
-/// All that is linked into the program, which the built-in plugins are.
+/// Everything that is linked into the program, including the built-in plugins.
 fn linked() -> Result<&'static Registry, ChunkError> {
     oxiblosc_plugins::link();
     Ok(Registry::linked()?)

@@ -1,4 +1,4 @@
-//! Time and memory of frames from 1 MiB to 8 GiB: both are to be in proportion, or less.
+//! Time and memory of frames from 1 MiB to 8 GiB: neither may grow faster than the frame.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ const CHUNK: usize = MIB;
 /// Lengths of the frames in MiB. The longest are written from one buffer again and again and never held.
 const LENGTHS: [usize; 6] = [1, 8, 64, 512, 2048, 8192];
 
-/// What is written again and again.
+/// The buffer that is written repeatedly.
 const BUFFER: usize = 64 * MIB;
 
 /// How much time per byte, or the memory for the longest frame, may be above that of the frame of [`BUFFER`] bytes.
@@ -64,7 +64,7 @@ pub fn run() -> Result<usize> {
         let (write, read) = (cost.write / base.write, cost.read / base.read);
         let peak = cost.peak.map_or_else(|| "-".into(), |peak| peak.to_string());
         println!("{:>8}{:>14.3}{write:>8.2}{:>14.3}{read:>8.2}{peak:>16}", cost.mib, cost.write, cost.read);
-        // Below, opening and closing files counts.
+        // In shorter frames, opening and closing files matters.
         if cost.mib * MIB > BUFFER {
             let grown = matches!((cost.peak, base.peak), (Some(a), Some(b)) if a as f64 > b as f64 * TOLERANCE);
             out_of_line += usize::from(write > TOLERANCE) + usize::from(read > TOLERANCE) + usize::from(grown);
@@ -111,7 +111,7 @@ fn measure(path: &Path, options: &WriteOptions, data: &Bytes, mib: usize) -> Res
     Ok(Cost { mib, write, read, peak: peak() })
 }
 
-/// Has Linux begin anew with the most memory that was resident; without effect elsewhere.
+/// Makes Linux reset its record of the most memory that was resident; does nothing elsewhere.
 fn forget_peak() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }

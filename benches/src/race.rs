@@ -87,8 +87,8 @@ impl Pace {
 #[derive(Debug, Clone)]
 pub struct Times(Vec<Vec<Option<f64>>>);
 
-/// Runs the contestants in turns. The order turns round in every other round, so that nobody always finds the data of
-/// the round in the cache that another one has filled.
+/// Runs the contestants in turns. The order is reversed in every other round, so that no contestant always finds the
+/// data of the round in a cache that another one has filled.
 ///
 /// # Errors
 /// The first error of any contestant ends the race.

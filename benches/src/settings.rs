@@ -1,4 +1,4 @@
-//! What is compressed how: the same for all implementations.
+//! Codecs, filters and parameters, the same for all implementations.
 
 use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_core::{CodecId, FilterId};

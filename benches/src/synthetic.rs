@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-/// xorshift64*: the same sequence everywhere, fast, and too good to be compressed.
+/// xorshift64*: the same sequence everywhere, fast, and not compressible.
 struct Random(u64);
 
 impl Random {

@@ -41,8 +41,9 @@ pub(crate) fn run(args: &CatArgs, registry: &Registry) -> Result<(), CliError> {
     done.and_then(|()| out.finish())?;
     match open_end.filter(|end| !end.closed) {
         Some(end) if !args.unfinished => Err(CliError::data(&input.name)(format!(
-            "the open-ended frame breaks off: its index is missing, and {} bytes behind its {chunks} complete chunks \
-             are left over; `oxiblosc seal` or `recover` makes a whole frame of it, and --unfinished takes it as it is",
+            "the open-ended frame is incomplete: its index is missing, and {} bytes after its {chunks} complete \
+             chunks are left over; `oxiblosc seal` or `recover` makes a complete frame of it, and --unfinished accepts it \
+             as it is",
             end.left_over
         ))),
         _ => Ok(()),
@@ -66,7 +67,7 @@ fn frame(args: &CatArgs, input: &Input, reader: Reader, out: &mut StdoutWriter) 
     while left > 0 {
         let decoded = block_on(stream.fill_buf()).map_err(|e| input.failed(e))?;
         if decoded.is_empty() {
-            let reason = format!("the chunks end {left} bytes before the {} that the header promises", bytes.end);
+            let reason = format!("the chunks end {left} bytes before the {} stated in the header", bytes.end);
             return Err(CliError::data(&input.name)(reason));
         }
         // Lossless: no more than the buffer holds.
@@ -77,7 +78,7 @@ fn frame(args: &CatArgs, input: &Input, reader: Reader, out: &mut StdoutWriter) 
     }
     let more = args.items.is_none() && !block_on(stream.fill_buf()).map_err(|e| input.failed(e))?.is_empty();
     if more {
-        let reason = format!("the chunks go on behind the {} bytes that the header promises", bytes.end);
+        let reason = format!("the chunks continue past the {} bytes stated in the header", bytes.end);
         return Err(CliError::data(&input.name)(reason));
     }
     Ok(())
@@ -163,7 +164,7 @@ pub(crate) fn decode_chunk(
     let header = ChunkHeader::parse(chunk)?;
     let mut context = ChunkContext::default();
     context.bitshuffle = bitshuffle;
-    let data = ChunkDecoder::new(registry).decode_on(chunk, &context, pool)?;
+    let data = ChunkDecoder::new(registry).decode(chunk, &context, pool)?;
     Ok((header, data))
 }
 

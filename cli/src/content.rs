@@ -37,7 +37,8 @@ impl InputType {
             self.item_size = None;
         }
         if self.array.is_none() && output.shapes_an_array() {
-            let message = "--shape, --chunks and --blocks: the input is no array; say what its items are with --dtype";
+            let message = "--shape, --chunks and --blocks: the input is not an array; set the type of its items with \
+                --dtype";
             return Err(CliError::Usage(message.into()));
         }
         Ok(self)

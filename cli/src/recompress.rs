@@ -152,8 +152,8 @@ impl Recompress<'_> {
             EditError::Write(error) => write_failed(destination, error),
             error => CliError::data(destination.output_name())(error),
         })?;
-        let cautions = warnings(&params, result.format);
-        Ok(ByteCounts { decoded: summary.nbytes, encoded: summary.frame_len, cautions })
+        let warnings = warnings(&params, result.format);
+        Ok(ByteCounts { decoded: summary.nbytes, encoded: summary.frame_len, warnings })
     }
 
     /// Decodes everything and writes it as `compress` would.

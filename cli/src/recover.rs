@@ -18,7 +18,7 @@ const NAMED: usize = 8;
 pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
     let name = args.input.name();
     if args.input.is(&args.output) {
-        let message = format!("{name}: what is left of a frame cannot replace it, name another output");
+        let message = format!("{name}: a recovered frame cannot replace its input, choose another output");
         return Err(CliError::Usage(message));
     }
     let bar = progress::bar(None, args.quiet);
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
 
 pub(crate) fn seal(args: &SealArgs) -> Result<(), CliError> {
     let Source::Path(path) = &args.frame else {
-        return Err(CliError::Usage(format!("cannot seal {}: give a file in which it is", args.frame.name())));
+        return Err(CliError::Usage(format!("cannot seal {}: give a file", args.frame.name())));
     };
     let name = args.frame.name();
     let sealed = options(None, args.max_work).seal_file(path).map_err(failed(&name))?;
@@ -63,7 +63,7 @@ pub(crate) fn seal(args: &SealArgs) -> Result<(), CliError> {
     let state = if sealed.found == Found::Whole { "was sealed already" } else { "sealed" };
     let mut text = format!("{name}: {state}, {}, {} bytes", chunks(sealed.chunks), sealed.nbytes);
     if sealed.found == Found::Unfinished && sealed.unused_bytes > 0 {
-        let _ = write!(text, "; {} bytes behind the last complete chunk have been cut off", sealed.unused_bytes);
+        let _ = write!(text, "; {} bytes after the last complete chunk have been cut off", sealed.unused_bytes);
     }
     print(&text, false)
 }
@@ -83,12 +83,12 @@ fn failed(name: &str) -> impl FnOnce(RecoverError) -> CliError {
     move |error| match error {
         RecoverError::Io(error) => CliError::io(name)(error),
         RecoverError::Output { limit } => CliError::data(name)(format!(
-            "what is left of the frame takes more than {limit} bytes, far more than the frame itself has, as if its index \
-             named chunks again and again; --max-output allows more"
+            "the recovered frame would exceed {limit} bytes, far more than the frame itself, as if its index named \
+             the same chunks many times; --max-output allows more"
         )),
         RecoverError::Work { limit } => CliError::data(name)(format!(
-            "to see what is left of the frame, more than {limit} bytes must be decoded, far more than one of its length \
-             holds; --max-work allows more"
+            "checking the frame would decode more than {limit} bytes, far more than a frame of its length holds; \
+             --max-work allows more"
         )),
         error => CliError::data(name)(error),
     }
@@ -103,27 +103,25 @@ fn saved(recovered: &Recovered) -> String {
         Some(lost) => {
             let _ = write!(text, ", {lost} bytes lost");
         }
-        None => text += "; nothing tells how many there were",
+        None => text += "; the original number is unknown",
     }
     if !recovered.replaced.is_empty() {
         let _ = write!(text, "; zeros in place of {}", named(&recovered.replaced));
     }
     if !recovered.unchecked.is_empty() {
-        let _ =
-            write!(text, "; copied without a look, as nobody here can decode them: {}", named(&recovered.unchecked));
+        let _ = write!(text, "; copied unchecked, their codec or filters are missing: {}", named(&recovered.unchecked));
     }
     if recovered.unused_bytes > 0 {
-        let _ = write!(text, "; {} bytes of the file belong to none of them", recovered.unused_bytes);
+        let _ = write!(text, "; {} bytes of the file are unused", recovered.unused_bytes);
     }
     if let Some(error) = &recovered.damaged_array {
-        let _ =
-            write!(text, "; it is an array no more, its chunks follow one another as plain bytes: {}", one_line(error));
+        let _ = write!(text, "; it is no longer an array but a plain frame: {}", one_line(error));
     }
     if recovered.lost_vlmetalayers {
         text += "; its variable-length metalayers are lost";
     }
     if !recovered.in_order {
-        text += "; without the index it is not certain that they are in their old order";
+        text += "; without the index their original order is uncertain";
     }
     text
 }

@@ -42,7 +42,7 @@ pub(crate) struct OutputWriter<'a> {
     pub(crate) piece: usize,
     input: &'a str,
     destination: &'a Source,
-    cautions: Vec<&'static str>,
+    warnings: Vec<&'static str>,
 }
 
 enum WriterKind {
@@ -56,7 +56,7 @@ pub(crate) struct ByteCounts {
     pub(crate) decoded: u64,
     pub(crate) encoded: u64,
     /// Warnings about other software.
-    pub(crate) cautions: Vec<&'static str>,
+    pub(crate) warnings: Vec<&'static str>,
 }
 
 impl<'a> OutputWriter<'a> {
@@ -73,7 +73,7 @@ impl<'a> OutputWriter<'a> {
         let WriteJob { encoding, result, layout, pool, registry, input, destination } = *job;
         let usage = |error: &dyn std::error::Error| CliError::Usage(crate::error::one_line(error));
         encoding.check(&params, content.array.is_some(), registry)?;
-        let cautions = warnings(&params, result.format);
+        let warnings = warnings(&params, result.format);
         let mut piece = PIECE;
         let kind = if result.format.is_chunk() {
             let encoder = ChunkEncoder::new(&params, registry).map_err(|e| usage(&e))?;
@@ -104,7 +104,7 @@ impl<'a> OutputWriter<'a> {
                 e => usage(&e),
             })?)
         };
-        Ok(Self { kind, taken: 0, piece, input, destination, cautions })
+        Ok(Self { kind, taken: 0, piece, input, destination, warnings })
     }
 
     /// Takes the next bytes.
@@ -116,7 +116,10 @@ impl<'a> OutputWriter<'a> {
             WriterKind::Chunk { data, .. } => {
                 if data.len() + bytes.len() > ChunkHeader::MAX_NBYTES {
                     let most = ChunkHeader::MAX_NBYTES;
-                    return Err(CliError::data(self.input)(format!("larger than the {most} bytes that a chunk holds")));
+                    return Err(CliError::data(self.input)(format!(
+                        "larger than the limit of {most} bytes for a \
+                        chunk"
+                    )));
                 }
                 data.extend_from_slice(&bytes);
                 Ok(())
@@ -148,13 +151,13 @@ impl<'a> OutputWriter<'a> {
             WriterKind::Chunk { mut encoder, data, pool, item_size } => {
                 let mut context = ChunkContext::default();
                 context.item_size = Some(item_size);
-                let chunk = encoder.encode_on(&data, &context, &pool).map_err(CliError::data(input))?;
+                let chunk = encoder.encode(&data, &context, &pool).map_err(CliError::data(input))?;
                 let len = chunk.len() as u64;
                 write_whole(chunk.into(), destination)?;
                 len
             }
         };
-        Ok(ByteCounts { decoded: self.taken, encoded, cautions: self.cautions })
+        Ok(ByteCounts { decoded: self.taken, encoded, warnings: self.warnings })
     }
 }
 
@@ -164,8 +167,8 @@ impl ByteCounts {
         if quiet {
             return;
         }
-        for caution in &self.cautions {
-            eprintln!("oxiblosc: warning: {destination}: {caution}");
+        for warning in &self.warnings {
+            eprintln!("oxiblosc: warning: {destination}: {warning}");
         }
         if io::stderr().is_terminal() {
             let ratio = ratio(self.decoded, self.encoded).unwrap_or(1.0);
@@ -177,21 +180,21 @@ impl ByteCounts {
 
 /// What other software gets wrong with these parameters: known bugs of C-Blosc2 3.3 and python-blosc2 4.14.
 pub(crate) fn warnings(params: &EncodeParams, format: Format) -> Vec<&'static str> {
-    let mut cautions = Vec::new();
+    let mut warnings = Vec::new();
     // It reads metadata as signed and fails on larger values; a bytedelta without metadata gets the type size.
     let overflows = |slot: FilterSlot| match (slot.id, slot.meta) {
         (FilterId::BYTEDELTA, 0) => params.typesize > 127,
         (_, meta) => meta > 127,
     };
     if format == Format::Frame && params.filters.active().any(|(_, slot)| overflows(slot)) {
-        cautions.push("python-blosc2 cannot open it: filter metadata is negative or above 127");
+        warnings.push("python-blosc2 cannot open it: filter metadata is negative or above 127");
     }
     // It does not read early frames at all.
     let deltas = params.filters.active().filter(|(_, slot)| slot.id == FilterId::DELTA).count();
     if deltas > 1 && format != Format::Early {
-        cautions.push("C-Blosc2 decodes data wrongly that went through several delta filters");
+        warnings.push("C-Blosc2 does not correctly decode data with several delta filters");
     }
-    cautions
+    warnings
 }
 
 /// Writes complete bytes; the target need not know that they are not a frame.

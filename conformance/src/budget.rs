@@ -1,14 +1,14 @@
 //! Running work under limits of memory and time, for tests with untrusted input.
 //!
-//! A test program makes [`Heap`] its allocator and runs what it tests through [`Budget::run`]:
+//! A test program makes [`Heap`] its allocator and runs what it tests through [`ResourceLimit::run`]:
 //!
 //! ```
-//! use oxiblosc_conformance::budget::{self, Budget, Heap};
+//! use oxiblosc_conformance::budget::{self, Heap, ResourceLimit};
 //!
 //! #[global_allocator]
 //! static HEAP: Heap = budget::heap();
 //!
-//! let (sum, spent) = Budget::bytes(1 << 20).run(&HEAP, "a small sum", || vec![1u8; 1000].iter().map(|&n| n as u64).sum::<u64>());
+//! let (sum, spent) = ResourceLimit::bytes(1 << 20).run(&HEAP, "a small sum", || vec![1u8; 1000].iter().map(|&n| n as u64).sum::<u64>());
 //! assert_eq!(sum, 1000);
 //! assert!((1000..1 << 20).contains(&spent.bytes));
 //! ```
@@ -78,7 +78,7 @@ impl ResourceLimit {
     /// The default processor time of a budget.
     pub const TIME: Duration = Duration::from_secs(10);
 
-    /// A budget of `bytes` bytes and [`Budget::TIME`].
+    /// A budget of `bytes` bytes and [`ResourceLimit::TIME`].
     pub const fn bytes(bytes: usize) -> Self {
         Self { bytes, time: Self::TIME }
     }

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use oxiblosc as _;
-use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, MapProgress};
+use oxiblosc_core::{Inline, Registry};
 use sha2::{Digest, Sha256};
 
 fn main() {
@@ -46,7 +46,7 @@ impl Vector {
         let chunk = std::fs::read(&self.path)?;
         let mut decoder = ChunkDecoder::new(Registry::linked()?);
         let ctx = ChunkContext::default();
-        let whole = decoder.decode(&chunk, &ctx)?;
+        let whole = decoder.decode(&chunk, &ctx, &Inline)?;
         if whole.len() != self.nbytes {
             return Err(format!("decodes to {} bytes, expected {}", whole.len(), self.nbytes).into());
         }

@@ -39,7 +39,7 @@ use oxiblosc_conformance::data::Random;
 
 const CHUNK: usize = 60_000;
 
-/// Pools by the number of their threads; none is the default of whoever needs one.
+/// Pools by the number of their threads; none is the default.
 const POOLS: [Option<usize>; 5] = [None, Some(0), Some(1), Some(2), Some(7)];
 
 fn pool(threads: Option<usize>) -> Option<Pool> {

@@ -75,12 +75,12 @@ fn edit_frame(path: &Path, seed: u64, sound: bool, seen: &mut Seen) {
         let mut keep = true;
         for _ in 0..1 + random.below(5) {
             let change = model.change(&mut editor, &mut random);
-            told = format!("{told}; {}", change.told);
+            told = format!("{told}; {}", change.description);
             seen.changes += 1;
             if let Some(error) = change.refused {
                 assert!(!sound, "{told}: {error}");
-                seen.refused.push(format!("{name}: {}: {error}", change.told));
-                keep &= !change.in_part;
+                seen.refused.push(format!("{name}: {}: {error}", change.description));
+                keep &= !change.partial;
             }
             if !keep {
                 break;

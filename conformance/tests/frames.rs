@@ -14,7 +14,7 @@ use oxiblosc_core::frame::{
     Checksums, ChunkEntry, Frame, FrameAudit, FrameLayout, FrameOpener, FrameParams, FrameWriter, OpenStep, Sequential,
 };
 use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Tiling};
-use oxiblosc_core::{Limits, Registry};
+use oxiblosc_core::{Inline, Limits, Registry};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use vectors::{Vector, nothing_is_left_out};
@@ -111,7 +111,7 @@ fn check(path: &Path, vector: &Value) -> Result<(), Failed> {
         audit.chunk(i, &ChunkHeader::parse(&chunk)?)?;
         let mut ctx: ChunkContext<'_> = frame.chunk_context(i);
         ctx.nd = array.as_ref().map(Tiling::geometry);
-        let decoded = decoder.decode(&chunk, &ctx)?;
+        let decoded = decoder.decode(&chunk, &ctx, &Inline)?;
         match &array {
             Some(tiling) => tiling.chunk_to_window(i, &decoded, &tiling.whole(), &mut window)?,
             None => digest.update(decoded),

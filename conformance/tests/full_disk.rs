@@ -1,4 +1,4 @@
-//! A disk that is full: whoever writes is told, and what was there before is still there.
+//! A disk that is full: writers get an error, and what was there before is still there.
 //!
 //! Files of a child, which is this program run again, cannot get longer than the system lets them; the error is the one
 //! of a full disk but for its number.
@@ -77,7 +77,7 @@ fn whoever_writes_is_told() {
     }
 }
 
-/// Not a test of its own: what runs where files cannot get long.
+/// Not a test in itself: what runs where files cannot get long.
 #[test]
 fn child() {
     let Ok(words) = std::env::var(CHILD) else { return };
@@ -107,7 +107,7 @@ fn child() {
     println!("told {told} times");
 }
 
-/// How often whoever writes is told that it does not go on: three times, and then it has had enough.
+/// How many errors the writer gets before it stops: at most three.
 fn write<T: Target>(target: T) -> usize {
     let mut sink = WriteOptions::default().sink(target).expect("the options are possible");
     let mut told = 0;

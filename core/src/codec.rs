@@ -118,7 +118,7 @@ impl<'a> CodecContext<'a> {
 #[non_exhaustive]
 pub enum CodecError {
     /// The compressed stream is damaged.
-    #[error("damaged stream at its byte {offset}: {reason}")]
+    #[error("stream damaged at byte {offset}: {reason}")]
     Corrupt {
         /// Offset in the compressed stream where the damage shows.
         offset: usize,

@@ -106,7 +106,7 @@ pub enum BitshuffleRule {
 #[non_exhaustive]
 pub enum FilterError {
     /// The meta byte has no meaning for this filter and type size.
-    #[error("filter meta {meta} is not valid for type size {typesize}: {expected}")]
+    #[error("invalid filter meta {meta} for type size {typesize}: expected {expected}")]
     Meta {
         /// The meta byte found.
         meta: u8,

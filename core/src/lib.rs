@@ -6,16 +6,16 @@
 //!
 //! ```
 //! use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, EncodeParams};
-//! use oxiblosc_core::registry::Registry;
+//! use oxiblosc_core::{Inline, Registry};
 //!
 //! // An explicit registry without any plugin: data can still be stored, and stored chunks read.
 //! let registry = Registry::empty();
 //! let params = EncodeParams { level: 0, typesize: 4, ..EncodeParams::default() };
 //! let mut encoder = ChunkEncoder::new(&params, &registry)?;
-//! let chunk = encoder.encode(b"eight by", &ChunkContext::default())?;
+//! let chunk = encoder.encode(b"eight by", &ChunkContext::default(), &Inline)?;
 //!
 //! let mut decoder = ChunkDecoder::new(&registry);
-//! assert_eq!(decoder.decode(&chunk, &ChunkContext::default())?, b"eight by");
+//! assert_eq!(decoder.decode(&chunk, &ChunkContext::default(), &Inline)?, b"eight by");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

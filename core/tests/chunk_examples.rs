@@ -6,7 +6,7 @@ use oxiblosc_core::chunk::{
     special_chunk,
 };
 use oxiblosc_core::pipeline::FilterSlots;
-use oxiblosc_core::{CodecId, FilterId, Registry};
+use oxiblosc_core::{CodecId, FilterId, Inline, Registry};
 use oxiblosc_plugins as _;
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -23,12 +23,12 @@ const TEXT: &[u8] = b"the cat sat on the mat, the cat sat on the mat, the cat sa
 
 fn decode(chunk: &[u8]) -> Vec<u8> {
     let mut decoder = ChunkDecoder::new(Registry::linked().unwrap());
-    decoder.decode(chunk, &ChunkContext::default()).unwrap()
+    decoder.decode(chunk, &ChunkContext::default(), &Inline).unwrap()
 }
 
 fn encode(src: &[u8], params: EncodeParams) -> Vec<u8> {
     let mut encoder = ChunkEncoder::new(&params, Registry::linked().unwrap()).unwrap();
-    encoder.encode(src, &ChunkContext::default()).unwrap()
+    encoder.encode(src, &ChunkContext::default(), &Inline).unwrap()
 }
 
 fn slots(list: &[(usize, FilterId, u8)]) -> FilterSlots {
@@ -255,7 +255,7 @@ fn variable_length_blocks() {
     assert_eq!(blocks, [b"abc".repeat(10), b"xy".to_vec(), vec![0; 20]]);
     let params = EncodeParams { filters: FilterSlots::NONE, ..lz4(1) };
     let mut encoder = ChunkEncoder::new(&params, Registry::linked().unwrap()).unwrap();
-    let ours = encoder.encode_blocks(&blocks, &ChunkContext::default()).unwrap();
+    let ours = encoder.encode_blocks(&blocks, &ChunkContext::default(), &Inline).unwrap();
     assert_eq!(ours[..12], chunk[..12]);
     assert_eq!(ours[16..32], chunk[16..32]);
     assert_eq!(decoder.decode_blocks(&ours, &ChunkContext::default()).unwrap(), blocks);
@@ -377,5 +377,5 @@ fn lazy() {
     assert_eq!(lens, [925, 957, 988, 1015]);
     assert_eq!(chunk.to_bytes(), bytes);
     let mut decoder = ChunkDecoder::new(Registry::linked().unwrap());
-    assert!(matches!(decoder.decode(&bytes, &ChunkContext::default()), Err(ChunkError::Lazy)));
+    assert!(matches!(decoder.decode(&bytes, &ChunkContext::default(), &Inline), Err(ChunkError::Lazy)));
 }

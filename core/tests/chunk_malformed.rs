@@ -8,7 +8,7 @@ use oxiblosc_core::filter::FilterError;
 use oxiblosc_core::nd::Geometry;
 use oxiblosc_core::pipeline::{FilterSlots, PipelineError};
 use oxiblosc_core::registry::RegistryError;
-use oxiblosc_core::{CodecId, FilterId, Limits, Registry};
+use oxiblosc_core::{CodecId, FilterId, Inline, Limits, Registry};
 use oxiblosc_plugins as _;
 
 /// A chunk written field by field. As it stands: 8 bytes of LZ4 without filters, two unsplit blocks of 4 raw bytes.
@@ -97,7 +97,7 @@ fn decoder() -> ChunkDecoder {
 }
 
 fn decode(chunk: &[u8]) -> Result<Vec<u8>, ChunkError> {
-    decoder().decode(chunk, &ChunkContext::default())
+    decoder().decode(chunk, &ChunkContext::default(), &Inline)
 }
 
 #[track_caller]
@@ -184,7 +184,7 @@ fn sizes_out_of_bounds() {
 fn the_destination_must_fit() {
     let chunk = raw().bytes();
     for len in [0, 7, 9] {
-        let error = decoder().decode_into(&chunk, &ChunkContext::default(), &mut vec![0; len]).unwrap_err();
+        let error = decoder().decode_into(&chunk, &ChunkContext::default(), &mut vec![0; len], &Inline).unwrap_err();
         assert!(matches!(error, ChunkError::Destination { expected: 8, found } if found == len));
     }
 }
@@ -194,11 +194,11 @@ fn limits_come_before_memory() {
     let mut limits = Limits::default();
     limits.chunk_bytes = 7;
     let ctx = ChunkContext::default();
-    let error = decoder().with_limits(limits).decode(&raw().bytes(), &ctx).unwrap_err();
+    let error = decoder().with_limits(limits).decode(&raw().bytes(), &ctx, &Inline).unwrap_err();
     assert!(matches!(error, ChunkError::Limit { limit: 7, found: 8, .. }));
     // 2 GiB in 32 bytes.
     let zeros = Raw { nbytes: i32::MAX, blocksize: 1, blosc2_flags: 0x10, starts: vec![], body: vec![], ..raw() };
-    let error = decoder().with_limits(limits).decode(&zeros.bytes(), &ctx).unwrap_err();
+    let error = decoder().with_limits(limits).decode(&zeros.bytes(), &ctx, &Inline).unwrap_err();
     assert!(matches!(error, ChunkError::Limit { .. }));
 }
 
@@ -317,7 +317,7 @@ fn codecs_that_decode_to_another_length() {
     for codec in [CodecId::BLOSCLZ, CodecId::LZ4, CodecId::LZ4HC, CodecId::ZLIB, CodecId::ZSTD] {
         let params = EncodeParams { codec, level: 9, filters: FilterSlots::NONE, ..EncodeParams::default() };
         let mut encoder = ChunkEncoder::new(&params, Registry::linked().unwrap()).unwrap();
-        let chunk = encoder.encode(&data, &ChunkContext::default()).unwrap();
+        let chunk = encoder.encode(&data, &ChunkContext::default(), &Inline).unwrap();
         assert!(chunk.len() < data.len());
         for nbytes in [3999i32, 4001, 2000, 8000, 1_000_000] {
             let mut chunk = chunk.clone();
@@ -379,7 +379,7 @@ fn filters_get_no_type_size_to_divide_by_zero() {
         let chunk = Raw { filters: [id.0, 0, 0, 0, 0, 0], ..raw() }.bytes();
         let mut ctx = ChunkContext::default();
         ctx.item_size = Some(0);
-        assert_eq!(decoder().decode(&chunk, &ctx).unwrap(), decode(&chunk).unwrap());
+        assert_eq!(decoder().decode(&chunk, &ctx, &Inline).unwrap(), decode(&chunk).unwrap());
     }
 }
 
@@ -400,7 +400,8 @@ fn filters_of_arrays_need_one() {
         for nd in [None, Some(geometry(0)), Some(geometry(2)), Some(geometry(u32::MAX))] {
             let mut ctx = ChunkContext::default();
             ctx.nd = nd.as_ref();
-            let error = filter_error(decoder().decode(&chunk, &ctx).expect_err("the shape is not that of the block"));
+            let error =
+                filter_error(decoder().decode(&chunk, &ctx, &Inline).expect_err("the shape is not that of the block"));
             assert!(
                 matches!(error, FilterError::Geometry { .. } | FilterError::Meta { .. }),
                 "{id}, {nd:?}: {error:?}"
@@ -443,7 +444,7 @@ fn dictionaries_out_of_bounds() {
     let params =
         EncodeParams { codec: CodecId::ZSTD, use_dict: true, block_size: Some(2000), ..EncodeParams::default() };
     let mut encoder = ChunkEncoder::new(&params, Registry::linked().unwrap()).unwrap();
-    let mut chunk = encoder.encode(&data, &ChunkContext::default()).unwrap();
+    let mut chunk = encoder.encode(&data, &ChunkContext::default(), &Inline).unwrap();
     let header = ChunkHeader::parse(&chunk).unwrap();
     assert!(header.has_dict());
     chunk[32 + 4 * 30 + 4..][..200].fill(0xa5);

@@ -4,7 +4,7 @@ mod support;
 
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkFormat, EncodeParams, LazyChunk, SpecialValue};
 use oxiblosc_core::pipeline::FilterSlots;
-use oxiblosc_core::{CodecId, FilterId, Limits};
+use oxiblosc_core::{CodecId, FilterId, Inline, Limits};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use support::{Random, Threads, data, encode, encoder, linked, map, slots};
@@ -20,7 +20,8 @@ fn chunks() -> Vec<Vec<u8>> {
             let params = EncodeParams { codec, filters, ..base.clone() };
             chunks.push(encode(&params, &data(1, 1999)));
             chunks.push(encode(&params, &data(4, 1999)));
-            chunks.push(encoder(&params).encode_blocks(&[data(1, 300), data(2, 5), data(3, 70)], &ctx).unwrap());
+            chunks
+                .push(encoder(&params).encode_blocks(&[data(1, 300), data(2, 5), data(3, 70)], &ctx, &Inline).unwrap());
         }
         let params = EncodeParams { codec, format: ChunkFormat::Blosc1, ..base.clone() };
         chunks.push(encode(&params, &data(1, 1999)));
@@ -38,10 +39,10 @@ fn chunks() -> Vec<Vec<u8>> {
 /// Everything that reads a chunk. A damaged size may ask for up to this much memory, and no more.
 fn read(decoder: &mut ChunkDecoder, chunk: &[u8]) {
     let ctx = ChunkContext::default();
-    let whole = decoder.decode(chunk, &ctx);
+    let whole = decoder.decode(chunk, &ctx, &Inline);
     if let Ok(whole) = &whole {
         let mut dst = vec![0; whole.len()];
-        decoder.decode_into_on(chunk, &ctx, &mut dst, &Threads(2)).unwrap();
+        decoder.decode_into(chunk, &ctx, &mut dst, &Threads(2)).unwrap();
         assert_eq!(dst, *whole, "decoded differently on two threads");
     }
     let _ = decoder.decode_items(chunk, 1..3, &ctx);
@@ -86,7 +87,7 @@ fn every_truncation() {
     let mut decoder = decoder();
     for chunk in chunks() {
         for len in (0..chunk.len().min(80)).chain((80..chunk.len()).step_by(7)) {
-            assert!(decoder.decode(&chunk[..len], &ChunkContext::default()).is_err());
+            assert!(decoder.decode(&chunk[..len], &ChunkContext::default(), &Inline).is_err());
             // The same with a header that says so.
             let mut cut = chunk[..len].to_vec();
             if let Some(cbytes) = cut.get_mut(12..16) {
@@ -164,6 +165,6 @@ proptest! {
         };
         let chunk = encode(&params, &src);
         prop_assert!(chunk.len() <= src.len() + 32);
-        prop_assert_eq!(decoder().decode(&chunk, &ChunkContext::default()).unwrap(), src);
+        prop_assert_eq!(decoder().decode(&chunk, &ChunkContext::default(), &Inline).unwrap(), src);
     }
 }

@@ -8,7 +8,7 @@ use oxiblosc_core::chunk::{
     ChunkContext, ChunkDecoder, ChunkError, ChunkHeader, EncodeParams, LazyChunk, SpecialValue, special_chunk,
 };
 use oxiblosc_core::pipeline::FilterSlots;
-use oxiblosc_core::{CodecId, FilterId, Limits, Registry};
+use oxiblosc_core::{CodecId, FilterId, Inline, Limits, Registry};
 use support::{Random, Threads, data, decode, encode, encoder, linked, map, slots};
 
 fn ctx() -> ChunkContext<'static> {
@@ -59,7 +59,7 @@ fn parts_of_a_stored_chunk_are_refused_when_the_whole_is() {
             damaged[at] = byte;
             let mut part = [0; 50];
             let read = decoder.decode_bytes_into(&damaged, 150..200, &ctx(), &mut part);
-            match decoder.decode(&damaged, &ctx()) {
+            match decoder.decode(&damaged, &ctx(), &Inline) {
                 Ok(whole) if whole.len() >= 200 => {
                     read.unwrap();
                     assert_eq!(part, whole[150..200], "byte {at} is {byte}");
@@ -199,7 +199,7 @@ fn special_values() {
         let params = EncodeParams { typesize, block_size, ..EncodeParams::default() };
         let chunk = encoder(&params).encode_special(value, nbytes).unwrap();
         let mut decoder = ChunkDecoder::new(&Registry::empty());
-        assert_eq!(decoder.decode(&chunk, &ctx()).unwrap(), expected, "{value:?}");
+        assert_eq!(decoder.decode(&chunk, &ctx(), &Inline).unwrap(), expected, "{value:?}");
         let map = map(&chunk).unwrap();
         for block in 0..map.block_count() {
             let bytes = map.block_bytes(block).unwrap();
@@ -242,16 +242,16 @@ fn blocks_of_variable_length() {
                 let blocks: Vec<Vec<u8>> = lens.iter().enumerate().map(|(i, &len)| data(i, len)).collect();
                 let params = EncodeParams { codec, filters, typesize, level, ..EncodeParams::default() };
                 let mut encoder = encoder(&params);
-                let chunk = encoder.encode_blocks(&blocks, &ctx()).unwrap();
-                assert_eq!(encoder.encode_blocks_on(&blocks, &ctx(), &Threads(3)).unwrap(), chunk);
+                let chunk = encoder.encode_blocks(&blocks, &ctx(), &Inline).unwrap();
+                assert_eq!(encoder.encode_blocks(&blocks, &ctx(), &Threads(3)).unwrap(), chunk);
                 let header = ChunkHeader::parse(&chunk).unwrap();
                 assert!(header.has_vl_blocks() && header.version == 6 && header.blocksize == blocks.len());
                 assert!(chunk.len() <= 32 + 8 * blocks.len() + blocks.concat().len());
 
                 assert_eq!(decoder.decode_blocks(&chunk, &ctx()).unwrap(), blocks);
-                assert_eq!(decoder.decode(&chunk, &ctx()).unwrap(), blocks.concat());
+                assert_eq!(decoder.decode(&chunk, &ctx(), &Inline).unwrap(), blocks.concat());
                 let mut dst = vec![0; header.nbytes];
-                decoder.decode_into_on(&chunk, &ctx(), &mut dst, &Threads(3)).unwrap();
+                decoder.decode_into(&chunk, &ctx(), &mut dst, &Threads(3)).unwrap();
                 assert_eq!(dst, blocks.concat());
                 let map = map(&chunk).unwrap();
                 assert_eq!(map.decoded_lens(&chunk).unwrap(), lens);
@@ -264,12 +264,12 @@ fn blocks_of_variable_length() {
         }
     }
     assert!(matches!(
-        encoder(&EncodeParams::default()).encode_blocks::<&[u8]>(&[], &ctx()),
+        encoder(&EncodeParams::default()).encode_blocks::<&[u8]>(&[], &ctx(), &Inline),
         Err(ChunkError::Parameter { .. })
     ));
     let hollow = [&b"a"[..], b"", b"b"];
     assert!(matches!(
-        encoder(&EncodeParams::default()).encode_blocks(&hollow, &ctx()),
+        encoder(&EncodeParams::default()).encode_blocks(&hollow, &ctx(), &Inline),
         Err(ChunkError::Parameter { .. })
     ));
     let regular = encode(&EncodeParams::default(), &data(1, 1000));
@@ -281,11 +281,11 @@ fn blocks_of_variable_length_with_a_dictionary() {
     for codec in [CodecId::LZ4, CodecId::LZ4HC, CodecId::ZSTD] {
         let blocks: Vec<Vec<u8>> = (0..64).map(|i| data(2, 500 + 7 * i)).collect();
         let params = EncodeParams { codec, use_dict: true, filters: FilterSlots::NONE, ..EncodeParams::default() };
-        let chunk = encoder(&params).encode_blocks(&blocks, &ctx()).unwrap();
+        let chunk = encoder(&params).encode_blocks(&blocks, &ctx(), &Inline).unwrap();
         assert!(ChunkHeader::parse(&chunk).unwrap().has_dict(), "codec {codec}");
         assert_eq!(ChunkDecoder::new(linked()).decode_blocks(&chunk, &ctx()).unwrap(), blocks);
         // Seven blocks are too few to train on.
-        let chunk = encoder(&params).encode_blocks(&blocks[..7], &ctx()).unwrap();
+        let chunk = encoder(&params).encode_blocks(&blocks[..7], &ctx(), &Inline).unwrap();
         assert!(!ChunkHeader::parse(&chunk).unwrap().has_dict());
         assert_eq!(ChunkDecoder::new(linked()).decode_blocks(&chunk, &ctx()).unwrap(), blocks[..7]);
     }

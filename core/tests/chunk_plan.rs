@@ -3,12 +3,12 @@
 use oxiblosc_core::chunk::SplitMode::{self, Always, Auto, ForwardCompat, Never};
 use oxiblosc_core::chunk::{ChunkContext, ChunkEncoder, ChunkFormat, ChunkHeader, EncodeParams};
 use oxiblosc_core::pipeline::FilterSlots;
-use oxiblosc_core::{CodecId, FilterId, Registry};
+use oxiblosc_core::{CodecId, FilterId, Inline, Registry};
 use oxiblosc_plugins as _;
 
 fn header(params: &EncodeParams, nbytes: usize) -> ChunkHeader {
     let mut encoder = ChunkEncoder::new(params, Registry::linked().unwrap()).unwrap();
-    let chunk = encoder.encode(&vec![0; nbytes], &ChunkContext::default()).unwrap();
+    let chunk = encoder.encode(&vec![0; nbytes], &ChunkContext::default(), &Inline).unwrap();
     ChunkHeader::parse(&chunk).unwrap()
 }
 

@@ -10,7 +10,7 @@ use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::filter::{BlockContext, Filter, FilterError, FilterTraits};
 use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_core::registry::{CodecInfo, FilterInfo};
-use oxiblosc_core::{CodecId, FilterId, Limits, Registry};
+use oxiblosc_core::{CodecId, FilterId, Inline, Limits, Registry};
 use support::{Random, Threads, data, decode, encode, encoder, linked, map, slots};
 
 const CODECS: [CodecId; 5] = [CodecId::BLOSCLZ, CodecId::LZ4, CodecId::LZ4HC, CodecId::ZLIB, CodecId::ZSTD];
@@ -20,7 +20,7 @@ const SPLITS: [SplitMode; 4] = [SplitMode::Always, SplitMode::Never, SplitMode::
 fn check(params: &EncodeParams, src: &[u8]) {
     let ctx = ChunkContext::default();
     let mut encoder = encoder(params);
-    let chunk = encoder.encode(src, &ctx).unwrap();
+    let chunk = encoder.encode(src, &ctx, &Inline).unwrap();
     let what = || format!("{} bytes, {params:?}", src.len());
 
     let header = ChunkHeader::parse(&chunk).unwrap();
@@ -31,16 +31,16 @@ fn check(params: &EncodeParams, src: &[u8]) {
         assert_eq!(header.blocksize % usize::from(header.typesize), 0, "{}", what());
     }
     for workers in [2, 5] {
-        assert_eq!(encoder.encode_on(src, &ctx, &Threads(workers)).unwrap(), chunk, "{workers} workers, {}", what());
+        assert_eq!(encoder.encode(src, &ctx, &Threads(workers)).unwrap(), chunk, "{workers} workers, {}", what());
     }
     let mut appended = b"before".to_vec();
-    assert_eq!(encoder.encode_append(src, &ctx, &mut appended).unwrap(), chunk.len());
+    assert_eq!(encoder.encode_append(src, &ctx, &mut appended, &Inline).unwrap(), chunk.len());
     assert_eq!(appended, [b"before", &chunk[..]].concat(), "{}", what());
 
     let mut decoder = ChunkDecoder::new(linked());
-    assert_eq!(decoder.decode(&chunk, &ctx).unwrap(), src, "{}", what());
+    assert_eq!(decoder.decode(&chunk, &ctx, &Inline).unwrap(), src, "{}", what());
     let mut dst = vec![0xa5; src.len()];
-    decoder.decode_into_on(&chunk, &ctx, &mut dst, &Threads(3)).unwrap();
+    decoder.decode_into(&chunk, &ctx, &mut dst, &Threads(3)).unwrap();
     assert_eq!(dst, src, "{}", what());
 
     let map = map(&chunk).unwrap();
@@ -94,7 +94,7 @@ fn blocks_of_noise_before_between_and_behind_others() {
                 let params = EncodeParams { codec, filters, use_dict, block_size, ..EncodeParams::default() };
                 check(&params, &src);
                 let cut: Vec<&[u8]> = src.chunks(BLOCK - 1).collect();
-                let chunk = encoder(&params).encode_blocks(&cut, &ChunkContext::default()).unwrap();
+                let chunk = encoder(&params).encode_blocks(&cut, &ChunkContext::default(), &Inline).unwrap();
                 assert_eq!(decode(&chunk).unwrap(), src, "{blocks} blocks, {begin}..{end}, {params:?}");
             }
         }
@@ -258,7 +258,7 @@ fn delta_after_a_lossy_filter() {
         let chunk = encode(&params, &src);
         assert!(chunk.len() < src.len());
         assert_eq!(decode(&chunk).unwrap(), truncated);
-        assert_eq!(encoder(&params).encode_on(&src, &ctx, &Threads(3)).unwrap(), chunk);
+        assert_eq!(encoder(&params).encode(&src, &ctx, &Threads(3)).unwrap(), chunk);
     }
 }
 
@@ -320,8 +320,8 @@ fn without_any_plugin_data_is_stored() {
     let params = EncodeParams { level: 0, typesize: 4, ..EncodeParams::default() };
     let ctx = ChunkContext::default();
     let src = data(1, 5000);
-    let chunk = ChunkEncoder::new(&params, &registry).unwrap().encode(&src, &ctx).unwrap();
-    assert_eq!(ChunkDecoder::new(&registry).decode(&chunk, &ctx).unwrap(), src);
+    let chunk = ChunkEncoder::new(&params, &registry).unwrap().encode(&src, &ctx, &Inline).unwrap();
+    assert_eq!(ChunkDecoder::new(&registry).decode(&chunk, &ctx, &Inline).unwrap(), src);
     assert!(matches!(ChunkEncoder::new(&EncodeParams::default(), &registry), Err(ChunkError::Codec(_))));
 }
 
@@ -400,11 +400,11 @@ fn a_user_filter_that_ends_in_zeros_makes_no_chunk_of_zeros() {
     let params = EncodeParams { filters: slots(&[(FilterId(200), 0)]), ..EncodeParams::default() };
     let mut encoder = ChunkEncoder::new(&params, &registry).unwrap();
     let mut decoder = ChunkDecoder::new(&registry);
-    let chunk = encoder.encode(&[5; 1000], &ctx).unwrap();
+    let chunk = encoder.encode(&[5; 1000], &ctx, &Inline).unwrap();
     assert_eq!(ChunkHeader::parse(&chunk).unwrap().special(), None);
-    assert_eq!(decoder.decode(&chunk, &ctx).unwrap(), [1; 1000]);
+    assert_eq!(decoder.decode(&chunk, &ctx, &Inline).unwrap(), [1; 1000]);
     // Zeros themselves may be called so.
-    let chunk = encoder.encode(&[0; 1000], &ctx).unwrap();
+    let chunk = encoder.encode(&[0; 1000], &ctx, &Inline).unwrap();
     assert_eq!(ChunkHeader::parse(&chunk).unwrap().special(), Some(SpecialKind::Zero));
 }
 
@@ -414,13 +414,13 @@ fn a_user_codec_is_found_by_its_id_and_sees_its_context() {
     let ctx = ChunkContext::numbered(11);
     let params = EncodeParams { codec: CodecId(201), codec_meta: 3, level: 7, typesize: 4, ..EncodeParams::default() };
     let src: Vec<u8> = (0..20_000u32).flat_map(|i| (i / 300).to_le_bytes()).collect();
-    let chunk = ChunkEncoder::new(&params, &registry).unwrap().encode(&src, &ctx).unwrap();
+    let chunk = ChunkEncoder::new(&params, &registry).unwrap().encode(&src, &ctx, &Inline).unwrap();
     let header = ChunkHeader::parse(&chunk).unwrap();
     assert_eq!((header.codec().unwrap(), header.flags >> 5, header.codec_meta), (CodecId(201), 6, 3));
     assert!(header.is_split() && chunk.len() < src.len() / 4);
-    assert_eq!(ChunkDecoder::new(&registry).decode(&chunk, &ctx).unwrap(), src);
+    assert_eq!(ChunkDecoder::new(&registry).decode(&chunk, &ctx, &Inline).unwrap(), src);
     let Err(ChunkError::Stream { source: StreamError::Registry(_), .. }) =
-        ChunkDecoder::new(linked()).decode(&chunk, &ctx)
+        ChunkDecoder::new(linked()).decode(&chunk, &ctx, &Inline)
     else {
         panic!("decoded without its codec")
     };

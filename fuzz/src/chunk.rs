@@ -2,7 +2,7 @@
 
 use oxiblosc::chunk::{BlockMap, ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader, EncodeParams, MapProgress};
 use oxiblosc::nd::Geometry;
-use oxiblosc::{CodecId, Registry};
+use oxiblosc::{CodecId, Inline, Registry};
 
 use crate::bound::Setup;
 use crate::reading::numbers;
@@ -62,7 +62,7 @@ fn decode(input: &[u8], header: &ChunkHeader, ctx: &ChunkContext<'_>, setup: &Se
         }
         return;
     }
-    let whole = decoder.decode(input, ctx);
+    let whole = decoder.decode(input, ctx, &Inline);
     let map = match BlockMap::parse(input) {
         Ok(MapProgress::Ready(map)) if header.cbytes <= input.len() => map,
         _ => {
@@ -76,7 +76,7 @@ fn decode(input: &[u8], header: &ChunkHeader, ctx: &ChunkContext<'_>, setup: &Se
     }
     // What was decoded before must not show: another content of the destination, and a decoder that has failed.
     let mut again = vec![0xA5; header.nbytes];
-    let result = decoder.decode_into(&input[..header.cbytes], ctx, &mut again);
+    let result = decoder.decode_into(&input[..header.cbytes], ctx, &mut again, &Inline);
     match (&whole, &result) {
         (Ok(whole), Ok(())) => assert!(*whole == again, "decoded twice, with different bytes"),
         (Err(_), Err(_)) => {}
@@ -152,8 +152,8 @@ fn encode_again(header: &ChunkHeader, data: &[u8], registry: &Registry, decoder:
     };
     let Ok(mut encoder) = ChunkEncoder::new(&params, registry) else { return };
     let ctx = ChunkContext::default();
-    let Ok(chunk) = encoder.encode(data, &ctx) else { return };
-    match decoder.decode(&chunk, &ctx) {
+    let Ok(chunk) = encoder.encode(data, &ctx, &Inline) else { return };
+    match decoder.decode(&chunk, &ctx, &Inline) {
         Ok(back) => assert!(back == data, "encoded again, and other data come back"),
         Err(e) => panic!("encoded again, and it does not decode: {e}"),
     }

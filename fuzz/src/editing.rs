@@ -21,7 +21,7 @@ const MOST_CHANGES: usize = 12;
 
 /// What the frame should be.
 struct Model {
-    /// `None` for a chunk that does not decode, or that nobody has looked at.
+    /// `None` for a chunk that does not decode, or that has not been decoded.
     chunks: Vec<Option<Vec<u8>>>,
     vlmetalayers: BTreeMap<String, Vec<u8>>,
     metalayers: BTreeMap<String, Vec<u8>>,
@@ -50,7 +50,7 @@ impl Model {
         }
         Self {
             chunks: chunks.unwrap_or_default(),
-            // The editor makes its own anew.
+            // The editor makes a new one.
             vlmetalayers: reader
                 .vlmetalayer_names()
                 .into_iter()

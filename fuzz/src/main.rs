@@ -57,7 +57,7 @@ fn replay(target: &str, files: &[&str]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Changes the seeds, again and again, always in the same way.
+/// Changes the seeds repeatedly, always in the same way.
 fn rounds_of(target: &str, rounds: &str, number: &str) -> std::io::Result<()> {
     let parse = |text: &str| text.parse::<u64>().map_err(std::io::Error::other);
     let (rounds, number) = (parse(rounds)?, parse(number)?);

@@ -89,7 +89,7 @@ impl Place for MemoryDirectory {
     }
 }
 
-/// The files of a directory, one behind the other: name, a zero byte, length (little-endian, 32 bits), content.
+/// The files of a directory, one after the other: name, a zero byte, length (little-endian, 32 bits), content.
 ///
 /// What is no such list gives the files up to where it is none.
 pub fn files(mut input: &[u8]) -> Vec<(String, Bytes)> {

@@ -73,7 +73,7 @@ pub fn open<P: Place>(place: &P, options: ReadOptions) -> Option<FrameReader<P>>
 pub fn check_head<P: Place>(reader: &FrameReader<P>) {
     for (name, content) in reader.metalayers().iter() {
         assert!(content.len() <= reader.frame().header_bytes().len());
-        // Nobody can ask for one whose name is no text.
+        // One whose name is not text cannot be requested.
         if name.contains(char::REPLACEMENT_CHARACTER) {
             continue;
         }

@@ -240,7 +240,7 @@ fn int_trunc_clears_low_bits() {
     }
 }
 
-/// Differences within channels of `len / channels` bytes; in each of them they start anew at every byte of `seams`.
+/// Differences within channels of `len / channels` bytes; in each of them they restart at every byte of `seams`.
 fn bytedelta(channels: usize, src: &[u8], seam: impl Fn(usize) -> usize) -> Vec<u8> {
     let n = src.len() / channels;
     let mut out = src.to_vec();

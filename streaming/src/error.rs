@@ -23,7 +23,7 @@ pub enum WriteError {
     Target(#[from] io::Error),
     /// The target violated its contract ([`target::Target`](crate::target::Target)): it took bytes and reported that it
     /// had not, or the other way round. It is no longer known which bytes it has, so the frame is lost.
-    #[error("the target broke its contract: {what}")]
+    #[error("the target violated its contract: {what}")]
     TargetContract {
         /// The violation.
         what: String,
@@ -64,7 +64,7 @@ pub enum WriteError {
         max: usize,
     },
     /// The sink is closed, or being closed.
-    #[error("the sink takes no more: it has been closed or aborted")]
+    #[error("the sink has been closed or aborted")]
     Closed,
 }
 
@@ -193,7 +193,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// The frame was to be verified while it is read, and has no usable checksums.
-    #[error("the frame is not to be read unchecked: {state}")]
+    #[error("the frame cannot be verified while it is read: {state}")]
     Checksums {
         /// The state of its checksums.
         state: ChecksumState,
@@ -204,8 +204,8 @@ pub enum ReadError {
     /// A frame was decoded as it arrived, and its chunks turned out not to be those of its index: what was decoded is
     /// not the content of the frame.
     #[error(
-        "chunk {chunk} is not where the frame has it: its chunks do not lie in order, although it promised so or was \
-         trusted to, and what was decoded is not what it holds"
+        "chunk {chunk} is not where the frame has it: its chunks do not lie in order, although the frame promised so, \
+         or was trusted to, and what was decoded is not what it holds"
     )]
     OutOfOrder {
         /// The first chunk that differs.
@@ -230,7 +230,7 @@ pub enum ReadError {
         left_over: u64,
     },
     /// The frame ends before what was asked for.
-    #[error("{what} {start}..{end} asked for, the frame has {len}")]
+    #[error("{what} {start}..{end} requested, but the frame has {len}")]
     OutOfRange {
         /// Bytes, items or chunks.
         what: &'static str,
@@ -307,7 +307,7 @@ impl fmt::Display for At {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(offset) => write!(f, ", at offset {offset} of the frame,"),
-            None => f.write_str(", in the index alone,"),
+            None => f.write_str(", which is only in the index,"),
         }
     }
 }

@@ -29,7 +29,7 @@ fn options() -> WriteOptions {
     WriteOptions::new(EncodeParams { typesize: 4, level: 1, ..EncodeParams::default() }).chunk_size(CHUNK)
 }
 
-/// Eight sinks and eight readers, each a thread of its own, on a budget that has room for four chunks.
+/// Eight sinks and eight readers, each on its own thread, on a budget that has room for four chunks.
 #[test]
 fn eight_sinks_and_eight_readers() {
     let directory = tempfile::tempdir().unwrap();
@@ -78,7 +78,7 @@ fn eight_sinks_and_eight_readers() {
 }
 
 /// What a stream holds ahead takes all of the budget, and the sink that it feeds gets along with what is always allowed;
-/// so does one whose task holds a stream that nobody polls.
+/// so does one whose task holds a stream that is not polled.
 #[test]
 fn from_a_stream_into_a_sink() {
     for limit in [0, 1, 2 * COST, 100 * COST] {
@@ -106,7 +106,7 @@ fn from_a_stream_into_a_sink() {
     }
 }
 
-/// Whoever is dropped in the middle gives everything back.
+/// A future that is dropped in the middle releases everything.
 #[test]
 fn dropped_in_the_middle() {
     let budget = Budget::new(3 * COST);

@@ -242,7 +242,7 @@ fn the_metalayer_lies_where_it_is_to_lie() {
     }
 }
 
-/// In a file, the copy takes the place of the old one: under its name, with its permissions, and nobody else edits it.
+/// In a file, the copy takes the place of the old one: under its name, with its permissions, and no other can edit it.
 #[test]
 fn a_change_across_sectors_replaces_the_file() {
     let directory = tempfile::tempdir().unwrap();
@@ -265,7 +265,7 @@ fn a_change_across_sectors_replaces_the_file() {
         editor.append(&[3; 100]).unwrap();
         editor.set_metalayer("m", &[4; META]).unwrap();
         editor.commit().unwrap();
-        // Whoever has the old file open reads on.
+        // A reader that has the old file open goes on reading it.
         assert_eq!(old.bytes(0..old.nbytes()).unwrap(), bytes);
         assert!(
             matches!(FrameEditor::open(&path), Err(EditError::Store(e)) if e.kind() == std::io::ErrorKind::WouldBlock)

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use common::disk::{Image, SharedDisk};
 use common::{CHUNK, Random, data, frame, options};
 use futures::io::AsyncWriteExt;
+use oxiblosc_core::Inline;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, EncodeParams, SpecialValue};
 use oxiblosc_core::frame::{FrameParams, FrameWriter, SpecialPlacement};
 use oxiblosc_core::id::CodecId;
@@ -460,8 +461,8 @@ fn other_parameters_keep_the_boundaries() {
         let mut body = Vec::new();
         for chunk in 0..5 {
             let encoded = match vl_blocks {
-                true => encoder.encode_blocks(&parts(chunk), &ChunkContext::default()),
-                false => encoder.encode(&parts(chunk).concat(), &ChunkContext::default()),
+                true => encoder.encode_blocks(&parts(chunk), &ChunkContext::default(), &Inline),
+                false => encoder.encode(&parts(chunk).concat(), &ChunkContext::default(), &Inline),
             };
             let encoded = encoded.unwrap();
             assert_eq!(writer.push(&encoded).unwrap().unwrap().replacement, None);

@@ -1,4 +1,4 @@
-//! Frames behind plain HTTP, on a server that does what it is told, and on some that do not.
+//! Frames behind plain HTTP, on a server that follows the standard, and on some that do not.
 #![cfg(feature = "http")]
 
 mod common;

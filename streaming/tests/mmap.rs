@@ -13,7 +13,7 @@ fn mapped_frames_are_read() {
     for len in lengths() {
         let path = directory.path().join("frame");
         std::fs::write(&path, frame(&data(len), options())).unwrap();
-        // SAFETY: nobody else knows of the directory, and the source is dropped before the next file is written.
+        // SAFETY: no other process uses the directory, and the source is dropped before the next file is written.
         let source = unsafe { MmapSource::open(&path).unwrap() };
         let reader = blocking::FrameReader::with_options(source, ReadOptions::new()).unwrap();
         assert_eq!(reader.bytes(0..len as u64).unwrap(), data(len));

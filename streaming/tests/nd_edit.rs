@@ -197,7 +197,7 @@ fn a_crash_leaves_the_array_as_it_was_or_as_it_is() {
     for round in 0..40 {
         let tiling = random_tiling(&mut random);
         let mut reference = Reference::new(tiling.shape(), tiling.item_size());
-        // With checksums a frame that is neither is told by them too.
+        // With checksums, a frame that is neither is detected by them too.
         let frame = WriteOptions::new(params(&mut random)).checksums(round % 4 < 2);
         let mut image = if round % 2 == 0 {
             Image::contiguous(write(&tiling, &reference, frame))

@@ -80,7 +80,7 @@ fn closed_frames() {
     }
 }
 
-/// Wherever the end is missing, the complete chunks come, and then what is left over is told.
+/// Wherever the end is missing, the complete chunks are returned, and then the number of bytes left over.
 #[test]
 fn every_truncation() {
     let content = data(3 * CHUNK + 100);
@@ -326,7 +326,7 @@ fn vectors_of_every_age() {
     assert!(streamed[0] >= 100 && streamed[1] >= 10, "{streamed:?}");
 }
 
-/// Not a test of its own: the other process of the tests below.
+/// Not a test in itself: the other process of the tests below.
 #[test]
 fn other_process() {
     let Some(path) = std::env::var_os("OXIBLOSC_TEST_GROW") else { return };

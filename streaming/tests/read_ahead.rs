@@ -1,4 +1,4 @@
-//! Streams hold no more ahead than they are told to.
+//! Streams hold no more ahead than their options allow.
 
 mod common;
 

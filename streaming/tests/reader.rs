@@ -16,7 +16,7 @@ use oxiblosc_core::chunk::{ChunkContext, ChunkEncoder, ChunkFormat, EncodeParams
 use oxiblosc_core::filter::BitshuffleRule;
 use oxiblosc_core::frame::{FrameLayout, FrameParams, FrameWriter};
 use oxiblosc_core::pipeline::FilterSlots;
-use oxiblosc_core::{CodecId, FilterId, Limits, Registry};
+use oxiblosc_core::{CodecId, FilterId, Inline, Limits, Registry};
 use oxiblosc_streaming::source::{FileSource, SeekSource};
 use oxiblosc_streaming::{FrameReader, IoMode, Pool, ReadError, ReadOptions, WriteOptions, block_on, blocking};
 
@@ -107,7 +107,7 @@ fn variable(lengths: &[usize]) -> (Vec<u8>, Vec<u8>) {
     let (mut frame, mut all) = (writer.header(), Vec::new());
     for &len in lengths {
         let data = data(len);
-        let chunk = encoder.encode(&data, &ChunkContext::default()).unwrap();
+        let chunk = encoder.encode(&data, &ChunkContext::default(), &Inline).unwrap();
         let write = writer.push(&chunk).unwrap().unwrap();
         frame.extend_from_slice(write.bytes(&chunk));
         all.extend(data);
@@ -417,7 +417,7 @@ fn encoded_chunks_decode_on_their_own() {
     let mut decoder = oxiblosc_core::chunk::ChunkDecoder::new(Registry::linked().unwrap());
     for i in 0..5 {
         let chunk = reader.encoded_chunk(i as u64).unwrap();
-        let decoded = decoder.decode(&chunk, &ChunkContext::default()).unwrap();
+        let decoded = decoder.decode(&chunk, &ChunkContext::default(), &Inline).unwrap();
         assert_eq!(decoded, &data[i * CHUNK..(i + 1) * CHUNK]);
     }
 }

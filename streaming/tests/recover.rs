@@ -539,7 +539,7 @@ fn pattern(len: usize) -> Vec<u8> {
     (0..len as u64).map(|i| ((i / 3) ^ (i >> 9)) as u8).collect()
 }
 
-/// Not a test of its own: the process that [`killed_writers`] kills.
+/// Not a test in itself: the process that [`killed_writers`] kills.
 #[test]
 fn writer_to_be_killed() {
     let Some(path) = std::env::var_os("OXIBLOSC_TEST_WRITE_TO") else { return };
@@ -666,7 +666,7 @@ fn a_directory_with_a_damaged_index() {
     }
 }
 
-/// What is being written is not sealed, and what is being edited not edited by somebody else.
+/// A frame that is being written cannot be sealed, and one that is being edited cannot be edited by another process.
 #[test]
 #[cfg(unix)]
 fn one_writer_at_a_time() {

@@ -126,7 +126,7 @@ fn missing_chunks_are_named_or_filled() {
     });
 }
 
-/// What many jobs of an engine do when somebody changes the chunk shape and starts some of them again.
+/// What many jobs do when the chunk shape has been changed and some of them are started again.
 #[test]
 fn writers_that_disagree_are_told() {
     let options = |chunks: [u32; 2]| ArrayOptions::new([2048, 2048], "<i4").chunks(chunks).blocks([64, 64]);
@@ -218,7 +218,7 @@ fn stragglers_are_refused_and_reach_nothing() {
                 assert!(read_all(&inner).await == content, "{kind}");
                 assert!(inner.plan().await.unwrap().is_none(), "{kind}");
                 if race {
-                    // What was too late lies there, and goes when somebody asks for it.
+                    // Files that came too late are left there until they are cleared.
                     assert_eq!(clear(&*inner).await.unwrap(), 1, "{kind}");
                 }
                 assert_eq!(inner.chunks().await.unwrap().len(), 7, "{kind}");
@@ -229,7 +229,7 @@ fn stragglers_are_refused_and_reach_nothing() {
     }
 }
 
-/// Whoever commits as soon as the last chunk is there does not make its writer fail.
+/// A commit right after the last chunk has been written does not make its writer fail.
 #[test]
 fn a_commit_right_after_the_last_chunk() {
     let content = data(3 * CHUNK);
@@ -457,7 +457,7 @@ fn commits_at_the_same_time() {
     }
 }
 
-/// Whoever is killed, at whichever step of a commit: the next one finishes.
+/// A process may be killed at any step of a commit: the next one finishes it.
 #[test]
 fn commits_that_were_interrupted_are_finished_by_others() {
     let content = data(4 * CHUNK + 1);
@@ -533,7 +533,7 @@ fn plans_that_were_abandoned() {
             assert!(matches!(abandoned.commit(MissingChunks::Zero).await, Err(ShareError::PlanGone)), "{kind}");
             assert!(matches!(SharedWriter::open(place.clone()).await, Err(ShareError::NoPlan)), "{kind}");
 
-            // Whoever looked before it was cleared, and writes after the next plan has been made.
+            // A writer that looked before it was cleared, and writes after the next plan has been made.
             let next = SharedWriter::create(place.inner.clone(), content.len() as u64, options()).await.unwrap();
             let late = SharedWriter::open(place.clone()).await.unwrap();
             next.write(0, chunk_of(&content, 0)).await.unwrap();
@@ -584,7 +584,7 @@ fn wrong_numbers_lengths_and_files() {
     });
     let reader = blocking::FrameReader::open(directory.path()).unwrap();
     assert_eq!(reader.bytes(0..reader.nbytes()).unwrap(), [vec![1; CHUNK], vec![2; 8]].concat());
-    // A chunk of another length, written by whoever.
+    // A chunk of another length, written by another program.
     let place = MemoryDirectory::new();
     block_on(async {
         let writer = SharedWriter::create(place.clone(), 3 * CHUNK as u64, options()).await.unwrap();
@@ -594,7 +594,7 @@ fn wrong_numbers_lengths_and_files() {
         place.put_chunk(2, foreign.unwrap().into()).await.unwrap();
         let error = writer.commit(MissingChunks::Zero).await.unwrap_err();
         assert!(matches!(error, ShareError::Length { chunk: 2, .. }), "{error}");
-        // A plan that nobody can read is not taken for none.
+        // A plan that cannot be read does not count as none.
         let version = place.plan().await.unwrap();
         place.put_plan(Bytes::from_static(b"oxiblosc plan 2\nid: 1\nend\n"), version).await.unwrap();
         let error = SharedWriter::create(place.clone(), 3 * CHUNK as u64, options()).await.unwrap_err();
@@ -605,7 +605,7 @@ fn wrong_numbers_lengths_and_files() {
     });
 }
 
-/// The same chunk again and again: other bytes get other files, until there are no more; the same bytes do not.
+/// The same chunk repeatedly: other bytes get other files, until there are no more; the same bytes do not.
 #[test]
 fn chunks_written_very_often() {
     let place = MemoryDirectory::new();
@@ -672,14 +672,14 @@ fn check_big(path: &std::path::Path) {
     assert_eq!(names(path).len(), 45 + 1, "{:?}", names(path));
 }
 
-/// Not a test of its own: a process of [`processes_fill_an_array`].
+/// Not a test in itself: a process of [`processes_fill_an_array`].
 #[test]
 fn writer_of_a_share() {
     let (Some(path), Ok(share)) = (std::env::var_os("OXIBLOSC_TEST_SHARE"), std::env::var("OXIBLOSC_TEST_NUMBER"))
     else {
         return;
     };
-    // Whoever comes first creates the plan.
+    // The first process creates the plan.
     let writer = block_on(SharedWriter::create_array(Directory::new(path).unwrap(), big())).unwrap();
     write_share(&writer, share.parse().unwrap());
 }

@@ -116,7 +116,7 @@ fn of_a_file_and_of_memory() {
     #[cfg(feature = "mmap")]
     {
         #[allow(unsafe_code, reason = "as any program that maps a file")]
-        // SAFETY: the file is this test's own, and nobody writes to it.
+        // SAFETY: the file is this test's own, and nothing writes to it.
         let source = unsafe { oxiblosc_streaming::source::MmapSource::open(file.path()).unwrap() };
         many_threads(source, &content, &stored);
     }
@@ -240,7 +240,7 @@ fn no_more_requests_at_a_time_than_agreed() {
     }
 }
 
-/// Whoever fetches for all may be dropped: another one takes over, and with the last one the request ends.
+/// The future that fetches for all may be dropped: another one takes over, and the request ends with the last one.
 #[test]
 fn the_one_that_fetches_is_dropped() {
     let content = noise(64 * common::CHUNK);
@@ -286,7 +286,7 @@ fn all_that_wait_are_told_what_failed_and_the_next_one_asks_anew() {
     assert_eq!(block_on(reader.chunk(3)).unwrap(), content[3 * common::CHUNK..4 * common::CHUNK]);
 }
 
-/// A stream that nobody polls has requests under way; others get through all the same.
+/// A stream that is not polled has requests in flight; others make progress all the same.
 #[test]
 fn streams_that_are_not_polled_hold_nobody_up() {
     let content = noise(64 * common::CHUNK);

@@ -1,4 +1,4 @@
-//! What object stores answer, as errors that can be matched: a server on the loopback answers whatever it is told to.
+//! Responses of object stores, as errors that can be matched: a server on the loopback responds as the test says.
 #![cfg(feature = "aws")]
 
 mod common;
@@ -127,7 +127,7 @@ fn nobody_answers() {
     assert!(words.contains("cannot be reached"), "{words}");
 }
 
-/// An object that is replaced while it is read is told as that, wherever it shows, and the reader can go on.
+/// An object that is replaced while it is read is reported as replaced, wherever it shows, and the reader can go on.
 #[test]
 fn replaced_while_it_is_read() {
     let store = Arc::new(InMemory::new());

@@ -63,7 +63,7 @@ fn a_few_bytes_do_not_ask_for_a_gigabyte() {
     let mut decoder = decode_as(&stream[..], Some(Encoding::Brotli));
     let error = block_on(decoder.read_to_end(&mut Vec::new())).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
-    assert_eq!(error.to_string(), "a Brotli stream with a window that RFC 7932 does not have");
+    assert_eq!(error.to_string(), "a Brotli stream with a window size that RFC 7932 does not allow");
 }
 
 #[test]

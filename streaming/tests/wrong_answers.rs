@@ -146,8 +146,8 @@ fn lengths_and_headers_find_the_rest() {
 const BLOCK: usize = 1024;
 const BLOCKS: usize = 8;
 
-/// Two chunks whose blocks have one stream each, all of the same encoded and decoded length: the content, the frame and the
-/// ranges of the streams.
+/// Two chunks whose blocks have one stream each, all of the same encoded and decoded length: the content, the frame and
+/// the ranges of the streams.
 fn blocks(checksums: bool) -> (Vec<u8>, Vec<u8>, Vec<Range<u64>>) {
     let content: Vec<u8> = (0..2 * BLOCKS * BLOCK).map(|i| (i / BLOCK * 3 + i % 4 + 1) as u8).collect();
     let params = oxiblosc_core::chunk::EncodeParams {
@@ -284,5 +284,5 @@ fn other_lengths() {
     let Ok(reader) = block_on(FrameReader::open(source)) else { return };
     let error: ReadError = block_on(reader.chunk(4)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Damaged);
-    assert!(oxiblosc_core::Chain(&error).to_string().contains("broke its contract"), "{error:?}");
+    assert!(oxiblosc_core::Chain(&error).to_string().contains("violated its contract"), "{error:?}");
 }

@@ -194,7 +194,7 @@ fn decompress(
         chunks.iter().zip(pieces).filter(|(c, _)| !c.is_empty()).map(|(c, p)| (&c[..], *p)).collect();
     let of = |round: usize| chunks[round % chunks.len()];
     let len = pieces[0].len();
-    // One buffer for each, so that nobody finds its destination warm from another one's work.
+    // One buffer for each, so that no destination is already in the cache after the work of another.
     let mut buffers = [(); 4].map(|()| vec![1; len]);
     let [to_ours, to_c, to_pure, to_copy] = &mut buffers;
     ours.decompress(of(0).0, to_ours)?;

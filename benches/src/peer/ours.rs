@@ -48,7 +48,7 @@ impl Chunks {
     /// When the encoder refuses.
     pub fn append(&mut self, src: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let ctx = ChunkContext::default();
-        self.encoder.encode_append_on(src, &ctx, out, &*self.executor).map(drop).map_err(Error::new)
+        self.encoder.encode_append(src, &ctx, out, &*self.executor).map(drop).map_err(Error::new)
     }
 
     /// Decodes the items from number `start` on that fill `dst`.
@@ -71,6 +71,6 @@ impl ChunkCodec for Chunks {
 
     fn decompress(&mut self, chunk: &[u8], dst: &mut [u8]) -> Result<()> {
         let ctx = ChunkContext::default();
-        self.decoder.decode_into_on(chunk, &ctx, dst, &*self.executor).map_err(Error::new)
+        self.decoder.decode_into(chunk, &ctx, dst, &*self.executor).map_err(Error::new)
     }
 }

@@ -12,8 +12,8 @@ use crate::npy;
 /// How plain input is understood.
 #[derive(Debug, Args)]
 pub(crate) struct DecodingArgs {
-    /// Stream compression of the input, which is decoded first: auto (gzip, zstd and lz4 by the first bytes, brotli by
-    /// the suffix .br), none, gzip, zstd, brotli or lz4 [default: auto]
+    /// Stream compression of the input, decoded first: auto (gzip, zstd and lz4 by their first bytes, brotli by the
+    /// suffix .br), none, gzip, zstd, brotli or lz4 [default: auto]
     #[arg(long, value_name = "ENCODING")]
     decode: Option<Decode>,
 }

@@ -1,11 +1,12 @@
-//! How data are encoded: the options that `compress` and `recompress` share. Their defaults differ, so the help says both.
+//! How data are encoded: the options that `compress` and `recompress` share. Their defaults differ, so the help says
+//! both.
 
 use clap::{Args, ValueEnum};
-use oxiblosc::Registry;
 use oxiblosc::chunk::{ChunkContext, ChunkEncoder, ChunkError, ChunkHeader, EncodeParams, SplitMode};
 use oxiblosc::codec::CodecError;
 use oxiblosc::filter::FilterError;
 use oxiblosc::pipeline::{FilterSlots, PipelineError};
+use oxiblosc::{Inline, Registry};
 
 use crate::error::{CliError, one_line};
 use crate::select::{CodecChoice, FilterChoice, resolve_filters};
@@ -15,34 +16,35 @@ use crate::units::parse_bytes;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Encoding")]
 pub(crate) struct EncodingArgs {
-    /// Size of an item in bytes [default: that of the .npy file, dtype or input of recompress, else 1]
+    /// Size of an item in bytes [default: from the .npy file, --dtype or the input of recompress, otherwise 1]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=MAX_TYPESIZE))]
     pub(crate) typesize: Option<u32>,
     /// Codec, by name or id (see `oxiblosc plugins`) [default: zstd, or as the input of recompress]
     #[arg(long, value_name = "NAME|ID")]
     codec: Option<CodecChoice>,
-    /// Byte of metadata for the codec [default: 0, or as the input of recompress if the codec stays]
+    /// Meta byte of the codec [default: 0, or as the input of recompress if the codec stays]
     #[arg(long, value_name = "N")]
     codec_meta: Option<u8>,
     /// Compression level: 0 stores, 9 compresses best [default: 5, or as the input of recompress]
     #[arg(long, value_name = "0-9", value_parser = clap::value_parser!(u8).range(0..=9))]
     level: Option<u8>,
-    /// Filter, by name or id, with its byte of metadata; repeat it to fill up to six slots in order, `none` for none
+    /// Filter, by name or id, with an optional meta byte; repeat for up to six filters in order, `none` for no filter
     /// [default: shuffle, or as the input of recompress]
     #[arg(long = "filter", value_name = "NAME[=META]")]
     filters: Vec<FilterChoice>,
-    /// Decoded bytes of a chunk, as in 500000, 256K or 4M; of an array at most [default: 4M, or as the input of recompress]
+    /// Decoded bytes per chunk, as in 500000, 256K or 4M; for an array the maximum [default: 4M, or as the input of
+    /// recompress]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) chunk_size: Option<usize>,
-    /// Decoded bytes of a block; of an array at most [default: chosen by codec, level and type size; recompress keeps the
-    /// blocks of an array]
+    /// Decoded bytes per block; for an array the maximum [default: chosen by codec, level and type size; recompress keeps
+    /// the blocks of an array]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) block_size: Option<usize>,
     /// Whether blocks are split into one stream per byte of the type [default: forward, or as the input of
     /// recompress]
     #[arg(long, value_enum, value_name = "WHEN")]
     split: Option<Split>,
-    /// Train a dictionary for each chunk (zstd, lz4 and lz4hc); recompress keeps doing so if the codec stays
+    /// Train a dictionary for each chunk (zstd, lz4 and lz4hc) [recompress: as the input if the codec stays]
     #[arg(long)]
     dict: bool,
 }
@@ -103,7 +105,7 @@ impl EncodingArgs {
         // Not a repeated value, which needs no filters.
         let sample: Vec<u8> =
             (0..params.typesize.max(SAMPLE).next_multiple_of(params.typesize)).map(|i| i as u8).collect();
-        match encoder.encode(&sample, &ChunkContext::default()) {
+        match encoder.encode(&sample, &ChunkContext::default(), &Inline) {
             Err(ChunkError::Pipeline { source: PipelineError::Filter { id, source, .. }, .. })
                 if matches!(source, FilterError::Meta { .. } | FilterError::TypeSize { .. }) =>
             {

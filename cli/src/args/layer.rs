@@ -13,7 +13,7 @@ use crate::error::CliError;
 const RESERVED: [(&str, &str); 4] = [
     (ArrayMeta::NAME, "says that the frame is an array: use --dtype and --shape"),
     (ArrayMeta::LEGACY_NAME, "says that the frame is an array: use --dtype and --shape"),
-    (Sequential::NAME, "says how the chunks lie: use --layout open"),
+    (Sequential::NAME, "describes the order of the chunks: use --layout open"),
     (Checksums::NAME, "holds the checksums: use --checksum"),
 ];
 

@@ -44,25 +44,25 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Compress a file or standard input into a frame, an array or a single chunk
     Compress(CompressArgs),
-    /// Write decoded bytes to standard output; those of arrays in C order
+    /// Write decoded bytes to standard output, arrays in C order
     Cat(CatArgs),
-    /// Say what a file is and how it was compressed
+    /// Show what a file is and how it was compressed
     Info(InfoArgs),
     /// Decode everything and check what can be checked
     Verify(VerifyArgs),
     /// Append items to a frame, or rows to an array
     Append(AppendArgs),
-    /// Encode again with other parameters; what is not asked for stays as it is
+    /// Encode again with other parameters; all others stay the same
     Recompress(RecompressArgs),
     /// Rewrite a frame without the holes that appending and editing have left
     Compact(CompactArgs),
-    /// Copy what is left of a frame that was cut short, damaged, or whose writer was killed
+    /// Recover a frame that was truncated or damaged, or whose writer was killed, into a copy
     Recover(RecoverArgs),
-    /// Make an open-ended frame a plain one, in place: write the totals into its header
+    /// Turn an open-ended frame into a plain one in place, by writing the totals into its header
     Seal(SealArgs),
     /// List the filters and codecs that this program knows
     Plugins(PluginsArgs),
-    /// Try codecs, filters and levels on a sample of the data, and recommend some
+    /// Try codecs, filters and levels on a sample of the data, and recommend the best
     Tune(TuneArgs),
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct CompressArgs {
     pub(crate) encoding: EncodingArgs,
     #[command(flatten)]
     pub(crate) result: OutputArgs,
-    /// Take the bytes as they are: decode nothing, and make no array of a .npy file
+    /// Compress the bytes as they are: do not decode them, and do not treat .npy files as arrays
     #[arg(long)]
     pub(crate) raw: bool,
     #[command(flatten)]
@@ -89,7 +89,7 @@ pub(crate) struct CompressArgs {
 pub(crate) struct RecompressArgs {
     /// Frame, directory of a sparse frame, or chunk, by path or URL; `-` for standard input
     pub(crate) input: Source,
-    /// File, directory or URL to write, or `-` for standard output; may be that of the input
+    /// File, directory or URL to write, or `-` for standard output; may be the input
     pub(crate) output: Source,
     #[command(flatten)]
     pub(crate) encoding: EncodingArgs,
@@ -105,15 +105,16 @@ pub(crate) struct RecompressArgs {
 pub(crate) struct CatArgs {
     /// Frame, directory of a sparse frame, or chunk, by path or URL; `-` for standard input
     pub(crate) input: Source,
-    /// Only the items from A to before B, as in 10:20, :20 or -10: (those of an array counted in C order)
+    /// Only the items from A up to, but not including, B, as in 10:20, :20 or -10: (for an array in C order)
     #[arg(long, value_name = "A:B", allow_hyphen_values = true)]
     pub(crate) items: Option<ItemRange>,
-    /// Part of an array: for each axis 3, 2:10, ::-1 or a list as in `[4,1,1]`, with commas between them, and `...` for
-    /// the axes not named. Several lists select orthogonally (like numpy.ix_): all combinations of their indices
+    /// Part of an array: for each axis an index, a slice such as 2:10 or ::-1, or a list such as `[4,1,1]`, separated
+    /// by commas, with `...` for the remaining axes. Several lists select orthogonally (like numpy.ix_): all
+    /// combinations of their indices
     #[arg(long, value_name = "A:B:S,C:D,..", allow_hyphen_values = true, conflicts_with = "items")]
     #[arg(value_parser = parse_slice)]
     pub(crate) slice: Option<Selection>,
-    /// Take an open-ended frame without its end as whole: one that is still being written, or whose writer was killed
+    /// Accept an open-ended frame without its end: one that is still being written, or whose writer was killed
     #[arg(long)]
     pub(crate) unfinished: bool,
     /// Compress what is written as a stream: gzip, zstd, brotli or lz4
@@ -155,7 +156,8 @@ pub(crate) struct AppendArgs {
     /// Frame or array to append to: a file, the directory of a sparse frame, or the URL of one in a bucket, which others
     /// may append to at the same time
     pub(crate) frame: Source,
-    /// Items to append, or rows along the first axis of an array: a file, .npy or plain bytes, or `-` for standard input
+    /// Items to append, or rows along the first axis of an array: a file, .npy or plain bytes, or `-` for standard
+    /// input
     pub(crate) input: Source,
     #[command(flatten)]
     pub(crate) decoding: DecodingArgs,
@@ -168,24 +170,24 @@ pub(crate) struct CompactArgs {
     /// Frame to rewrite, a file or the directory of a sparse frame; it is replaced in one step. Given the URL of a sparse
     /// frame in a bucket, only objects that its index does not name are removed
     pub(crate) frame: Source,
-    /// Say nothing
+    /// Do not print a summary
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RecoverArgs {
-    /// Frame to save, a file, the directory of a sparse frame or a URL, or `-` for standard input
+    /// Frame to recover: a file, the directory of a sparse frame or a URL, or `-` for standard input
     pub(crate) input: Source,
     /// File, directory or URL to write, or `-` for standard output
     pub(crate) output: Source,
-    /// Most bytes that the chunks of the new frame may have; 4 times the input by default, and at least 64M
+    /// Limit on the total size of the chunks of the new frame [default: 4 times the input, at least 64M]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) max_output: Option<usize>,
-    /// Most bytes that are decoded to see what is left; 262144 times the input by default, and at least 1G
+    /// Limit on the bytes that are decoded to check chunks [default: 262144 times the input, at least 1G]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) max_work: Option<usize>,
-    /// Do not say what was saved and what was lost
+    /// Do not print what was saved and lost
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -197,7 +199,7 @@ pub(crate) struct SealArgs {
     /// Most bytes that are decoded to see whether all chunks hold; 262144 times the file by default, and at least 1G
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) max_work: Option<usize>,
-    /// Do not say what was there
+    /// Do not print what was found
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -250,12 +252,12 @@ impl RunArgs {
 /// How compressed input is understood where it does not say so itself.
 #[derive(Debug, Args)]
 pub(crate) struct ReadingArgs {
-    /// By which rule bit-shuffled blocks of no multiple of eight items were written: `old` until February 2020. Only
-    /// some frames of the betas do not tell; `info` says so
+    /// Rule by which bit-shuffled blocks were written whose number of items is not a multiple of eight: `old` until
+    /// February 2020. Needed only for some frames of the betas; `info` says when the rule is unknown
     #[arg(long, value_enum, value_name = "RULE", default_value_t = Bitshuffle::Auto)]
     bitshuffle: Bitshuffle,
-    /// Whether chunks are compared with their checksums before they are decoded, and a frame whose header or index do
-    /// not agree with them is refused [default: `present` for recompress, else `never`]
+    /// Compare chunks with their checksums before decoding, and refuse a frame whose header or index does not match
+    /// [default: `present` for recompress, else `never`]
     #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "present")]
     check: Option<Check>,
@@ -264,15 +266,15 @@ pub(crate) struct ReadingArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Check {
     Never,
-    /// Where there are checksums that other software has not outdated
+    /// If the frame has checksums, and no other software has changed it since
     Present,
-    /// Always: what has no valid checksums is refused
+    /// Always; refuse frames without valid checksums
     Required,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Bitshuffle {
-    /// What the file says, or else the new rule
+    /// As the file says, otherwise the new rule
     Auto,
     Old,
     New,

@@ -14,9 +14,9 @@ use crate::error::CliError;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Result")]
 pub(crate) struct OutputArgs {
-    /// Whether a frame is one file, a directory with a file for each chunk, or a file that can be read, and saved, while it
-    /// is written [default: contiguous; recompress keeps a sparse frame sparse, but for standard output and
-    /// in place of a file]
+    /// Write a frame as one file, as a directory with a file for each chunk, or as a file that can be read and
+    /// recovered while it is written [default: contiguous; recompress keeps a sparse frame sparse, but for standard
+    /// output and in place of a file]
     #[arg(long, value_enum, value_name = "LAYOUT")]
     pub(crate) layout: Option<FrameKind>,
     /// What kind of file to write
@@ -28,18 +28,18 @@ pub(crate) struct OutputArgs {
     /// Variable-length metalayer of the frame with the content of a file, msgpack by convention; up to 16
     #[arg(long = "vlmeta", value_name = "NAME=FILE")]
     pub(crate) vlmetalayers: Vec<Layer>,
-    /// Whether the frame gets a checksum of each chunk, and one of everything else; `verify` and `--check` compare them
+    /// Add a checksum of each chunk, and one of everything else, which `verify` and `--check` compare
     /// [default: none, or as the input of recompress]
     #[arg(long, value_enum, value_name = "SUM")]
     checksum: Option<Checksum>,
-    /// Whether the frame ends with a digest of all its bytes, of so many bits [default: none, or as the input of
+    /// End the frame with a digest of all its bytes, of this many bits [default: none, or as the input of
     /// recompress]
     #[arg(long, value_enum, value_name = "BITS")]
     fingerprint: Option<Fingerprint>,
-    /// Makes the frame an array (b2nd) of items of this NumPy dtype, as in f4, '>i8' or "[('a', '<i4'), ('b', '<f8')]"
+    /// Write an array (b2nd) with items of this NumPy dtype, as in f4, '>i8' or "[('a', '<i4'), ('b', '<f8')]"
     #[arg(long, value_name = "DT")]
     pub(crate) dtype: Option<Dtype>,
-    /// Shape of the array; -1 in the first place for as many rows as come [default: one dimension]
+    /// Shape of the array; -1 as the first length for an unknown number of rows [default: one dimension]
     #[arg(long, value_name = "A,B,..", allow_hyphen_values = true)]
     pub(crate) shape: Option<Shape>,
     /// Shape of the chunks of an array [default: chosen]
@@ -56,8 +56,8 @@ pub(crate) enum FrameKind {
     Contiguous,
     /// A directory with one file for each chunk
     Sparse,
-    /// One file that has its name from the start; if it is not finished, `recover` and `seal` find every chunk that is
-    /// there. In standard output the header remains without totals: `seal` the file that it ends in
+    /// One file that has its name from the start; if it is not finished, `recover` and `seal` find every complete
+    /// chunk. On standard output the header gets no totals: `seal` the resulting file
     Open,
 }
 
@@ -111,7 +111,7 @@ impl OutputArgs {
         for (option, layers) in [("--meta", &self.metalayers), ("--vlmeta", &self.vlmetalayers)] {
             let mut names = BTreeSet::new();
             if let Some(twice) = layers.iter().find(|layer| !names.insert(&layer.name)) {
-                return refuse(&format!("{option}: {} is there twice", twice.name));
+                return refuse(&format!("{option}: {} is given twice", twice.name));
             }
         }
         if self.format.is_chunk() && encoding.chunk_size.is_some() {
@@ -124,16 +124,22 @@ impl OutputArgs {
             return refuse("--vlmeta: early frames have no variable-length metalayers, use --meta");
         }
         if self.format != Format::Frame && self.vouchers(IntegrityArgs::default()) != IntegrityArgs::default() {
-            return refuse("--checksum and --fingerprint: only frames of today can have them, leave out --format");
+            return refuse("--checksum and --fingerprint: only the current format has them, leave out --format");
         }
         if self.format != Format::Frame && self.layout.is_some_and(|layout| layout != FrameKind::Contiguous) {
-            return refuse("--layout: only frames of today can be sparse or open-ended, leave out --format");
+            return refuse(
+                "--layout: only frames in the current format can be sparse or open-ended, leave out \
+                --format",
+            );
         }
         if self.format == Format::Early && encoding.typesize.is_some_and(|size| size > 255) {
             return refuse("--typesize: items of early frames have at most 255 bytes, leave out --format");
         }
         if self.format != Format::Frame && self.shapes_an_array() {
-            return refuse("--dtype, --shape, --chunks and --blocks: an array is a frame of today, leave out --format");
+            return refuse(
+                "--dtype, --shape, --chunks and --blocks: only the current format has arrays, leave out \
+                --format",
+            );
         }
         Ok(())
     }

@@ -90,8 +90,8 @@ fn notes(header: &ChunkHeader, chunk: &[u8]) -> Vec<String> {
         && header.filters.contains(FilterId::BITSHUFFLE)
         && !header.is_stored()
     {
-        let note = "bit shuffle changed in February 2020, and nothing in this chunk tells which rule its writer \
-                    followed: the new one is assumed, if that gives noise try cat --bitshuffle old";
+        let note = "bit shuffle changed in February 2020, and this chunk does not show which rule its writer \
+            followed: the new one is assumed; if the result is noise, try cat --bitshuffle old";
         notes.push(note.into());
     }
     notes

@@ -100,7 +100,7 @@ fn array_bytes(array: &ArrayMeta, frame: &Frame) -> Option<u64> {
 fn bitshuffle(age: BitshuffleAge) -> Option<&'static str> {
     match age {
         BitshuffleAge::ByChunk => None,
-        BitshuffleAge::Before => Some("bit shuffle follows the rule of before February 2020, which is understood"),
+        BitshuffleAge::Before => Some("bit shuffle follows the rule from before February 2020, which is supported"),
         BitshuffleAge::Ambiguous => Some(
             "bit shuffle changed in February 2020, and nothing in this frame tells which rule its writer followed: \
              2.0.0-beta.5 the new one, which is assumed, beta.3 and beta.4 the old one (cat --bitshuffle old); it \
@@ -119,7 +119,7 @@ fn specials(frame: &Frame) -> Option<String> {
         }
     }
     let found: Vec<_> = counts.iter().filter(|(.., n)| *n > 0).map(|(_, of, n)| format!("{n} of {of}")).collect();
-    (!found.is_empty()).then(|| format!("chunks that are in the index alone: {}", found.join(", ")))
+    (!found.is_empty()).then(|| format!("chunks only in the index: {}", found.join(", ")))
 }
 
 pub(super) fn metalayers(layers: &Metalayers) -> Layers {

@@ -1,6 +1,10 @@
 //! The header of `.npy` files, versions 1 to 3.
 //!
 //! Source: NumPy Enhancement Proposal 1 and its successor, the documentation of `numpy.lib.format`.
+//!
+//! It is parsed here because the command needs nothing but the header: the data that follow are a stream of any length,
+//! which may come from a pipe, and the dtype is passed on as text, structured types included. There is no speed to
+//! measure; `--test command npy` and, against NumPy itself, `--test interop arrays` show that it is right.
 
 mod dict;
 

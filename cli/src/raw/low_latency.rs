@@ -48,7 +48,7 @@ impl PromptReader {
         Ok(Self { pieces })
     }
 
-    /// The next event; after a [`Next::Pause`] it waits as long as that takes.
+    /// The next event; after a [`ReadEvent::Pause`] it waits as long as that takes.
     pub(crate) fn next(&mut self, paused: bool) -> Result<ReadEvent, CliError> {
         let piece = match paused {
             true => self.pieces.recv().map_err(|_| RecvTimeoutError::Disconnected),

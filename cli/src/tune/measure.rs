@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use oxiblosc::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, EncodeParams};
 use oxiblosc::pipeline::FilterSlots;
-use oxiblosc::{CodecId, FilterId, IdRange, Registry};
+use oxiblosc::{CodecId, FilterId, IdRange, Inline, Registry};
 
 const LEVELS: [u8; 3] = [1, 5, 9];
 /// Shorter work is repeated: clocks and caches make short times unreliable.
@@ -83,7 +83,7 @@ pub(super) fn measure(
     let encode_seconds = time(|| {
         chunks.clear();
         for piece in sample {
-            chunks.push(encoder.encode(piece, &context)?);
+            chunks.push(encoder.encode(piece, &context, &Inline)?);
         }
         Ok(())
     })?;
@@ -92,7 +92,7 @@ pub(super) fn measure(
         chunks
             .iter()
             .zip(sample)
-            .try_for_each(|(chunk, piece)| decoder.decode_into(chunk, &context, &mut decoded[..piece.len()]))
+            .try_for_each(|(chunk, piece)| decoder.decode_into(chunk, &context, &mut decoded[..piece.len()], &Inline))
     })?;
     let (nbytes, cbytes) = (sample.iter().map(Bytes::len).sum(), chunks.iter().map(Vec::len).sum());
     Ok(Measurement { candidate, nbytes, cbytes, encode_seconds, decode_seconds })

@@ -111,7 +111,11 @@ fn table(out: &mut impl Write, results: &[Measurement], typesize: usize) -> io::
             result.decode_speed() / 1e6,
         )?;
     }
-    writeln!(out, "\n{} tried on one thread; those that another one beats in everything are left out", results.len())?;
+    writeln!(
+        out,
+        "\n{} tried on one thread; those that another one beats in every respect are omitted",
+        results.len()
+    )?;
     for (channel, result) in recommended(results) {
         writeln!(out, "for {channel:<22} {}", result.candidate.options(typesize))?;
     }

@@ -1,4 +1,8 @@
 //! A plot of ratio against speed.
+//!
+//! The SVG is written by hand because it is one scatter plot, and a library for plots would be a dependency of
+//! everybody who installs the command. The benchmarks, which are not published, draw with `plotters`; `cargo tree -p
+//! plotters` shows what it would add.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

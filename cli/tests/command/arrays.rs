@@ -125,9 +125,9 @@ fn raw_bytes_with_a_dtype() {
 #[test]
 fn input_of_another_length_than_the_shape() {
     for (shape, data, expected) in [
-        ("3,4", &[0; 47][..], "calls for 48 bytes, there are 47"),
-        ("3,4", &[0; 49], "calls for 48 bytes, there are 49"),
-        ("3,4", &[], "calls for 48 bytes, there are 0"),
+        ("3,4", &[0; 47][..], "requires 48 bytes, found 47"),
+        ("3,4", &[0; 49], "requires 48 bytes, found 49"),
+        ("3,4", &[], "requires 48 bytes, found 0"),
         ("-1,4", &[0; 49], "16 bytes, the last one has 1"),
     ] {
         let message = run_with(args!["compress", "-", "-", "--dtype", "f4", "--shape", shape], data).bad_data();

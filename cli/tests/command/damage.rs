@@ -128,7 +128,7 @@ fn small_array(path: &Path) -> Vec<u8> {
     data
 }
 
-/// The chunks at the edges of an array have blocks that nobody asks for, whatever the number of threads.
+/// The chunks at the edges of an array have blocks that are never requested, whatever the number of threads.
 #[test]
 fn damaged_padding() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -160,6 +160,6 @@ fn an_array_whose_metalayer_is_damaged_is_saved_as_a_frame() {
     std::fs::write(&path, frame).expect("room on the disk");
     assert!(run(args!["cat", &path]).bad_data().contains("255 dimensions"));
     let text = String::from_utf8(run(args!["recover", &path, &saved]).ok()).expect("text");
-    assert!(text.contains("it is an array no more") && !text.contains("nothing lost"), "{text}");
+    assert!(text.contains("it is no longer an array") && !text.contains("nothing lost"), "{text}");
     assert_eq!(run(args!["cat", &saved]).ok().len(), 4 * 40 * 20 * 2);
 }

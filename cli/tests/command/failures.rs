@@ -132,7 +132,7 @@ fn refusals_say_why() {
     let message = refused(&["--format", "blosc1", "--filter", "delta", "--filter", "trunc_prec=10"]);
     assert!(message.contains("3, 4=10") && !message.contains('{'), "{message}");
     assert!(refused(&["--filter", "trunc_prec=99", "--typesize", "4"]).contains("trunc_prec"));
-    assert!(refused(&["--meta", "a=/dev/null", "--meta", "a=/dev/null"]).contains("a is there twice"));
+    assert!(refused(&["--meta", "a=/dev/null", "--meta", "a=/dev/null"]).contains("a is given twice"));
 }
 
 #[test]

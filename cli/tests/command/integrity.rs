@@ -108,7 +108,7 @@ fn changes_keep_them_right() {
         run(args!["recompress", &path, &again, "--codec", "lz4", "--checksum", "none"]).ok();
         check(&again, false);
         assert_eq!(info(&again)["fingerprint"]["type"], 3);
-        // A fingerprint would have to be computed anew from the whole frame.
+        // A fingerprint would have to be computed again from the whole frame.
         run(args!["append", &path, array_path("fmri.npy")]).ok();
         check(&path, true);
         assert_eq!(info(&path)["fingerprint"], Value::Null);
@@ -117,7 +117,7 @@ fn changes_keep_them_right() {
         run(args!["recompress", &path, &again, "--codec", "lz4", "--fingerprint", "32"]).ok();
         assert_eq!(info(&again)["fingerprint"]["type"], 1);
         check(&again, true);
-        // Cut anew, which decodes everything.
+        // Other chunk lengths, for which everything is decoded.
         run(args!["recompress", &path, &again, "--chunks", "4,24,50,60"]).ok();
         check(&again, true);
         run(args!["recompress", &path, &again, "--format", "early"]).ok();
@@ -168,7 +168,7 @@ fn damaged_input_is_not_encoded_again() {
     let mut bad = frame(&data, &["--checksum", "xxh3", "--codec", "lz4", "--level", "0"]);
     let reader = FrameReader::from_bytes(bad.clone()).expect("a frame");
     let span = reader.frame().span(1).expect("an entry").expect("stored");
-    // The chunk is stored as it is: without checksums nobody would see.
+    // The chunk is stored as it is: without checksums the damage would not be noticed.
     bad[span.end as usize - 1] ^= 1;
     for options in [&[][..], &["--chunk-size", "5000"], &["--dtype", "i2"]] {
         let args = args!["recompress", "-", &output].into_iter().chain(options.iter().map(Into::into));

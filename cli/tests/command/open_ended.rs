@@ -37,7 +37,7 @@ fn a_pipe_that_is_sealed_later() {
             let args = &args[..if ["append", "recompress"].contains(&command) { 3 } else { 2 }];
             assert!(run(args).bad_data().contains("seal"), "{command}");
         }
-        // It is read as far as it has come; what is cut off is told.
+        // It is read as far as it has been written; the rest is reported.
         assert!(run(args!["cat", &path]).ok() == data, "{len} bytes");
         assert!(run_with(args!["cat", "-"], &fs::read(&path).expect("a frame")).ok() == data, "{len} bytes");
         if len > 0 {
@@ -114,7 +114,7 @@ fn a_killed_writer() {
     run(args!["append", &path, "-"]).ok();
 }
 
-/// Whoever writes may pause: all chunks that are complete are in the file then, whatever takes them.
+/// A writer may pause: all complete chunks are then in the file, whatever the target.
 #[test]
 fn a_pause_of_the_producer() {
     let dir = tempdir().expect("a directory");

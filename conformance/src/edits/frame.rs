@@ -38,12 +38,12 @@ pub struct FrameModel {
 #[derive(Debug)]
 pub struct Change {
     /// A description of the change.
-    pub told: String,
+    pub description: String,
     /// Why it was refused; the model has then not been changed.
     pub refused: Option<EditError>,
     /// Whether part of it was done nevertheless, which is possible when many bytes are appended: the editor must then
     /// be discarded.
-    pub in_part: bool,
+    pub partial: bool,
 }
 
 impl FrameModel {
@@ -104,19 +104,19 @@ impl FrameModel {
 
     /// Makes one random change to the frame and to the model. All of them are possible for a valid frame.
     pub fn change(&mut self, editor: &mut FrameEditor, random: &mut Random) -> Change {
-        let mut told = String::new();
-        let mut in_part = false;
-        let refused = self.try_change(editor, random, &mut told, &mut in_part).err();
-        in_part &= refused.is_some();
-        Change { told, refused, in_part }
+        let mut description = String::new();
+        let mut partial = false;
+        let refused = self.try_change(editor, random, &mut description, &mut partial).err();
+        partial &= refused.is_some();
+        Change { description, refused, partial }
     }
 
     fn try_change(
         &mut self,
         editor: &mut FrameEditor,
         random: &mut Random,
-        told: &mut String,
-        in_part: &mut bool,
+        description: &mut String,
+        partial: &mut bool,
     ) -> Result<(), EditError> {
         let n = self.chunks.len();
         let size = editor.chunk_size();
@@ -124,12 +124,12 @@ impl FrameModel {
         let full = size.unwrap_or_else(|| (1 + random.below(300)) * self.typesize.min(MAX_ITEM));
         let short_last = size.is_some_and(|size| self.chunks.last().is_some_and(|last| last.len() < size));
         let len = if full > MAX_CHUNK { 0 } else { full };
-        let mut tell = |what: String| *told = what;
+        let mut tell = |what: String| *description = what;
         match random.below(16) {
             0 | 1 => {
                 let data = noise(random.below(5 * full.min(MAX_CHUNK / 4) / 2 + 1), random);
                 tell(format!("append {} bytes", data.len()));
-                *in_part = true;
+                *partial = true;
                 editor.append(&data)?;
                 self.append(editor, &data)?;
             }
@@ -164,7 +164,7 @@ impl FrameModel {
             }
             8 if n > 0 && random.below(3) == 0 => {
                 tell("delete all".to_owned());
-                *in_part = true;
+                *partial = true;
                 (0..n).try_for_each(|_| editor.delete(0))?;
                 self.chunks.clear();
                 self.total = true;
@@ -193,7 +193,7 @@ impl FrameModel {
                 let len = random.below(2 * len + 1) / self.typesize * self.typesize;
                 let (value, item) = if whole { self.special(len, random) } else { (SpecialValue::Zero, vec![0]) };
                 tell(format!("fill {len} bytes with {value:?}"));
-                *in_part = true;
+                *partial = true;
                 editor.fill(value, len as u64)?;
                 self.append(editor, &repeated(&item, len))?;
             }

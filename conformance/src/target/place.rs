@@ -15,7 +15,7 @@ use super::Faults;
 /// use std::sync::{Arc, Mutex};
 /// use std::task::{Context, Poll, ready};
 /// use bytes::Bytes;
-/// use oxiblosc_conformance::target::{Faults, Place, TargetCheck, TargetKind};
+/// use oxiblosc_conformance::target::{Faults, TargetCheck, TargetKind, TestPlace};
 /// use oxiblosc_streaming::source::RangeSource;
 /// use oxiblosc_streaming::target::{Part, Target};
 /// # use oxiblosc as _;
@@ -47,7 +47,7 @@ use super::Faults;
 ///
 /// impl TargetKind for Boards {
 ///     type Target = Board;
-///     fn create(&self, faults: Faults) -> (Board, Box<dyn Place>) {
+///     fn create(&self, faults: Faults) -> (Board, Box<dyn TestPlace>) {
 ///         let public = Arc::new(Mutex::new(None));
 ///         let board = Board { bytes: Vec::new(), public: Arc::clone(&public), faults };
 ///         (board, Box::new(move || public.lock().unwrap().clone().map(Bytes::from)))

@@ -24,7 +24,7 @@ static HEAP: Heap = budget::heap();
 
 /// Names the one case that this process is for.
 const CASE: &str = "OXIBLOSC_FINDING";
-/// Set to run every case in a process of its own: for finding out which fail when some take the program with them.
+/// Set to run every case in a separate process, to find out which ones fail when some abort the program.
 const APART: &str = "OXIBLOSC_FINDINGS_APART";
 
 /// Processor time for one case.
@@ -82,7 +82,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// A little of what the loop of the fuzz targets does for as long as it is told to.
+/// A few rounds of the loop of the fuzz targets.
 fn rounds(target: &'static Target) -> Result<(), Failed> {
     let (seeds, mut random) = (seed::of(target), Random::new(1));
     for round in 0..ROUNDS {
@@ -126,7 +126,7 @@ impl Case {
         supervised(&self.name, self.bytes, || (self.entry.run)(&kind, &self.setup))
     }
 
-    /// In a process of its own, which may end as it likes.
+    /// In a separate process, which may abort.
     fn run_apart(&self) -> Result<(), Failed> {
         let output = Command::new(std::env::current_exe()?).env(CASE, &self.name).output()?;
         match output.status.success() {

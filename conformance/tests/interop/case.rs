@@ -10,7 +10,7 @@ use oxiblosc::nd::{ArrayMeta, FrameSizes, Plan, Selection};
 use oxiblosc::pipeline::FilterSlots;
 use oxiblosc::source::{FileSource, RangeSource};
 use oxiblosc::target::SparseTarget;
-use oxiblosc::{CodecId, FilterId, Pool, ReadError, ReadOptions, Registry, WriteOptions, blocking};
+use oxiblosc::{CodecId, FilterId, Inline, Pool, ReadError, ReadOptions, Registry, WriteOptions, blocking};
 use serde_json::{Value, json};
 
 /// The five codecs that both sides write, with their names.
@@ -93,7 +93,7 @@ impl Case {
     #[track_caller]
     pub(crate) fn encode(&self, data: &[u8]) -> Vec<u8> {
         let mut encoder = ChunkEncoder::new(&self.params(), registry()).expect("the plugins are linked");
-        match encoder.encode(data, &ChunkContext::default()) {
+        match encoder.encode(data, &ChunkContext::default(), &Inline) {
             Ok(chunk) => chunk,
             Err(error) => panic!("{self:?}, {} bytes: {error}", data.len()),
         }
@@ -195,7 +195,7 @@ fn pool() -> &'static Pool {
 
 /// What this side makes of a chunk.
 pub(crate) fn decode(chunk: &[u8]) -> Result<Vec<u8>, String> {
-    ChunkDecoder::new(registry()).decode(chunk, &ChunkContext::default()).map_err(|e| e.to_string())
+    ChunkDecoder::new(registry()).decode(chunk, &ChunkContext::default(), &Inline).map_err(|e| e.to_string())
 }
 
 pub(crate) fn registry() -> &'static Registry {

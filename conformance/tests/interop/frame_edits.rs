@@ -44,7 +44,7 @@ fn frames_in_memory_by_turns() {
     by_turns(Place::Memory);
 }
 
-/// C-Blosc2 writes the header anew, too, and is not asked to edit these.
+/// C-Blosc2 rewrites the header too, and is not asked to edit these.
 #[test]
 fn padded_headers_edited_here_are_read_there() {
     let Some(mut worker) = Worker::start() else { return };

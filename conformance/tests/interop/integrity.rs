@@ -83,7 +83,7 @@ fn edits_by_others_are_told_from_damage() {
             assert_eq!(report.checksums, ChecksumState::Outdated, "{context}");
             assert_eq!(report.fingerprint, FingerprintCheck::Absent, "{context}");
 
-            // Good data stays readable, and whoever insists on checksums is told why there are none.
+            // Good data stays readable, and a reader that requires checksums is told why there are none.
             let open = |policy| {
                 let options = ReadOptions::new().checksums(policy);
                 let source = oxiblosc::source::FileSource::open_inline(&path).expect("the file opens");

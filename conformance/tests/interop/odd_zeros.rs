@@ -9,7 +9,7 @@ use oxiblosc::chunk::{ChunkContext, ChunkEncoder, SpecialValue};
 use oxiblosc::edit::EditOptions;
 use oxiblosc::frame::{ChunkAddress, FrameParams, FrameType, FrameWriter, INDEX_FILE, chunk_file_name};
 use oxiblosc::nd::ArrayOptions;
-use oxiblosc::{EncodeParams, Pool, Registry, WriteOptions, blocking};
+use oxiblosc::{EncodeParams, Inline, Pool, Registry, WriteOptions, blocking};
 use serde_json::json;
 
 use crate::worker::Worker;
@@ -19,11 +19,12 @@ fn write(path: &Path, sparse: bool, typesize: usize, block_size: usize, len: usi
     let registry = Registry::linked().expect("the plugins are linked");
     let encode = EncodeParams { typesize, block_size: Some(block_size), level: 1, ..EncodeParams::default() };
     let mut encoder = ChunkEncoder::new(&encode, registry).expect("good parameters");
-    // Streams and arrays are cut into chunks of whole items; other writers make what they are told.
+    // Streams and arrays are cut into chunks of whole items; other writers accept any length.
     let params = FrameParams::new(encode, len);
     let ramp: Vec<u8> = (0..len).map(|i| (i / 5) as u8).collect();
     let mut chunks = vec![vec![0; len], ramp.clone(), vec![0; len], ramp.clone(), ramp, vec![0; len / 2 + 1]];
-    let encoded = chunks.iter().map(|chunk| encoder.encode(chunk, &ChunkContext::default()).expect("any bytes"));
+    let encoded =
+        chunks.iter().map(|chunk| encoder.encode(chunk, &ChunkContext::default(), &Inline).expect("any bytes"));
     if sparse {
         fs::create_dir(path).expect("room");
         let params = FrameParams { frame_type: FrameType::Sparse, ..params };

@@ -1,7 +1,7 @@
 //! Chunks with blocks of variable length, both ways, through the C interface of C-Blosc2.
 
-use oxiblosc::CodecId;
 use oxiblosc::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder};
+use oxiblosc::{CodecId, Inline};
 use serde_json::json;
 
 use crate::arrays;
@@ -47,7 +47,7 @@ fn ours_to_python() {
     each_case(|case, blocks| {
         let told = || format!("{case:?}, {:?}", blocks.iter().map(|b| b.len()).collect::<Vec<_>>());
         let mut encoder = ChunkEncoder::new(&case.params(), registry()).expect("the plugins are linked");
-        let chunk = encoder.encode_blocks(blocks, &ChunkContext::default());
+        let chunk = encoder.encode_blocks(blocks, &ChunkContext::default(), &Inline);
         let chunk = chunk.unwrap_or_else(|e| panic!("{}: {e}", told()));
         let back = worker.try_call("vl_blocks.decompress", &json!({}), &[&chunk]);
         let back = back.unwrap_or_else(|e| panic!("{}: {e}", told())).blobs;

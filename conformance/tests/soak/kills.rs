@@ -26,13 +26,13 @@ use crate::tally::Tally;
 /// What a child does, and where.
 const CHILD: &str = "OXIBLOSC_SOAK_CHILD";
 const CHUNK: usize = 100_000;
-/// A frame is begun anew when it is longer.
+/// A new frame is started when it is longer.
 const MOST_BYTES: u64 = 12 << 20;
 
 /// What a child does until it is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
-    /// Replaces a file by a frame of the next version, again and again.
+    /// Replaces a file by a frame of the next version, repeatedly.
     Replace,
     /// The same with a directory.
     ReplaceDirectory,
@@ -244,7 +244,7 @@ fn look(work: Work, seed: u64, path: &Path, acknowledged: u64) -> Result<Found, 
     }
 }
 
-/// Removes what a killed process leaves behind: temporary files that nobody knows.
+/// Removes what a killed process leaves behind: temporary files.
 fn clean(directory: &Path, frame: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();

@@ -84,7 +84,7 @@ fn soak() {
     }
 }
 
-/// Not a test of its own: what runs in the processes that are killed.
+/// Not a test in itself: what runs in the processes that are killed.
 #[test]
 fn child() {
     kills::child();

@@ -46,12 +46,12 @@ impl Tally {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// An error that was told and survived.
+    /// An error that was reported and survived.
     pub(crate) fn fault(&self) {
         self.faults.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Bytes that somebody was told to be there, and that are not.
+    /// Bytes that were reported as written, and that are missing.
     pub(crate) fn lose(&self, bytes: u64) {
         self.lost.fetch_add(bytes, Ordering::Relaxed);
     }

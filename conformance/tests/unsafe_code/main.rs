@@ -1,7 +1,7 @@
 //! Every `unsafe` of the repository: it stands where it may, it has its proof, and `docs/unsafe.md` lists it.
 //!
 //! What the compiler cannot check a person has to, so a change to it must show in a review. After one,
-//! `OXIBLOSC_UPDATE=1 cargo test -p oxiblosc-conformance --test unsafe_code` writes the list anew.
+//! `OXIBLOSC_UPDATE=1 cargo test -p oxiblosc-conformance --test unsafe_code` updates the list.
 
 mod listing;
 mod scan;

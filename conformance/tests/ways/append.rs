@@ -127,7 +127,7 @@ fn append(
                     return Ok(vec![committed]);
                 }
                 appends += 1;
-                // Whoever drops an editor keeps what was committed and nothing else.
+                // After an editor is dropped, what was committed remains and nothing else.
                 if case.polls().is_some() && random.below(12) == 0 {
                     continue 'editors;
                 }

@@ -267,7 +267,7 @@ impl Case {
         }
     }
 
-    /// The pool, unless it is the default of whoever needs one.
+    /// The pool, unless it is the default.
     pub(crate) fn pool(&self) -> Option<Pool> {
         match self.threads {
             Threads::Default => None,

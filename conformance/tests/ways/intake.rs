@@ -1,5 +1,5 @@
-//! Sinks as whoever fills them sees them: bytes go in, by one of the doors, whatever fails is tried again, and futures
-//! are dropped.
+//! Sinks as their producers see them: bytes go in through one of the interfaces, failures are tried again, and
+//! futures are dropped.
 
 use std::future::{Future, poll_fn};
 use std::io::Write;
@@ -131,7 +131,7 @@ pub(crate) enum Outcome {
     GivenUp { all_taken: bool },
 }
 
-/// Hands over the whole payload as the case says, and closes the sink. Counts the errors that it is told of.
+/// Writes the whole payload as the case says, and closes the sink. Counts the errors that it gets.
 pub(crate) fn fill(
     sink: &mut impl Intake,
     case: &Case,

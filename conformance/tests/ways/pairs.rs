@@ -36,7 +36,7 @@ impl Pairs {
         self.left.len()
     }
 
-    /// Begins anew: the next cases cover all pairs once more.
+    /// Starts again: the next cases cover all pairs once more.
     pub(crate) fn begin(&mut self) {
         let lens = self.lens();
         for a in 0..DIMENSIONS {

@@ -1,4 +1,4 @@
-//! The places that frames are written to, as whoever reads them sees them.
+//! The places that frames are written to, as readers see them.
 
 use std::fs::{self, File};
 use std::io;

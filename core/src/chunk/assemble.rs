@@ -268,7 +268,7 @@ struct Reorder<'q, 'r> {
     next: usize,
     /// Runs after it that are already finished.
     waiting: Vec<Option<EncodedRun<'r>>>,
-    /// The leading stored runs, which have a place but have not been copied there; see [`Run::encode`].
+    /// The leading stored runs, which have a place but have not been copied there; see [`BlockRun::encode`].
     held: Vec<PlacedRun<'q, 'r>>,
     /// A run that is not stored has been seen.
     shorter: bool,

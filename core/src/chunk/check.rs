@@ -17,17 +17,12 @@ const PIECE: usize = 64 << 10;
 
 impl ChunkDecoder {
     /// Checks that a chunk decodes, and returns its decoded length. The bytes are not kept: a check takes the memory of
-    /// one block, and next to nothing for stored chunks and chunks of one value.
+    /// one block for each worker of `executor` ([`ChunkDecoder::check_bytes`] in all), and next to nothing for stored
+    /// chunks and chunks of one value. Very long blocks are decoded one after the other, on the calling thread.
     ///
     /// # Errors
     /// As for [`ChunkDecoder::decode`], except that no memory for the whole chunk is needed.
-    pub fn check(&mut self, chunk: &[u8], ctx: &ChunkContext<'_>) -> Result<usize, ChunkError> {
-        self.check_on(chunk, ctx, &Inline)
-    }
-
-    /// As [`ChunkDecoder::check`], with the blocks spread over the workers of `executor`. It takes the memory of one
-    /// block for each worker ([`ChunkDecoder::check_bytes`] in all), and uses a single worker if blocks are very long.
-    pub fn check_on(
+    pub fn check(
         &mut self,
         chunk: &[u8],
         ctx: &ChunkContext<'_>,
@@ -44,7 +39,7 @@ impl ChunkDecoder {
         Ok(nbytes)
     }
 
-    /// The most memory that [`ChunkDecoder::check_on`] takes with this many workers, in bytes: the blocks being decoded,
+    /// The most memory that [`ChunkDecoder::check`] takes with this many workers, in bytes: the blocks being decoded,
     /// a second buffer for each if there are filters, and the first block if others are coded against it. The chunk
     /// itself, its dictionary and the internal state of codecs are not included.
     pub fn check_bytes(header: &ChunkHeader, workers: usize) -> usize {

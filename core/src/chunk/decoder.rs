@@ -6,7 +6,7 @@ use super::block_decoder::{BlockDecoder, DecodeContext};
 use super::check::{Scratch, zeroed};
 use super::map::{BlockMap, BlockMapBody};
 use super::{ChunkContext, ChunkError};
-use crate::executor::{Executor, Inline, PerWorker, locked, try_for_each, unlocked};
+use crate::executor::{Executor, PerWorker, locked, try_for_each, unlocked};
 use crate::limits::Limits;
 use crate::registry::Registry;
 
@@ -46,13 +46,13 @@ impl ChunkDecoder {
         self
     }
 
-    /// Decodes a whole chunk into a new buffer.
-    pub fn decode(&mut self, chunk: &[u8], ctx: &ChunkContext<'_>) -> Result<Vec<u8>, ChunkError> {
-        self.decode_on(chunk, ctx, &Inline)
-    }
-
-    /// Decodes a whole chunk into a new buffer, with the blocks spread over the workers of `executor`.
-    pub fn decode_on(
+    /// Decodes a whole chunk into a new buffer, with the blocks spread over the workers of `executor`: `&Inline` for
+    /// none but the calling thread.
+    ///
+    /// # Errors
+    /// [`ChunkError::Limit`] when the decoded chunk would be longer than the limits allow; [`ChunkError::Memory`] when
+    /// there is not enough memory; and what is wrong with the chunk, or missing in the registry to decode it.
+    pub fn decode(
         &mut self,
         chunk: &[u8],
         ctx: &ChunkContext<'_>,
@@ -64,25 +64,28 @@ impl ChunkDecoder {
         Ok(dst)
     }
 
-    /// Decodes a whole chunk into `dst`, which must have exactly the decoded length.
-    pub fn decode_into(&mut self, chunk: &[u8], ctx: &ChunkContext<'_>, dst: &mut [u8]) -> Result<(), ChunkError> {
-        self.decode_into_on(chunk, ctx, dst, &Inline)
-    }
-
-    /// Decodes a whole chunk into `dst`, with the blocks spread over the workers of `executor`.
-    pub fn decode_into_on(
+    /// Decodes a whole chunk into `dst`, which must have exactly the decoded length, with the blocks spread over the
+    /// workers of `executor`.
+    ///
+    /// # Errors
+    /// [`ChunkError::Destination`] when `dst` has another length, and those of [`decode`](ChunkDecoder::decode).
+    pub fn decode_into(
         &mut self,
         chunk: &[u8],
         ctx: &ChunkContext<'_>,
         dst: &mut [u8],
         executor: &dyn Executor,
     ) -> Result<(), ChunkError> {
-        self.decode_blocks_into_on(chunk, ctx, &|_| true, dst, executor)
+        self.decode_blocks_into(chunk, ctx, &|_| true, dst, executor)
     }
 
-    /// Decodes the blocks numbered `wanted` over the workers of `executor`, each into its place in `dst`, which must be
-    /// exactly as long as the decoded chunk. The places of the other blocks have unspecified contents afterwards.
-    pub fn decode_blocks_into_on(
+    /// Decodes the blocks whose numbers are `wanted`, each into its place in `dst`, which must be exactly as long as the
+    /// decoded chunk. The places of the other blocks have unspecified contents afterwards. The blocks are spread over
+    /// the workers of `executor`.
+    ///
+    /// # Errors
+    /// As for [`decode_into`](ChunkDecoder::decode_into).
+    pub fn decode_blocks_into(
         &mut self,
         chunk: &[u8],
         ctx: &ChunkContext<'_>,

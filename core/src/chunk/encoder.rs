@@ -83,37 +83,29 @@ impl ChunkEncoder {
         &self.params
     }
 
-    /// Encodes `src` into a new chunk.
-    pub fn encode(&mut self, src: &[u8], ctx: &ChunkContext<'_>) -> Result<Vec<u8>, ChunkError> {
-        self.encode_on(src, ctx, &Inline)
-    }
-
-    /// Encodes `src` into a new chunk, with the blocks spread over the workers of `executor`. The bytes are the same
-    /// for any number of workers.
-    pub fn encode_on(
+    /// Encodes `src` into a new chunk, with the blocks spread over the workers of `executor`: `&Inline` for none but
+    /// the calling thread. The bytes are the same for any number of workers.
+    ///
+    /// # Errors
+    /// [`ChunkError::Limit`] when `src` is longer than a chunk can be; [`ChunkError::Memory`] when there is not enough
+    /// memory; and what the codec and filters report.
+    pub fn encode(
         &mut self,
         src: &[u8],
         ctx: &ChunkContext<'_>,
         executor: &dyn Executor,
     ) -> Result<Vec<u8>, ChunkError> {
         let mut chunk = Vec::new();
-        self.encode_append_on(src, ctx, &mut chunk, executor)?;
+        self.encode_append(src, ctx, &mut chunk, executor)?;
         Ok(chunk)
     }
 
     /// Encodes `src` and appends the chunk to `out`, which is left unchanged on error. Returns the length of the chunk,
     /// which is at most that of `src` plus a header.
+    ///
+    /// # Errors
+    /// As for [`encode`](ChunkEncoder::encode).
     pub fn encode_append(
-        &mut self,
-        src: &[u8],
-        ctx: &ChunkContext<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<usize, ChunkError> {
-        self.encode_append_on(src, ctx, out, &Inline)
-    }
-
-    /// As [`encode_into`](ChunkEncoder::encode_into), with the blocks spread over the workers of `executor`.
-    pub fn encode_append_on(
         &mut self,
         src: &[u8],
         ctx: &ChunkContext<'_>,
@@ -143,7 +135,8 @@ impl ChunkEncoder {
     /// rest of `dst` has unspecified contents afterwards.
     ///
     /// # Errors
-    /// [`ChunkError::Destination`] when `dst` is shorter than [`max_encoded_len`](ChunkEncoder::max_encoded_len) says.
+    /// [`ChunkError::Destination`] when `dst` is shorter than [`max_encoded_len`](ChunkEncoder::max_encoded_len) says,
+    /// and those of [`encode`](ChunkEncoder::encode).
     pub fn encode_into(
         &mut self,
         src: &[u8],
@@ -196,7 +189,7 @@ impl ChunkEncoder {
                 }
             }
         }
-        self.encode(&blocks.concat(), ctx)
+        self.encode(&blocks.concat(), ctx, &Inline)
     }
 
     /// Encodes `nbytes` bytes of a single value as a chunk. See [`special_chunk`] for the errors.

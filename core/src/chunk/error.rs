@@ -50,7 +50,7 @@ pub enum ChunkError {
         source: StreamError,
     },
     /// The system has no memory for what is to be decoded.
-    #[error("the {what} takes {needed} bytes, and there is no memory for them")]
+    #[error("not enough memory for the {what} of {needed} bytes")]
     Memory {
         /// What was to be decoded.
         what: &'static str,
@@ -73,7 +73,7 @@ pub enum ChunkError {
     #[error("no dictionary could be trained")]
     Dictionary(#[source] CodecError),
     /// A filter failed, or one that the block needs has no provider.
-    #[error("block {block} cannot pass its filters")]
+    #[error("block {block} cannot be filtered")]
     Pipeline {
         /// Number of the block.
         block: usize,
@@ -97,7 +97,7 @@ pub enum ChunkError {
         found: usize,
     },
     /// The destination has another length than what is decoded into it.
-    #[error("destination holds {found} bytes, {expected} are decoded into it")]
+    #[error("the destination has {found} bytes, expected {expected}")]
     Destination {
         /// Bytes to be decoded.
         expected: usize,
@@ -105,7 +105,7 @@ pub enum ChunkError {
         found: usize,
     },
     /// Items, bytes or a block were asked for that the chunk does not have.
-    #[error("{what} {start}..{end} lies outside the chunk, which has {available}")]
+    #[error("{what} {start}..{end} is outside the chunk, which has {available}")]
     OutOfRange {
         /// What was asked for: "items", "bytes" or "blocks".
         what: &'static str,
@@ -133,7 +133,7 @@ pub enum ChunkError {
     #[error("this is an instrumented chunk: it holds compressor statistics, the data cannot be restored")]
     Instrumented,
     /// The operation needs blocks of equal length, or needs them to vary.
-    #[error("{operation} is not possible: the blocks of this chunk are {found} length")]
+    #[error("{operation} is not possible: this chunk has blocks of {found} length")]
     BlockKind {
         /// What was asked for.
         operation: &'static str,

@@ -22,11 +22,11 @@ pub(crate) const WORD: usize = 4;
 ///
 /// ```
 /// # use oxiblosc_core::chunk::*;
-/// # use oxiblosc_core::Registry;
+/// # use oxiblosc_core::{Inline, Registry};
 /// # let registry = Registry::empty();
 /// # let data: Vec<u8> = (0..100u8).collect();
 /// # let params = EncodeParams { level: 0, block_size: Some(32), ..EncodeParams::default() };
-/// # let chunk = ChunkEncoder::new(&params, &registry)?.encode(&data, &ChunkContext::default())?;
+/// # let chunk = ChunkEncoder::new(&params, &registry)?.encode(&data, &ChunkContext::default(), &Inline)?;
 /// # let fetch = |range: std::ops::Range<usize>| chunk[range].to_vec();
 /// let mut prefix = fetch(0..32);
 /// let map = loop {
@@ -253,7 +253,7 @@ impl BlockMap {
     /// [`ChunkError::Invalid`] when a length cannot be read, or their sum is not that of the header.
     pub fn decoded_lens(&self, chunk: &[u8]) -> Result<Vec<usize>, ChunkError> {
         if !self.header.has_vl_blocks() {
-            return Err(ChunkError::BlockKind { operation: "access to blocks of their own length", found: "of equal" });
+            return Err(ChunkError::BlockKind { operation: "access to blocks of variable length", found: "of equal" });
         }
         let mut lens = Vec::with_capacity(self.block_count());
         let mut left = self.header.nbytes;
@@ -261,7 +261,7 @@ impl BlockMap {
             let span = self.span(block);
             let len = self.decoded_len(block, chunk.get(span.clone()).unwrap_or_default())?;
             if len > left {
-                let expected = format!("at most {left} (what nbytes leaves)");
+                let expected = format!("at most {left} (the rest of nbytes)");
                 return Err(ChunkError::invalid("length of a variable-length block", span.start, expected, len));
             }
             left -= len;

@@ -9,11 +9,11 @@ use super::dict;
 use super::map::WORD;
 use super::plan::Blocking;
 use super::{ChunkContext, ChunkEncoder, ChunkError, ChunkFormat, ChunkHeader};
-use crate::executor::{Executor, Inline};
+use crate::executor::Executor;
 use crate::pipeline::FilterSlots;
 
 impl ChunkEncoder {
-    /// Encodes each of `blocks` as a separate block. Such a chunk is read block by block
+    /// Encodes each of `blocks` as a separate block, over the workers of `executor`. Such a chunk is read block by block
     /// ([`ChunkDecoder::decode_blocks`](super::ChunkDecoder::decode_blocks)) or as the concatenation of its blocks.
     ///
     /// Every block is filtered and compressed alone, delta included. Such chunks are never split and have no runs, no
@@ -24,15 +24,6 @@ impl ChunkEncoder {
     /// [`ChunkError::Parameter`] when there are no blocks, one is empty, or the format is that of Blosc 1;
     /// [`ChunkError::Limit`] when the chunk would be too long.
     pub fn encode_blocks<B: AsRef<[u8]>>(
-        &mut self,
-        blocks: &[B],
-        ctx: &ChunkContext<'_>,
-    ) -> Result<Vec<u8>, ChunkError> {
-        self.encode_blocks_on(blocks, ctx, &Inline)
-    }
-
-    /// As [`ChunkEncoder::encode_blocks`], with the blocks spread over the workers of `executor`.
-    pub fn encode_blocks_on<B: AsRef<[u8]>>(
         &mut self,
         blocks: &[B],
         ctx: &ChunkContext<'_>,

@@ -82,7 +82,7 @@ impl fmt::Display for ChecksumState {
             Self::Valid(_) => "valid",
             Self::Outdated => "the frame was changed by software that does not keep its checksums",
             Self::Unknown => "they were computed in a way that this version does not know",
-            Self::Damaged => "header, index or trailer are not what the checksums say",
+            Self::Damaged => "header, index or trailer do not match the checksums",
         })
     }
 }

@@ -14,6 +14,7 @@ use super::{
     Section, Sequential, SpecialPlacement, Trailer, chunk_checksum,
 };
 use crate::chunk::{ChunkContext, ChunkEncoder, ChunkFormat, ChunkHeader, EncodeParams, SpecialKind};
+use crate::executor::Inline;
 use crate::id::CodecId;
 use crate::limits::Limits;
 use crate::nd::ArrayMeta;
@@ -208,12 +209,12 @@ impl ChunkTable {
         self.sums.is_some()
     }
 
-    /// Puts an admitted chunk at `i`, with its checksum.
+    /// Puts a checked chunk at `i`, with its checksum.
     pub(super) fn put(&mut self, i: u64, entry: u64, nbytes: usize, vl_blocks: bool, sum: u64, place: Insertion) {
         let i = i.min(self.len());
         let others = match place {
             Insertion::Insert => self.header.nbytes,
-            // `admit` has computed it before.
+            // `check_chunk` has computed it before.
             Insertion::Replace => self.total_without(i).unwrap_or(self.header.nbytes),
         };
         let nbytes = nbytes as u64;
@@ -372,8 +373,8 @@ impl ChunkTable {
     /// Replaces the content of a metalayer by one of the same length, as the header cannot grow.
     pub(super) fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
         let reason = match self.metalayers.get(name) {
-            None => "there is none of that name",
-            Some(old) if old.len() != content.len() => "its length is fixed once the frame exists",
+            None => "there is none with that name",
+            Some(old) if old.len() != content.len() => "its length cannot change once the frame exists",
             Some(_) => {
                 if let Some(image) = &mut self.image {
                     image.set_metalayer(name, content)?;
@@ -390,7 +391,7 @@ impl ChunkTable {
             return Err(FrameWriteError::EarlyFeature { what: "variable-length metalayers" });
         }
         if name == Checksums::NAME {
-            let reason = "it is the name of the checksums, which are computed";
+            let reason = "the name is reserved for the checksums";
             return Err(FrameWriteError::Metalayer { name: name.to_owned(), reason });
         }
         if content.len() > self.limits.metalayer_bytes {
@@ -537,7 +538,7 @@ fn encode_vlmetalayer(name: &str, content: &[u8], registry: &Registry) -> Result
     let codec = [CodecId::ZSTD, CodecId::BLOSCLZ].into_iter().find(|&id| registry.codec(id).is_ok());
     let params = EncodeParams { codec: codec.unwrap_or_default(), typesize: 1, ..EncodeParams::default() };
     let encoded = match (codec, ChunkEncoder::new(&params, registry)) {
-        (Some(_), Ok(mut encoder)) => encoder.encode(content, &ChunkContext::default()),
+        (Some(_), Ok(mut encoder)) => encoder.encode(content, &ChunkContext::default(), &Inline),
         _ => stored_chunk(content, 1),
     };
     encoded.map(Bytes::from).map_err(|source| FrameWriteError::Vlmetalayer { name: name.to_owned(), source })

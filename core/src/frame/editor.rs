@@ -168,7 +168,8 @@ impl FrameEditor {
     /// Decoded bytes of chunk `i`.
     ///
     /// # Errors
-    /// [`FrameWriteError::UnknownLen`] when chunks differ in size and nobody has called [`learn`](Self::learn).
+    /// [`FrameWriteError::UnknownLen`] when chunks differ in size and nobody has called
+    /// [`set_chunk_header`](Self::set_chunk_header).
     pub fn chunk_len(&self, i: u64) -> Result<u64, FrameWriteError> {
         self.table.chunk_len(i)
     }
@@ -235,7 +236,8 @@ impl FrameEditor {
     /// Appends a chunk. `None` means that nothing has to be written for it.
     ///
     /// # Errors
-    /// The chunk is damaged, or its length is not right for its place: see [`FrameWriter::push`](super::FrameWriter::push).
+    /// The chunk is damaged, or its length is not right for its place: see
+    /// [`FrameWriter::push`](super::FrameWriter::push).
     pub fn append(&mut self, chunk: &[u8]) -> Result<Option<ChunkWrite>, FrameWriteError> {
         self.place(self.nchunks(), NewChunk::Chunk(chunk), Insertion::Insert)
     }
@@ -366,10 +368,10 @@ impl FrameEditor {
     /// Removes a variable-length metalayer.
     ///
     /// # Errors
-    /// [`FrameWriteError::Metalayer`] when there is none of that name.
+    /// [`FrameWriteError::Metalayer`] when there is none with that name.
     pub fn delete_vlmetalayer(&mut self, name: &str) -> Result<(), FrameWriteError> {
         if self.table.trailer.vlmetalayers.remove(name).is_none() {
-            return Err(FrameWriteError::Metalayer { name: name.to_owned(), reason: "there is none of that name" });
+            return Err(FrameWriteError::Metalayer { name: name.to_owned(), reason: "there is none with that name" });
         }
         self.trailer_changed = true;
         Ok(())
@@ -378,7 +380,7 @@ impl FrameEditor {
     /// Replaces the content of a metalayer by one of the same length, as the header cannot grow.
     ///
     /// # Errors
-    /// [`FrameWriteError::Metalayer`] when there is none of that name or the length differs.
+    /// [`FrameWriteError::Metalayer`] when there is none with that name or the length differs.
     pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
         self.table.set_metalayer(name, content)?;
         // Fingerprint and checksums cover the header.

@@ -186,7 +186,7 @@ pub enum FrameError {
         max: u16,
     },
     /// A metalayer lies outside its section.
-    #[error("{section}: {name:?} lies at {offset} with {len} bytes, but must lie in {min}..{max}")]
+    #[error("{section}: {name:?} is at {offset} with {len} bytes, but must be within {min}..{max}")]
     MetalayerRange {
         /// Header or trailer.
         section: Section,
@@ -223,7 +223,8 @@ pub enum FrameError {
     },
     /// The trailer is neither of the two known kinds.
     #[error(
-        "expected variable-length metalayers (0x93) or user metadata (0xc6) at offset 2 of the trailer, found {found:#04x}"
+        "expected variable-length metalayers (0x93) or user metadata (0xc6) at offset 2 of the trailer, found \
+         {found:#04x}"
     )]
     TrailerKind {
         /// What is there.
@@ -320,7 +321,7 @@ pub enum FrameError {
         nbytes: u64,
     },
     /// There is no chunk of this number.
-    #[error("chunk {chunk} was asked for, the frame has {nchunks}")]
+    #[error("there is no chunk {chunk}: the frame has {nchunks} chunks")]
     NoSuchChunk {
         /// Number asked for.
         chunk: u64,
@@ -362,7 +363,7 @@ pub enum FrameError {
         min: u64,
     },
     /// A negative index entry is none of the three special values.
-    #[error("chunk {chunk}: index entry {found:#018x} is no offset and no known special value")]
+    #[error("chunk {chunk}: index entry {found:#018x} is neither an offset nor a known special value")]
     SpecialEntry {
         /// Number of the chunk.
         chunk: u64,
@@ -370,7 +371,7 @@ pub enum FrameError {
         found: u64,
     },
     /// A chunk of NaNs in a frame whose items are not floats.
-    #[error("chunk {chunk} is all NaN, which type size {typesize} cannot be (4 or 8 can)")]
+    #[error("chunk {chunk} is all NaN, which needs type size 4 or 8, not {typesize}")]
     NanTypesize {
         /// Number of the chunk.
         chunk: u64,
@@ -378,7 +379,7 @@ pub enum FrameError {
         typesize: u32,
     },
     /// A chunk of NaNs is no whole number of items long.
-    #[error("chunk {chunk} is all NaN, but its {nbytes} bytes are no whole number of {typesize}-byte items")]
+    #[error("chunk {chunk} is all NaN, but its {nbytes} bytes are not a whole number of {typesize}-byte items")]
     SpecialLen {
         /// Number of the chunk.
         chunk: u64,
@@ -389,7 +390,8 @@ pub enum FrameError {
     },
     /// A chunk exists only as an index entry, but the frame does not say how long it is.
     #[error(
-        "chunk {chunk} is a special value in the index, but the chunks of this frame vary in size, so its length is unknown"
+        "chunk {chunk} is a special value in the index, but the chunks of this frame vary in size, so its length is \
+         unknown"
     )]
     SpecialInVariable {
         /// Number of the chunk.
@@ -414,7 +416,10 @@ pub enum FrameError {
         found: u64,
     },
     /// Some chunks have blocks of variable length and some have not.
-    #[error("chunk {chunk} has {}, the chunks before it have not", if *.variable { "blocks of variable length" } else { "regular blocks" })]
+    #[error(
+        "chunk {chunk} has {}, unlike the chunks before it",
+        if *.variable { "blocks of variable length" } else { "regular blocks" }
+    )]
     MixedBlocks {
         /// Number of the first chunk that differs.
         chunk: u64,
@@ -484,7 +489,7 @@ pub enum FrameError {
         found: u64,
     },
     /// The opener was not given the bytes that it asked for.
-    #[error("the reader asked for bytes {start}..{end} and was not given them")]
+    #[error("the requested bytes {start}..{end} were not provided")]
     MissingBytes {
         /// First byte of the range.
         start: u64,

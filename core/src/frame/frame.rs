@@ -10,6 +10,7 @@ use super::layout::BitshuffleAge;
 use super::stored::special_chunk;
 use super::{ChecksumState, Fingerprint, FrameError, FrameLayout, Metalayers, Trailer, chunk_checksum};
 use crate::chunk::{ChunkContext, ChunkDecoder, ChunkHeader, SpecialKind};
+use crate::executor::Inline;
 use crate::limits::Limits;
 
 /// The least room that C-Blosc2 expects for a chunk at any offset.
@@ -306,8 +307,8 @@ impl Frame {
         self.header_len() + if self.is_sparse() { 0 } else { self.header.cbytes }
     }
 
-    /// The decoded content of a variable-length metalayer (python-blosc2 stores msgpack); `None` when there is none of
-    /// that name.
+    /// The decoded content of a variable-length metalayer (python-blosc2 stores msgpack); `None` when there is none
+    /// with that name.
     ///
     /// # Errors
     /// [`FrameError::Vlmetalayer`] and its neighbours when its chunk is damaged or decodes to more than the limit.
@@ -343,13 +344,13 @@ impl Frame {
 
     fn check_content(&self, name: &str, chunk: &[u8], decoder: &mut ChunkDecoder) -> Result<(), FrameError> {
         self.check_named(name, chunk)?;
-        let result = decoder.check(chunk, &ChunkContext::default());
+        let result = decoder.check(chunk, &ChunkContext::default(), &Inline);
         result.map(drop).map_err(|source| FrameError::Vlmetalayer { name: name.to_owned(), source })
     }
 
     fn decode_named(&self, name: &str, chunk: &[u8], decoder: &mut ChunkDecoder) -> Result<Vec<u8>, FrameError> {
         self.check_named(name, chunk)?;
-        let result = decoder.decode(chunk, &ChunkContext::default());
+        let result = decoder.decode(chunk, &ChunkContext::default(), &Inline);
         result.map_err(|source| FrameError::Vlmetalayer { name: name.to_owned(), source })
     }
 

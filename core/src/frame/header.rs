@@ -1,6 +1,6 @@
 //! The fixed part of a frame header, of every age.
 //!
-//! Source: contiguous frame format document, "header"; early frame format document for [`Layout::Early`]. Offsets
+//! Source: contiguous frame format document, "header"; early frame format document for [`FrameLayout::Early`]. Offsets
 //! below are those of the current layout; where an older layout differs, `early` says so.
 
 use rmp::Marker;
@@ -142,7 +142,7 @@ pub struct FrameHeader {
     pub threads: (i16, i16),
     /// There are variable-length metalayers (a hint, the trailer decides).
     pub has_vlmetalayers: bool,
-    /// Filters for appended chunks; each chunk has its own. Empty for [`Layout::Early`], which has no such field.
+    /// Filters for appended chunks; each chunk has its own. Empty for [`FrameLayout::Early`], which has no such field.
     pub filters: FilterSlots,
     /// Appended chunks get a dictionary.
     pub use_dict: bool,

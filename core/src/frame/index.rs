@@ -15,6 +15,7 @@ use crate::chunk::{
     ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, ChunkFormat, ChunkHeader, EncodeParams, SpecialKind,
     SpecialValue, SplitMode, special_chunk,
 };
+use crate::executor::Inline;
 use crate::limits::Limits;
 use crate::registry::Registry;
 
@@ -224,7 +225,7 @@ pub(super) fn encode(entries: &Index, format: ChunkFormat, registry: &Registry) 
     }
     let bytes: Vec<u8> = entries.iter().flat_map(u64::to_le_bytes).collect();
     if let Ok(mut encoder) = ChunkEncoder::new(&params, registry) {
-        let chunk = encoder.encode(&bytes, &ChunkContext::default()).map_err(FrameWriteError::Index)?;
+        let chunk = encoder.encode(&bytes, &ChunkContext::default(), &Inline).map_err(FrameWriteError::Index)?;
         // All-zero entries would become a chunk without a body, which C-Blosc2 cannot read lazily.
         if ChunkHeader::parse(&chunk).map_err(FrameWriteError::Index)?.special().is_none() {
             return Ok(chunk);

@@ -46,14 +46,14 @@ pub enum OpenEndedStep {
 /// use oxiblosc_core::{Limits, Registry};
 ///
 /// /// The frame in `file`, as far as it has been written.
-/// fn so_far(file: &bytes::Bytes, registry: &Registry) -> Result<Option<Frame>, FrameError> {
+/// fn to_frame(file: &bytes::Bytes, registry: &Registry) -> Result<Option<Frame>, FrameError> {
 ///     let Some(mut frame) = OpenEnded::begin(file, Limits::default())? else { return Ok(None) };
 ///     loop {
 ///         let rest = &file[frame.end() as usize..];
 ///         match frame.step(rest, rest.len() as u64, registry)? {
 ///             OpenEndedStep::Chunk { .. } => {}
 ///             OpenEndedStep::Closed(frame) => return Ok(Some(*frame)),
-///             OpenEndedStep::Needs(_) => return frame.so_far().map(Some),
+///             OpenEndedStep::Needs(_) => return frame.to_frame().map(Some),
 ///         }
 ///     }
 /// }
@@ -131,7 +131,7 @@ impl OpenEnded {
             Ahead::Closed { index_len, trailer_len } => {
                 let (index, behind) = bytes.split_at(index_len);
                 let [index, trailer] = [index, &behind[..trailer_len]].map(Bytes::copy_from_slice);
-                Ok(OpenEndedStep::Closed(Box::new(self.closed(index, trailer, registry)?)))
+                Ok(OpenEndedStep::Closed(Box::new(self.to_closed_frame(index, trailer, registry)?)))
             }
         }
     }
@@ -167,7 +167,7 @@ impl OpenEnded {
     ///
     /// # Errors
     /// If a frame cannot have these chunks.
-    pub fn so_far(&self) -> Result<Frame, FrameError> {
+    pub fn to_frame(&self) -> Result<Frame, FrameError> {
         let mut head = self.head.clone();
         let count = trim_to_slabs(&mut head, self.walk.offsets().len());
         let cut = self.walk.offsets().get(count);
@@ -185,7 +185,7 @@ impl OpenEnded {
 
     /// The complete frame as it will be once it is sealed, with the totals that its header lacks. `index` is what lies
     /// at [`end`](Self::end), empty in a frame without chunks; `trailer` follows it.
-    fn closed(&self, index: Bytes, trailer: Bytes, registry: &Registry) -> Result<Frame, FrameError> {
+    fn to_closed_frame(&self, index: Bytes, trailer: Bytes, registry: &Registry) -> Result<Frame, FrameError> {
         let parsed = Trailer::parse(&trailer, FrameLayout::Current)?;
         let mut head = self.head.clone();
         if let Some(meta) = head.array_from_trailer(&parsed.vlmetalayers, registry)

@@ -33,7 +33,7 @@ pub struct FrameParams {
     pub metalayers: Metalayers,
     /// Where chunks of one special value go.
     pub special: SpecialPlacement,
-    /// Age of the layout to write: [`Layout::Current`], or [`Layout::Early`] for the software of 2019, with chunks in
+    /// Age of the layout to write: [`FrameLayout::Current`], or [`FrameLayout::Early`] for the software of 2019, with chunks in
     /// [`ChunkFormat::Early`](crate::chunk::ChunkFormat::Early).
     pub layout: FrameLayout,
     /// Promise to readers that see the frame only once, front to back, that its chunks lie in order without holes: adds

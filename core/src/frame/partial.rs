@@ -9,6 +9,7 @@ use super::index::{ChunkEntry, ENTRY_LEN, Index, is_special, special_of};
 use super::trailer::{TRAILER_TAIL, Trailer};
 use super::{FrameError, FrameLayout, Metalayers, Section, Sequential};
 use crate::chunk::{ChunkContext, ChunkDecoder, ChunkHeader};
+use crate::executor::Inline;
 use crate::limits::Limits;
 use crate::nd::ArrayMeta;
 use crate::registry::Registry;
@@ -85,7 +86,7 @@ impl Head {
     pub fn array_from_trailer(&self, vlmetalayers: &Metalayers, registry: &Registry) -> Option<ArrayMeta> {
         let (early, chunk) = (self.metalayers.get(ArrayMeta::NAME)?, vlmetalayers.get(ArrayMeta::NAME)?);
         let header = ChunkHeader::parse(chunk).ok().filter(|header| header.nbytes == early.len())?;
-        let content = ChunkDecoder::new(registry).decode(chunk, &ChunkContext::default()).ok()?;
+        let content = ChunkDecoder::new(registry).decode(chunk, &ChunkContext::default(), &Inline).ok()?;
         (content.len() == header.nbytes).then(|| ArrayMeta::parse(&content).ok()).flatten()
     }
 

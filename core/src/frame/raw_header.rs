@@ -49,7 +49,7 @@ impl RawHeader {
 
     /// Replaces the content of an existing metalayer by one of the same length.
     pub(super) fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
-        let reason = "what it occupies belongs to something else in the header too: copy the frame first";
+        let reason = "its bytes are shared with another part of the header: copy the frame first";
         let place = self.places.unique_content_range(&self.bytes, name).filter(|place| place.len() == content.len());
         let place = place.ok_or_else(|| FrameWriteError::Metalayer { name: name.to_owned(), reason })?;
         put(&mut self.bytes, place.start, content);

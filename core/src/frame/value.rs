@@ -61,7 +61,7 @@ pub enum ValueError {
         needed: usize,
     },
     /// A byte does not start a value.
-    #[error("byte {found:#04x} at offset {offset} starts no msgpack value")]
+    #[error("byte {found:#04x} at offset {offset} does not start a msgpack value")]
     Marker {
         /// Where it is.
         offset: usize,
@@ -77,7 +77,7 @@ pub enum ValueError {
         max: usize,
     },
     /// The content is too long to be shown.
-    #[error("{len} bytes are too many to be shown as a msgpack value, at most {max} are")]
+    #[error("a msgpack value of {len} bytes is too long to be shown, the limit is {max}")]
     TooLong {
         /// Bytes there are.
         len: usize,

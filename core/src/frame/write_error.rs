@@ -23,7 +23,7 @@ pub enum FrameWriteError {
         max: usize,
     },
     /// Frames of this layout cannot be written, or not in the requested form.
-    #[error("frames of the layout {layout:?} cannot be written like this")]
+    #[error("frames in the {layout:?} layout cannot be written with these parameters")]
     Layout {
         /// The layout.
         layout: FrameLayout,
@@ -41,7 +41,7 @@ pub enum FrameWriteError {
         what: &'static str,
     },
     /// The name of a metalayer is too long.
-    #[error("metalayer name {name:?} has {} bytes, at most {max} are possible", name.len())]
+    #[error("metalayer name {name:?} has {} bytes, the limit is {max}", name.len())]
     MetalayerName {
         /// The name.
         name: String,
@@ -49,7 +49,7 @@ pub enum FrameWriteError {
         max: usize,
     },
     /// The value of a metalayer is too long.
-    #[error("metalayer {name:?} has {len} bytes, more than a 31-bit length can say")]
+    #[error("metalayer {name:?} has {len} bytes, more than fits a 31-bit length")]
     MetalayerLen {
         /// The name.
         name: String,
@@ -57,7 +57,7 @@ pub enum FrameWriteError {
         len: usize,
     },
     /// There is no room for another metalayer.
-    #[error("metalayer {name:?} would be one more than the {max} that C-Blosc2 can write and read back")]
+    #[error("metalayer {name:?} exceeds the {max} metalayers that C-Blosc2 supports")]
     TooManyMetalayers {
         /// The name.
         name: String,
@@ -65,7 +65,7 @@ pub enum FrameWriteError {
         max: usize,
     },
     /// The metalayers together are too long.
-    #[error("{section}: {len} bytes with what precedes them, more than their offsets or their map size can say")]
+    #[error("{section}: {len} bytes including what precedes them, more than their offsets or map size can hold")]
     MetalayersLen {
         /// Header or trailer.
         section: Section,
@@ -73,7 +73,7 @@ pub enum FrameWriteError {
         len: usize,
     },
     /// The frame to be edited or copied does not match its checksums.
-    #[error("header, index or trailer are not what the checksums of the frame say: recover what is left of it first")]
+    #[error("header, index or trailer do not match the checksums of the frame: recover it into a copy first")]
     Checksums,
     /// A variable-length metalayer could not be compressed.
     #[error("variable-length metalayer {name:?} cannot be encoded")]
@@ -84,7 +84,7 @@ pub enum FrameWriteError {
         source: ChunkError,
     },
     /// What was pushed is not a valid chunk.
-    #[error("chunk {chunk} is no valid chunk")]
+    #[error("chunk {chunk} is not a valid chunk")]
     Chunk {
         /// The number it would have had.
         chunk: u64,
@@ -118,7 +118,7 @@ pub enum FrameWriteError {
         chunk: u64,
     },
     /// A chunk that is already in a file would have to be stored in another form.
-    #[error("chunk {chunk} is a special value without a body and cannot stay in a file of its own")]
+    #[error("chunk {chunk} is a special value without a body and cannot be a chunk file")]
     Adopted {
         /// The number it would have had.
         chunk: u64,
@@ -142,7 +142,7 @@ pub enum FrameWriteError {
         found: usize,
     },
     /// A chunk would follow one that is shorter than the chunk size.
-    #[error("chunk {chunk} would not be the last one any more, but has only {len} of {chunk_size} bytes")]
+    #[error("chunk {chunk} would no longer be the last one, but has only {len} of {chunk_size} bytes")]
     ShortChunk {
         /// Number of the short chunk.
         chunk: u64,
@@ -152,7 +152,10 @@ pub enum FrameWriteError {
         chunk_size: usize,
     },
     /// A chunk has blocks of variable length and others have not, or the reverse.
-    #[error("chunk {chunk} has {} while the others have not", if *.variable { "blocks of variable length" } else { "regular blocks" })]
+    #[error(
+        "chunk {chunk} has {}, unlike the others",
+        if *.variable { "blocks of variable length" } else { "regular blocks" }
+    )]
     MixedBlocks {
         /// The number it would have had.
         chunk: u64,
@@ -160,7 +163,7 @@ pub enum FrameWriteError {
         variable: bool,
     },
     /// A special value cannot fill a chunk of this length.
-    #[error("chunk {chunk}: {nbytes} bytes cannot consist of whole items of that special value")]
+    #[error("chunk {chunk}: {nbytes} bytes are not a whole number of items of that special value")]
     Special {
         /// The number it would have had.
         chunk: u64,
@@ -193,7 +196,7 @@ pub enum FrameWriteError {
     #[error("the frame is finished, nothing can be added")]
     Finished,
     /// There is no chunk of this number.
-    #[error("chunk {chunk} was to be changed, the frame has {nchunks}")]
+    #[error("cannot change chunk {chunk}: the frame has {nchunks} chunks")]
     NoSuchChunk {
         /// The number.
         chunk: u64,
@@ -201,7 +204,7 @@ pub enum FrameWriteError {
         nchunks: u64,
     },
     /// The new order names a chunk twice or not at all.
-    #[error("the new order is no permutation of the {nchunks} chunks: {reason}")]
+    #[error("the new order is not a permutation of the {nchunks} chunks: {reason}")]
     Order {
         /// Chunks in the frame.
         nchunks: u64,
@@ -228,10 +231,10 @@ pub enum FrameWriteError {
         nbytes: u64,
     },
     /// The frame could no longer be opened after the changes. It is unchanged.
-    #[error("nothing was committed, because the frame could not be opened any more")]
+    #[error("nothing was committed: the frame could no longer be opened")]
     Unreadable(#[source] FrameError),
     /// The frame would not hold the intended content after the changes. It is unchanged.
-    #[error("nothing was committed, because {what} would not be what they were changed to")]
+    #[error("nothing was committed: {what} would not have their new values")]
     Altered {
         /// What would be different.
         what: &'static str,

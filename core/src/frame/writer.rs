@@ -46,9 +46,9 @@ impl ChunkWrite {
 /// which `finish` returns. Each file is written once. The index file comes last: until it exists, there is no frame.
 ///
 /// ```
-/// use oxiblosc_core::Registry;
 /// use oxiblosc_core::chunk::{ChunkContext, ChunkEncoder, EncodeParams};
 /// use oxiblosc_core::frame::{FrameParams, FrameWriter};
+/// use oxiblosc_core::{Inline, Registry};
 ///
 /// let registry = Registry::empty();
 /// let encode = EncodeParams { level: 0, typesize: 4, filters: Default::default(), ..EncodeParams::default() };
@@ -57,7 +57,7 @@ impl ChunkWrite {
 ///
 /// let mut frame = writer.header();
 /// for data in [&b"8 bytes "[..], b"and 4"] {
-///     let chunk = encoder.encode(data, &ChunkContext::numbered(writer.nchunks()))?;
+///     let chunk = encoder.encode(data, &ChunkContext::numbered(writer.nchunks()), &Inline)?;
 ///     // Nothing is stored for a chunk that the index describes in full.
 ///     if let Some(write) = writer.push(&chunk)? {
 ///         frame.extend_from_slice(write.bytes(&chunk));
@@ -159,8 +159,8 @@ impl FrameWriter {
     /// used twice.
     ///
     /// # Errors
-    /// Those of [`push`](Self::push); [`FrameWriteError::Adopted`] for a chunk that cannot stay as it is, because it has
-    /// no body or the frame is contiguous.
+    /// Those of [`push`](Self::push); [`FrameWriteError::Adopted`] for a chunk that cannot stay as it is, because it
+    /// has no body or the frame is contiguous.
     pub fn adopt(&mut self, id: u32, chunk: &[u8]) -> Result<(), FrameWriteError> {
         self.place(NewChunk::Chunk(chunk), Some(id)).map(drop)
     }
@@ -216,7 +216,7 @@ impl FrameWriter {
     /// final header has it.
     ///
     /// # Errors
-    /// [`FrameWriteError::Metalayer`] when there is none of that name or the length differs; the frame is finished.
+    /// [`FrameWriteError::Metalayer`] when there is none with that name or the length differs; the frame is finished.
     pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
         self.unfinished()?.set_metalayer(name, content)
     }

@@ -98,7 +98,7 @@ pub enum NdError {
         found: Option<u64>,
     },
     /// The metalayer and the frame around it disagree.
-    #[error("{what}: the b2nd metalayer calls for {expected}, the frame says {found}")]
+    #[error("{what}: the b2nd metalayer requires {expected}, the frame has {found}")]
     Frame {
         /// What they disagree about.
         what: &'static str,

@@ -33,7 +33,7 @@
 //! | choose chunk and block shapes | [`Partition`] |
 //! | make chunks of a C-order buffer, or of rows as they come | [`Tiling::window_to_chunk`] |
 //! | read and write slices, single items, orthogonal lists and coordinates | [`Plan`] |
-//! | grow, shrink, append | [`Resize`] |
+//! | grow, shrink, append | [`ResizePlan`] |
 //! | know how wide the items of a NumPy dtype are | [`item_size`] |
 
 mod axis;

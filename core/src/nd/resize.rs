@@ -13,12 +13,12 @@ use super::{AxisSelection, NdError, Selection, Tiling};
 /// software shrank the array.
 ///
 /// ```
-/// use oxiblosc_core::nd::{Geometry, Moved, Resize};
+/// use oxiblosc_core::nd::{Geometry, KeptChunks, ResizePlan};
 ///
 /// let geometry = Geometry { shape: vec![5], chunk_shape: vec![2], block_shape: vec![2] };
-/// let resize = Resize::new(&geometry.tile(1)?, &[8])?;
+/// let resize = ResizePlan::new(&geometry.tile(1)?, &[8])?;
 /// let moves: Vec<_> = resize.moves().collect();
-/// assert_eq!(moves, [Moved::Kept { from: 0, count: 3 }, Moved::Fresh { count: 1 }]);
+/// assert_eq!(moves, [KeptChunks::Kept { from: 0, count: 3 }, KeptChunks::Fresh { count: 1 }]);
 /// let stale: Vec<_> = resize.stale().collect();
 /// assert_eq!((stale[0].from, stale[0].to, &stale[0].extents[..]), (2, 2, &[1][..]));
 /// # Ok::<(), oxiblosc_core::nd::NdError>(())

@@ -272,7 +272,7 @@ impl FromStr for Selection {
             let part = part.trim();
             if part == "..." {
                 if ellipsis {
-                    return Err(syntax(text, "`...` may stand once"));
+                    return Err(syntax(text, "`...` may be used only once"));
                 }
                 ellipsis = true;
                 continue;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use oxiblosc_core::Inline;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader, SpecialKind};
 use oxiblosc_core::frame::{
     ChunkAddress, ChunkEntry, ChunkWrite, EditCommit, Fingerprint, Frame, FrameEditor, FrameParams, FrameWriteError,
@@ -52,7 +53,7 @@ impl Place {
         let frame = self.open();
         let mut decoder = ChunkDecoder::new(registry());
         let chunks: Vec<Vec<u8>> = (0..frame.nchunks())
-            .map(|i| decoder.decode(&self.chunk(&frame, i), &frame.chunk_context(i)).unwrap())
+            .map(|i| decoder.decode(&self.chunk(&frame, i), &frame.chunk_context(i), &Inline).unwrap())
             .collect();
         assert_eq!(frame.nbytes(), chunks.iter().map(|c| c.len() as u64).sum::<u64>());
         chunks
@@ -117,7 +118,7 @@ fn put(file: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
 }
 
 pub(crate) fn chunk_of(data: &[u8]) -> Vec<u8> {
-    ChunkEncoder::new(&encode(4), registry()).unwrap().encode(data, &ChunkContext::default()).unwrap()
+    ChunkEncoder::new(&encode(4), registry()).unwrap().encode(data, &ChunkContext::default(), &Inline).unwrap()
 }
 
 #[derive(Debug, Clone)]

@@ -2,9 +2,9 @@
 //!
 //! The tests take a good frame apart and put it together again with one thing wrong.
 
-use oxiblosc_core::Limits;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader, SpecialKind};
 use oxiblosc_core::frame::{ExpectedIndex, FrameAudit, FrameError, FrameParams, Section};
+use oxiblosc_core::{Inline, Limits};
 
 use super::early::write_early;
 use super::support::{
@@ -574,7 +574,7 @@ fn regular_chunks_among_variable_ones() {
 fn chunks_of_both_kinds_in_one_frame() {
     let regular = encode_chunk(&noise(40));
     let mut encoder = ChunkEncoder::new(&encode(4), registry()).unwrap();
-    let variable = encoder.encode_blocks(&[&noise(25)[..], &noise(15)], &ChunkContext::default()).unwrap();
+    let variable = encoder.encode_blocks(&[&noise(25)[..], &noise(15)], &ChunkContext::default(), &Inline).unwrap();
     for (first, second, of_variable) in [(&regular, &variable, true), (&variable, &regular, false)] {
         let chunks = [&first[..], second].concat();
         for chunk_size in [40, 0] {

@@ -8,7 +8,7 @@ use oxiblosc_core::frame::{
     ChunkAddress, ChunkEntry, Frame, FrameAudit, FrameError, FrameOpener, FrameParams, FrameType, FrameWriteError,
     FrameWriter, INDEX_FILE, OpenStep, chunk_file_name,
 };
-use oxiblosc_core::{Limits, Registry};
+use oxiblosc_core::{Inline, Limits, Registry};
 use oxiblosc_plugins as _;
 
 pub(crate) fn registry() -> &'static Registry {
@@ -42,7 +42,7 @@ pub(crate) fn write<'a>(
     let mut writer = FrameWriter::new(params, registry())?;
     let mut out = writer.header();
     for part in data {
-        let chunk = encoder.encode(part, &ChunkContext::numbered(writer.nchunks())).expect("plain data");
+        let chunk = encoder.encode(part, &ChunkContext::numbered(writer.nchunks()), &Inline).expect("plain data");
         out.extend(stored_for(&mut writer, &chunk)?);
     }
     for (name, content) in vlmeta {
@@ -122,7 +122,7 @@ pub(crate) fn decode(file: &[u8], frame: &Frame) -> Result<Vec<u8>, FrameError> 
         let failed = |source| FrameError::Chunk { chunk: i, offset: None, source: Box::new(source) };
         let header = ChunkHeader::parse(&chunk).map_err(failed)?;
         audit.chunk(i, &header)?;
-        out.extend(decoder.decode(&chunk, &frame.chunk_context(i)).map_err(failed)?);
+        out.extend(decoder.decode(&chunk, &frame.chunk_context(i), &Inline).map_err(failed)?);
     }
     audit.finish()?;
     Ok(out)
@@ -134,7 +134,7 @@ pub(crate) type Directory = BTreeMap<String, Vec<u8>>;
 /// A chunk of 4-byte items.
 pub(crate) fn encode_chunk(data: &[u8]) -> Vec<u8> {
     let mut encoder = ChunkEncoder::new(&encode(4), registry()).expect("plain parameters");
-    encoder.encode(data, &ChunkContext::default()).expect("plain data")
+    encoder.encode(data, &ChunkContext::default(), &Inline).expect("plain data")
 }
 
 /// The same parameters for a sparse frame.
@@ -150,7 +150,7 @@ pub(crate) fn write_sparse<'a>(
     let mut writer = FrameWriter::new(&sparse(params), registry())?;
     let mut files = Directory::new();
     for part in data {
-        let chunk = encoder.encode(part, &ChunkContext::numbered(writer.nchunks())).expect("plain data");
+        let chunk = encoder.encode(part, &ChunkContext::numbered(writer.nchunks()), &Inline).expect("plain data");
         if let Some(write) = writer.push(&chunk)? {
             let ChunkAddress::File(id) = write.address else { panic!("a sparse frame has files") };
             files.insert(chunk_file_name(id), write.bytes(&chunk).to_vec());
@@ -187,7 +187,7 @@ pub(crate) fn decode_sparse(files: &Directory, frame: &Frame) -> Result<Vec<u8>,
     let mut out = Vec::new();
     for i in 0..frame.nchunks() {
         let chunk = sparse_chunk(files, frame, i)?;
-        let decoded = decoder.decode(&chunk, &frame.chunk_context(i));
+        let decoded = decoder.decode(&chunk, &frame.chunk_context(i), &Inline);
         out.extend(decoded.map_err(|source| FrameError::Chunk { chunk: i, offset: None, source: Box::new(source) })?);
     }
     Ok(out)

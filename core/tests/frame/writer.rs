@@ -5,7 +5,7 @@ use oxiblosc_core::frame::{
     ChunkEntry, FrameEditor, FrameError, FrameHeader, FrameParams, FrameWriteError, FrameWriter, Metalayers,
     Sequential, SpecialPlacement,
 };
-use oxiblosc_core::{Limits, Registry};
+use oxiblosc_core::{Inline, Limits, Registry};
 
 use super::support::{chunk_bytes, decode, encode, noise, open, open_counting, ramp, registry, stored_for, write};
 
@@ -199,11 +199,11 @@ fn blocks_of_variable_length() {
         let mut data = Vec::new();
         for len in [1000, 1000, 990] {
             let part = ramp(len);
-            let chunk = encoder.encode_blocks(&[&part[..10], &part[10..]], &ChunkContext::default()).unwrap();
+            let chunk = encoder.encode_blocks(&[&part[..10], &part[10..]], &ChunkContext::default(), &Inline).unwrap();
             file.extend(stored_for(&mut writer, &chunk).unwrap());
             data.extend(part);
         }
-        let regular = encoder.encode(&ramp(10), &ChunkContext::default()).unwrap();
+        let regular = encoder.encode(&ramp(10), &ChunkContext::default(), &Inline).unwrap();
         let mixed = writer.push(&regular).unwrap_err();
         assert!(matches!(mixed, FrameWriteError::MixedBlocks { chunk: 3, variable: false }), "{mixed}");
         file.extend(writer.finish().unwrap());

@@ -1,5 +1,6 @@
 //! Chunks of zeros take next to no space, whatever their length and the block size of their frame.
 
+use oxiblosc_core::Inline;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader, EncodeParams, SpecialKind};
 use oxiblosc_core::frame::{
     ChunkEntry, ChunkWrite, FrameEditor, FrameParams, FrameWriteError, FrameWriter, SpecialPlacement,
@@ -43,7 +44,7 @@ fn check(chunk: &[u8], nbytes: usize, typesize: usize, block_size: Option<usize>
     assert!(chunk.len() <= 32 + most.max(usual) + nbytes / (1 << 16) + 8, "{told}: {} bytes", chunk.len());
     // Decoding all of the long ones takes long.
     if nbytes <= 10_000_001 {
-        let decoded = ChunkDecoder::new(registry()).decode(chunk, &ChunkContext::default()).unwrap();
+        let decoded = ChunkDecoder::new(registry()).decode(chunk, &ChunkContext::default(), &Inline).unwrap();
         assert!(decoded.len() == nbytes && decoded.iter().all(|&b| b == 0), "{told}");
     }
 }
@@ -102,7 +103,7 @@ fn zeros_set_by_an_editor_are_small_and_read() {
 
 fn stored(data: &[u8]) -> Vec<u8> {
     let params = EncodeParams { level: 0, typesize: 1, ..EncodeParams::default() };
-    ChunkEncoder::new(&params, registry()).unwrap().encode(data, &ChunkContext::default()).unwrap()
+    ChunkEncoder::new(&params, registry()).unwrap().encode(data, &ChunkContext::default(), &Inline).unwrap()
 }
 
 /// The chunks of ordinary frames are what they were before there was a bound: each block has a start and an empty
@@ -138,12 +139,12 @@ fn no_writer_makes_a_header_that_no_reader_takes() {
         {
             for data in [vec![0; len], super::support::ramp(len), super::support::noise(len)] {
                 let mut encoder = encoder_of(level, typesize, block_size);
-                let chunk = encoder.encode(&data, &ChunkContext::default()).unwrap();
+                let chunk = encoder.encode(&data, &ChunkContext::default(), &Inline).unwrap();
                 let header = ChunkHeader::parse(&chunk).unwrap();
                 assert_eq!((header.nbytes, header.cbytes), (len, chunk.len()));
                 if len > 0 {
                     let blocks: Vec<&[u8]> = data.chunks(100).collect();
-                    let chunk = encoder.encode_blocks(&blocks, &ChunkContext::default()).unwrap();
+                    let chunk = encoder.encode_blocks(&blocks, &ChunkContext::default(), &Inline).unwrap();
                     assert_eq!(ChunkHeader::parse(&chunk).unwrap().cbytes, chunk.len());
                 }
             }

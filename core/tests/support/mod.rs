@@ -4,7 +4,7 @@
 
 use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, EncodeParams, MapProgress};
 use oxiblosc_core::pipeline::FilterSlots;
-use oxiblosc_core::{Executor, FilterId, Registry};
+use oxiblosc_core::{Executor, FilterId, Inline, Registry};
 use oxiblosc_plugins as _;
 
 /// So many threads, started for each call.
@@ -91,11 +91,11 @@ pub(crate) fn encoder(params: &EncodeParams) -> ChunkEncoder {
 }
 
 pub(crate) fn encode(params: &EncodeParams, src: &[u8]) -> Vec<u8> {
-    encoder(params).encode(src, &ChunkContext::default()).unwrap()
+    encoder(params).encode(src, &ChunkContext::default(), &Inline).unwrap()
 }
 
 pub(crate) fn decode(chunk: &[u8]) -> Result<Vec<u8>, ChunkError> {
-    ChunkDecoder::new(linked()).decode(chunk, &ChunkContext::default())
+    ChunkDecoder::new(linked()).decode(chunk, &ChunkContext::default(), &Inline)
 }
 
 /// The map of a chunk, read as from afar: the shortest prefix first.

@@ -1,4 +1,4 @@
-//! What vouches for a frame is made anew after a change: the checksums, the fingerprint, and the promise that the chunks
+//! Makes what vouches for a frame again after a change: the checksums, the fingerprint, and the promise that the chunks
 //! lie in order. A change of a frame that has them would else end with the first comparison.
 
 use bytes::Bytes;

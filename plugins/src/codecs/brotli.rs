@@ -63,7 +63,7 @@ impl Codec for Brotli {
 
     fn decompress(&mut self, _: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
         if src.first().is_some_and(|first| first & LARGE_WINDOW_MASK == LARGE_WINDOW) {
-            return Err(CodecError::Corrupt { offset: 0, reason: "a window that RFC 7932 does not have" });
+            return Err(CodecError::Corrupt { offset: 0, reason: "a window size that RFC 7932 does not allow" });
         }
         let mut stream = brotli::Decompressor::new(src, BUFFER.min(src.len().max(1)));
         let mut read = |into: &mut [u8]| {
@@ -121,13 +121,13 @@ mod tests {
 
     #[test]
     fn refuses_large_windows() {
-        // An empty stream with a window of 2^30 bytes: the reserved bits, the logarithm, and a last, empty meta-block. And one
-        // with some bytes in it, for which the decoder would allocate the window.
+        // An empty stream with a window of 2^30 bytes: the reserved bits, the logarithm, and a last, empty meta-block.
+        // And one with some bytes in it, for which the decoder would allocate the window.
         let empty = [0x11, 30 | 0b11 << 6];
         let text = b"\x11\x1e \0\0\x90\0\xa9A\x90\xa9\x03\x0f\xa7g\0\x18\0\x08more\x03";
         for stream in [&empty[..], text] {
             let error = Brotli.decompress(&testing::context(0), stream, &mut [0; 40]).unwrap_err().to_string();
-            assert_eq!(error, "damaged stream at its byte 0: a window that RFC 7932 does not have");
+            assert_eq!(error, "stream damaged at byte 0: a window size that RFC 7932 does not allow");
         }
     }
 }

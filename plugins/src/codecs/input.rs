@@ -1,7 +1,7 @@
 //! How the LZ encoders read what they compress.
 //!
 //! An encoder reads four or eight bytes at millions of positions, all of which its loop conditions keep inside the
-//! input. [`Trusted`] relies on that. [`Checked`] does not, and tests run the same encoder on it to see that it holds.
+//! input. [`UncheckedInput`] relies on that. [`Checked`] does not, and tests run the same encoder on it to see that it holds.
 
 /// The bytes to be compressed, by position.
 ///

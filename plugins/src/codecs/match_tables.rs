@@ -1,7 +1,7 @@
 //! Finds where the bytes at a position were seen before, most recent first.
 //!
-//! There are two tables for that. [`Rows`] keeps the last few positions for each hash side by side, so that one vector
-//! comparison finds them; [`Chains`] links all positions with the same hash, however many there are.
+//! There are two tables for that. [`HashRows`] keeps the last few positions for each hash side by side, so that one vector
+//! comparison finds them; [`HashChains`] links all positions with the same hash, however many there are.
 
 /// Positions further back are not found: only the low 16 bits of a position are kept.
 const MAX_DISTANCE: usize = 65_535;
@@ -159,7 +159,7 @@ impl<const N: usize, const ROWS: usize> HashRows<N, ROWS> {
     }
 }
 
-// SAFETY: `Places` compares every distance with `at` before it returns it.
+// SAFETY: `SlotIter` compares every distance with `at` before it returns it.
 unsafe impl<const N: usize, const ROWS: usize> Table for HashRows<N, ROWS> {
     fn begin(&mut self, len: usize) {
         let log = table_log(len, (N * ROWS).ilog2()) - N.ilog2();

@@ -31,7 +31,7 @@ pub(super) type CopyRegister = std::arch::x86_64::__m128i;
 
 /// 16 bytes being copied.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) type Register = u128;
+pub(super) type CopyRegister = u128;
 
 /// Reads 16 bytes.
 ///

@@ -1,8 +1,8 @@
 //! ZFP: lossy compression of blocks of floating-point arrays, in three modes.
 //!
 //! Source: C-Blosc2's zfp plugin. The payload is a zfp stream without zfp's header, of a field with the shape of the
-//! block whose fastest axis is the last one. Its parameters follow from the `compcode_meta` byte, the type and the number
-//! of dimensions.
+//! block whose fastest axis is the last one. Its parameters follow from the `compcode_meta` byte, the type and the
+//! number of dimensions.
 
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::{CodecId, register_codec};
@@ -95,7 +95,7 @@ impl BlockShape {
     fn of(ctx: &CodecContext<'_>, len: usize) -> Result<Self, CodecError> {
         let refuse = |reason: String| Err(CodecError::Geometry { reason });
         let Some(geometry) = ctx.block.nd else {
-            return refuse("zfp needs the shape of an array, and the data is in none".into());
+            return refuse("zfp needs the shape of an array, but the data is not an array".into());
         };
         let shape = &geometry.block_shape;
         let scalar_size = ctx.block.typesize;
@@ -111,7 +111,7 @@ impl BlockShape {
         let bytes = shape.iter().try_fold(scalar_size, |product, &extent| product.checked_mul(extent as usize));
         if bytes != Some(len) {
             return refuse(format!(
-                "a block of shape {shape:?} does not have {len} bytes; zfp takes no parts of blocks"
+                "a block of shape {shape:?} does not have {len} bytes; zfp cannot encode parts of blocks"
             ));
         }
         let mut dims = [0; 4];

@@ -58,7 +58,7 @@ impl ByteDeltaOld {
 impl Filter for ByteDeltaOld {
     /// Always an error: new data should use [`ByteDelta`].
     fn forward(&mut self, _: &BlockContext<'_>, _: &[u8], _: &mut [u8]) -> Result<(), FilterError> {
-        Err(FilterError::Other("filter 34 is the first version of bytedelta and only read; write filter 35".into()))
+        Err(FilterError::Other("filter 34, the first version of bytedelta, can only be read; use filter 35".into()))
     }
 
     fn backward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {

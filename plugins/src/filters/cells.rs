@@ -29,7 +29,7 @@ impl Cells {
             None => return Err(error("the chunk is not part of an n-dimensional array".into())),
         };
         let Some(unused) = MAX_NDIM.checked_sub(shape.len()) else {
-            return Err(error(format!("{} dimensions, at most {MAX_NDIM} are possible", shape.len())));
+            return Err(error(format!("{} dimensions, the limit is {MAX_NDIM}", shape.len())));
         };
         let mut block = [1; MAX_NDIM];
         for (extent, stored) in block[unused..].iter_mut().zip(shape) {

@@ -16,7 +16,7 @@ use crate::sync::Mutex;
 /// buffers it keeps.
 #[derive(Clone)]
 pub(crate) struct Buffers {
-    shelf: Arc<FreeList>,
+    list: Arc<FreeList>,
 }
 
 struct FreeList {
@@ -35,20 +35,20 @@ impl Buffers {
 
     /// Keeps at most `most` unused buffers of at most `most_bytes` bytes in total.
     pub(crate) fn with_limits(most: usize, most_bytes: usize) -> Self {
-        Self { shelf: Arc::new(FreeList { free: Mutex::new(Vec::new()), most, most_bytes }) }
+        Self { list: Arc::new(FreeList { free: Mutex::new(Vec::new()), most, most_bytes }) }
     }
 
     /// A buffer of `len` bytes with arbitrary content.
     pub(crate) fn take(&self, len: usize) -> Buffer {
         // Fresh zero pages cost less than copying and clearing old ones to grow them.
         let bytes = self.pop(len).unwrap_or_else(|| vec![0; capacity_for(len)]);
-        Buffer { bytes, len, home: Arc::downgrade(&self.shelf) }
+        Buffer { bytes, len, home: Arc::downgrade(&self.list) }
     }
 
     /// A kept buffer of at least `len` bytes, but not of many more: the caller may hold on to it for a long time.
     pub(crate) fn pop(&self, len: usize) -> Option<Vec<u8>> {
         const TOO_LONG: usize = 8;
-        let mut free = self.shelf.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.list.free.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |bytes: &Vec<u8>| (len..=len.saturating_mul(TOO_LONG)).contains(&bytes.len());
         let found = free.iter().rposition(fits)?;
         // The most recently returned one is most likely still in cache.
@@ -58,13 +58,13 @@ impl Buffers {
     /// The lengths of the buffers on the free list, in the order in which they were returned.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> Vec<usize> {
-        self.shelf.free.lock().unwrap_or_else(PoisonError::into_inner).iter().map(Vec::len).collect()
+        self.list.free.lock().unwrap_or_else(PoisonError::into_inner).iter().map(Vec::len).collect()
     }
 
     /// Adds a buffer that was allocated elsewhere.
     pub(crate) fn put(&self, mut bytes: Vec<u8>) {
         bytes.resize(bytes.capacity(), 0);
-        self.shelf.put(bytes);
+        self.list.put(bytes);
     }
 }
 
@@ -106,7 +106,7 @@ fn capacity_for(len: usize) -> usize {
 
 impl fmt::Debug for Buffers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Buffers").field("most", &self.shelf.most).finish_non_exhaustive()
+        f.debug_struct("Buffers").field("most", &self.list.most).finish_non_exhaustive()
     }
 }
 
@@ -147,8 +147,8 @@ impl AsRef<[u8]> for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let Some(shelf) = self.home.upgrade() else { return };
-        shelf.put(std::mem::take(&mut self.bytes));
+        let Some(list) = self.home.upgrade() else { return };
+        list.put(std::mem::take(&mut self.bytes));
     }
 }
 

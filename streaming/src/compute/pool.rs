@@ -1,4 +1,10 @@
 //! A handle on worker threads.
+//!
+//! The threads are those of `rayon-core`. What is added here is what sinks and readers need and it does not have: a
+//! pool that starts with the first work and does it on the calling thread where there are no threads, results as
+//! futures, buffers that are shared along with the threads, and an [`Executor`] that spreads a large chunk over idle
+//! workers.
+//! `cargo run --release -p oxiblosc-bench -- --only stream` measures it, and `.ci/models` explores its races.
 
 use std::fmt;
 use std::num::NonZeroUsize;

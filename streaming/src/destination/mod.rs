@@ -173,8 +173,8 @@ pub(crate) fn check_whole(header: &[u8], taken: u64) -> io::Result<()> {
     match FrameHeader::parse(header) {
         Ok(header) if header.frame_len == taken => Ok(()),
         Ok(header) => {
-            let message = format!("the frame is to have {} bytes, the target has {taken}", header.frame_len);
-            refused(format!("{message}: it would not be readable and is not made final"))
+            let message = format!("the header says {} bytes, the target has {taken}", header.frame_len);
+            refused(format!("{message}: the frame would not be readable and is not committed"))
         }
         Err(FrameError::TooShort { .. } | FrameError::Magic { .. }) => Ok(()),
         Err(error) => refused(format!("the header to be committed is not valid: {error}")),

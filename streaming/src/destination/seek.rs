@@ -88,7 +88,7 @@ impl<W: AsyncWrite + AsyncSeek + Unpin> SeekTarget<W> {
             let found = ready!(self.poll_seek(cx, SeekFrom::Current(0)))?;
             if found < end {
                 return Poll::Ready(Err(io::Error::other(format!(
-                    "the writer has lost bytes that it had accepted: it stands at {found}, expected {end}"
+                    "the writer has lost bytes that it had accepted: its position is {found}, expected {end}"
                 ))));
             }
             if found > end {
@@ -143,8 +143,8 @@ impl<W: AsyncWrite + AsyncSeek + Unpin> SeekTarget<W> {
                         return Poll::Ready(Err(io::Error::new(
                             io::ErrorKind::InvalidInput,
                             format!(
-                                "the header was not written where it belongs: the writer stands at {found}, expected \
-                                 {expected}; a file must not be open in append mode"
+                                "the header was not written at its place: the position of the writer is {found}, \
+                                 expected {expected}; a file must not be open in append mode"
                             ),
                         )));
                     }

@@ -18,5 +18,5 @@ pub(crate) fn follow_links(path: &Path) -> io::Result<PathBuf> {
             Err(_) => return Ok(path),
         }
     }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} is behind too many links", path.display())))
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("too many symbolic links to {}", path.display())))
 }

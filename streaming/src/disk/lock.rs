@@ -23,7 +23,7 @@ pub(crate) struct Handle {
 pub(crate) fn lock(file: File, path: &Path) -> io::Result<Handle> {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {
-            Err(io::Error::new(io::ErrorKind::WouldBlock, format!("{} is being edited already", path.display())))
+            Err(io::Error::new(io::ErrorKind::WouldBlock, format!("{} is already being edited", path.display())))
         }
         Err(TryLockError::Error(_)) => Ok(file.into()),
         Ok(()) => Ok(Handle { file, is_locked: true }),

@@ -75,7 +75,7 @@ impl Coder {
         let encode = move |codecs: &mut Codecs, pool: &Pool| match data() {
             Ok(data) => {
                 let ctx = context(i, item_size, geometry.as_deref());
-                codecs.encoder.encode_on(&data, &ctx, pool).map(|chunk| Ok(chunk.into()))
+                codecs.encoder.encode(&data, &ctx, pool).map(|chunk| Ok(chunk.into()))
             }
             Err(error) => Ok(Err(error)),
         };
@@ -94,8 +94,8 @@ impl Coder {
         let (item_size, may_lose, params) = (self.item_size, self.may_lose, Arc::clone(&self.params));
         let encode = move |codecs: &mut Codecs, pool: &Pool| {
             let ctx = context(i, item_size, geometry.as_deref());
-            let chunk = codecs.encoder.encode_on(&data, &ctx, pool)?;
-            if may_lose && codecs.decoder.decode_on(&chunk, &ctx, pool)?.get(..kept) != data.get(..kept) {
+            let chunk = codecs.encoder.encode(&data, &ctx, pool)?;
+            if may_lose && codecs.decoder.decode(&chunk, &ctx, pool)?.get(..kept) != data.get(..kept) {
                 return store(i, &params, &data);
             }
             Ok(chunk)
@@ -114,7 +114,7 @@ impl Coder {
         let item_size = self.item_size;
         let decode = move |codecs: &mut Codecs, pool: &Pool| {
             let ctx = context(i, item_size, geometry.as_deref());
-            codecs.decoder.decode_on(&chunk, &ctx, pool)
+            codecs.decoder.decode(&chunk, &ctx, pool)
         };
         self.run(i, decode).await?.map_err(|source| EditError::Decode { chunk: i, source })
     }
@@ -146,7 +146,7 @@ fn context(i: u64, item_size: usize, geometry: Option<&Geometry>) -> ChunkContex
 /// Encodes `data` as a stored (uncompressed) chunk.
 fn store(i: u64, params: &EncodeParams, data: &[u8]) -> Result<Vec<u8>, ChunkError> {
     let params = EncodeParams { level: 0, filters: FilterSlots::NONE, use_dict: false, ..params.clone() };
-    ChunkEncoder::new(&params, &Registry::empty())?.encode_on(data, &ChunkContext::numbered(i), &Inline)
+    ChunkEncoder::new(&params, &Registry::empty())?.encode(data, &ChunkContext::numbered(i), &Inline)
 }
 
 /// Whether encoding with these parameters may lose information. The codecs defined by Blosc are lossless; filters say

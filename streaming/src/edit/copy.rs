@@ -199,10 +199,10 @@ impl Reencoder {
         let encode = |source| EditError::Encode { chunk, source };
         if ChunkHeader::parse(encoded).map_err(decode)?.has_vl_blocks() {
             let blocks = self.decoder.decode_blocks(encoded, ctx).map_err(decode)?;
-            return self.encoder.encode_blocks_on(&blocks, ctx, &self.pool).map_err(encode);
+            return self.encoder.encode_blocks(&blocks, ctx, &self.pool).map_err(encode);
         }
-        let decoded = self.decoder.decode_on(encoded, ctx, &self.pool).map_err(decode)?;
-        self.encoder.encode_on(&decoded, ctx, &self.pool).map_err(encode)
+        let decoded = self.decoder.decode(encoded, ctx, &self.pool).map_err(decode)?;
+        self.encoder.encode(&decoded, ctx, &self.pool).map_err(encode)
     }
 }
 

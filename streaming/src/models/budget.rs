@@ -4,7 +4,7 @@ use futures::FutureExt;
 use shuttle::thread;
 
 use super::explore;
-use crate::budget::{Allowance, Budget};
+use crate::budget::{Budget, BudgetShare};
 use crate::compute::block_on;
 
 /// Three threads acquire more than fits at once, while a fourth one gives up its place in the queue.
@@ -42,7 +42,7 @@ fn whoever_waits_gets_a_turn() {
 fn one_piece_may_always_go() {
     explore("budget, all of it taken", || {
         let budget = Budget::new(10);
-        let mut allowance = Allowance::new(Some(&budget));
+        let mut allowance = BudgetShare::new(Some(&budget));
         let first = allowance.try_take(4).expect("there is room");
         let all = budget.try_acquire(6).expect("there is room");
         let other = thread::spawn(move || drop(first));

@@ -15,7 +15,7 @@ use super::queue::{CHUNK, params, registry, turns};
 use crate::compute::{Pool, block_on};
 use crate::reader::ReadOptions;
 use crate::sink::WriteOptions;
-use crate::sparse::{FileVersion, MemoryDirectory, Missing, ShareError, SharedWriter, SparsePlace};
+use crate::sparse::{FileVersion, MemoryDirectory, MissingChunks, ShareError, SharedWriter, SparsePlace};
 
 /// A place in memory that yields before and after every operation.
 #[derive(Debug, Clone, Default)]
@@ -118,7 +118,7 @@ fn write(writer: &SharedWriter<YieldingPlace>, chunk: u64, first: u8) -> Result<
 /// created the frame.
 fn commit(writer: &SharedWriter<YieldingPlace>) -> Result<bool, ShareError> {
     loop {
-        match block_on(writer.commit(Missing::Fail)) {
+        match block_on(writer.commit(MissingChunks::Fail)) {
             Ok(summary) => {
                 assert_eq!((summary.chunks, summary.nbytes), (CHUNKS, CHUNKS * CHUNK as u64));
                 return Ok(true);

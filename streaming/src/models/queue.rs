@@ -13,7 +13,7 @@ use shuttle::thread;
 use super::explore;
 use crate::compute::{Pool, block_on};
 use crate::error::WriteError;
-use crate::sink::encoding::{Encoded, InFlight, Workshop};
+use crate::sink::encoding::{ChunkEncoders, EncodeQueue, EncodedChunk};
 use crate::sink::input::ChunkInput;
 
 pub(super) const CHUNK: usize = 64;
@@ -54,8 +54,8 @@ pub(super) fn params() -> EncodeParams {
     EncodeParams { codec: CodecId(200), filters: FilterSlots::default(), typesize: 1, ..EncodeParams::default() }
 }
 
-fn workshop(pool: &Pool) -> Workshop {
-    Workshop::new(params(), registry(), None, pool.clone()).unwrap()
+fn encoders(pool: &Pool) -> ChunkEncoders {
+    ChunkEncoders::new(params(), registry(), None, pool.clone()).unwrap()
 }
 
 /// The bytes of a chunk that begins with `first`.
@@ -68,15 +68,15 @@ fn input(number: u64) -> ChunkInput {
     ChunkInput::Shared(turns(number as u8))
 }
 
-fn next(queue: &mut InFlight) -> Option<Result<(u64, Encoded), WriteError>> {
+fn next(queue: &mut EncodeQueue) -> Option<Result<(u64, EncodedChunk), WriteError>> {
     block_on(poll_fn(|cx| queue.poll_next(cx)))
 }
 
-fn check(number: u64, encoded: &Encoded) {
+fn check(number: u64, encoded: &EncodedChunk) {
     assert_eq!(ChunkHeader::parse(&encoded.chunk).unwrap().cbytes, encoded.chunk.len());
     let mut decoded = vec![0; CHUNK];
     let mut decoder = ChunkDecoder::new(&registry());
-    decoder.decode_into_on(&encoded.chunk, &ChunkContext::default(), &mut decoded, &Inline).unwrap();
+    decoder.decode_into(&encoded.chunk, &ChunkContext::default(), &mut decoded, &Inline).unwrap();
     assert_eq!(decoded, turns(number as u8));
 }
 
@@ -85,12 +85,12 @@ fn check(number: u64, encoded: &Encoded) {
 fn chunks_leave_in_order() {
     explore("queue, in order", || {
         let pool = Pool::new(2);
-        let (workshop, mut queue) = (workshop(&pool), InFlight::default());
+        let (encoders, mut queue) = (encoders(&pool), EncodeQueue::default());
         drop(pool);
         let (mut pushed, mut taken) = (0, 0);
         while taken < 5 {
             while pushed < 5 && queue.chunks() < 3 {
-                queue.push(pushed, CHUNK, workshop.encode(pushed, input(pushed)));
+                queue.push(pushed, CHUNK, encoders.encode(pushed, input(pushed)));
                 pushed += 1;
             }
             let (number, encoded) = next(&mut queue).expect("there are some").unwrap();
@@ -109,9 +109,9 @@ fn two_queues_share_a_pool() {
     explore("queue, two of one pool", || {
         let pool = Pool::new(2);
         let sink = |pool: Pool, first: u64| {
-            let (workshop, mut queue) = (workshop(&pool), InFlight::default());
+            let (encoders, mut queue) = (encoders(&pool), EncodeQueue::default());
             drop(pool);
-            (first..first + 2).for_each(|number| queue.push(number, CHUNK, workshop.encode(number, input(number))));
+            (first..first + 2).for_each(|number| queue.push(number, CHUNK, encoders.encode(number, input(number))));
             for expected in first..first + 2 {
                 let (number, encoded) = next(&mut queue).expect("there are some").unwrap();
                 assert_eq!(number, expected);
@@ -132,11 +132,11 @@ fn two_queues_share_a_pool() {
 fn an_error_comes_in_its_turn() {
     explore("queue, an error", || {
         let pool = Pool::new(2);
-        let (workshop, mut queue) = (workshop(&pool), InFlight::default());
+        let (encoders, mut queue) = (encoders(&pool), EncodeQueue::default());
         drop(pool);
         let bad = ChunkInput::Shared(turns(BAD));
         for (number, input) in [(0, input(0)), (1, bad), (2, input(2))] {
-            queue.push(number, CHUNK, workshop.encode(number, input));
+            queue.push(number, CHUNK, encoders.encode(number, input));
         }
         check(0, &next(&mut queue).expect("the first").expect("it is good").1);
         let error = next(&mut queue).expect("the second").err();
@@ -151,13 +151,13 @@ fn an_error_comes_in_its_turn() {
 fn a_dropped_queue_leaves_the_pool_whole() {
     explore("queue, dropped", || {
         let pool = Pool::new(2);
-        let (workshop, mut queue) = (workshop(&pool), InFlight::default());
-        (0..3).for_each(|number| queue.push(number, CHUNK, workshop.encode(number, input(number))));
+        let (encoders, mut queue) = (encoders(&pool), EncodeQueue::default());
+        (0..3).for_each(|number| queue.push(number, CHUNK, encoders.encode(number, input(number))));
         let (_, first) = next(&mut queue).expect("the first").unwrap();
         drop(queue);
-        let mut again = InFlight::default();
-        again.push(7, CHUNK, workshop.encode(7, input(7)));
-        drop((workshop, pool));
+        let mut again = EncodeQueue::default();
+        again.push(7, CHUNK, encoders.encode(7, input(7)));
+        drop((encoders, pool));
         let (number, encoded) = next(&mut again).expect("the only one").unwrap();
         assert_eq!(number, 7);
         check(7, &encoded);

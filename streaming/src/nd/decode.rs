@@ -121,7 +121,7 @@ impl<'d> PartDecoder<'d> {
         if keep == CachePolicy::Nothing
             && let Some(place) = destination.chunk(part)
         {
-            return Ok(decoder.decode_into_on(chunk, ctx, place, &self.decoding.pool.share())?);
+            return Ok(decoder.decode_into(chunk, ctx, place, &self.decoding.pool.share())?);
         }
         if header.has_vl_blocks() || keep == CachePolicy::Whole {
             let decoded = self.decoding.decode_chunk(chunk, keep, decoder, ctx)?;
@@ -141,7 +141,7 @@ impl<'d> PartDecoder<'d> {
             }
             let is_wanted = |block: usize| wanted.get(block).is_some_and(|wanted| *wanted);
             let scratch = self.scratch(header.nbytes);
-            decoder.decode_blocks_into_on(chunk, ctx, &is_wanted, scratch, &share)?;
+            decoder.decode_blocks_into(chunk, ctx, &is_wanted, scratch, &share)?;
             return copy_blocks(part, scratch, destination);
         }
         let map = map_of(chunk)?;

@@ -29,7 +29,7 @@ pub enum ArrayError {
     #[error("the frame is not an array: it has no metalayer `b2nd`")]
     NotAnArray,
     /// The size of an item must be known to write an array.
-    #[error("items of dtype `{dtype}` {}", .expected.map_or("have no size that can be told: say which".into(),
+    #[error("items of dtype `{dtype}` {}", .expected.map_or("have no known size: specify the item size".into(),
         |expected| format!("have {expected} bytes, not {found}")))]
     ItemSize {
         /// The dtype.
@@ -40,7 +40,7 @@ pub enum ArrayError {
         found: usize,
     },
     /// The items are not of the requested type.
-    #[error("the items are of dtype `{found}`, asked for as `{expected}`")]
+    #[error("the items have dtype `{found}`, requested as `{expected}`")]
     Dtype {
         /// The dtype of the array.
         found: String,
@@ -48,7 +48,7 @@ pub enum ArrayError {
         expected: &'static str,
     },
     /// The array is not as long as its shape says.
-    #[error("the shape of the array calls for {expected} bytes, there are {found}")]
+    #[error("the shape of the array requires {expected} bytes, found {found}")]
     Length {
         /// Bytes that the shape requires.
         expected: u64,

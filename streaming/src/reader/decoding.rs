@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader, MapProgress};
 use oxiblosc_core::filter::BitshuffleRule;
 use oxiblosc_core::nd::Geometry;
-use oxiblosc_core::{Limits, Registry};
+use oxiblosc_core::{Inline, Limits, Registry};
 
 use super::blocks::{BlockReader, out_of_range, stored};
 use super::cache::{BlockCache, CachePolicy};
@@ -65,9 +65,7 @@ impl Decoding {
             let header = ChunkHeader::parse(&chunk)?;
             this.check_limit(&header)?;
             let mut decoded = this.buffer(header.nbytes)?;
-            this.with_context(ctx, |decoder, ctx| {
-                decoder.decode_into_on(&chunk, ctx, &mut decoded, &this.pool.share())
-            })?;
+            this.with_context(ctx, |decoder, ctx| decoder.decode_into(&chunk, ctx, &mut decoded, &this.pool.share()))?;
             Ok(decoded.into())
         })
     }
@@ -78,8 +76,8 @@ impl Decoding {
         let this = Arc::clone(self);
         self.pool.spawn(move || {
             this.with_context(ctx, |decoder, ctx| match alone {
-                true => decoder.check(&chunk, ctx),
-                false => decoder.check_on(&chunk, ctx, &this.pool.share()),
+                true => decoder.check(&chunk, ctx, &Inline),
+                false => decoder.check(&chunk, ctx, &this.pool.share()),
             })
         })
     }
@@ -120,7 +118,7 @@ impl Decoding {
                     return decoder.decode_bytes_into(chunk, within, ctx, dst);
                 }
                 if keep.is_none() && within == (0..header.nbytes) {
-                    return decoder.decode_into_on(chunk, ctx, dst, &self.pool.share());
+                    return decoder.decode_into(chunk, ctx, dst, &self.pool.share());
                 }
                 if header.has_vl_blocks() || part.keep == CachePolicy::Whole {
                     return copy(&self.decode_chunk(chunk, part.keep, decoder, ctx)?, dst);
@@ -165,7 +163,7 @@ impl Decoding {
         let header = ChunkHeader::parse(chunk)?;
         self.check_limit(&header)?;
         let mut decoded = self.buffer(header.nbytes)?;
-        decoder.decode_into_on(chunk, ctx, &mut decoded, &self.pool.share())?;
+        decoder.decode_into(chunk, ctx, &mut decoded, &self.pool.share())?;
         let Some(number) = ctx.number.filter(|_| keep != CachePolicy::Nothing) else { return Ok(decoded) };
         if header.has_vl_blocks() {
             self.cache.put(number, None, 0, Bytes::copy_from_slice(&decoded));

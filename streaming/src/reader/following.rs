@@ -72,7 +72,7 @@ impl<R: AsyncRead + Unpin> OpenEndedStream<R> {
     /// The stream has ended, without index and trailer.
     fn ended_early(&self) -> Result<(), ReadError> {
         let left_over = self.bytes.len() as u64;
-        let (frame, end) = (self.state.so_far()?, OpenEnd { closed: false, left_over });
+        let (frame, end) = (self.state.to_frame()?, OpenEnd { closed: false, left_over });
         if left_over == 0 {
             self.finish(frame, end)?;
             // The end of a frame that is still being written cannot be distinguished from one that was cut here.

@@ -75,7 +75,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             budget: options.budget.clone(),
             requests: requests(&source, requests_in_flight),
             requests_in_flight,
-            seamless: is_seamless(&frame),
+            gapless: is_gapless(&frame),
             checked: is_checked(&frame, options.checksums)?,
             ahead: options.ahead(&decoding.pool, source.request_cost()),
             source: Arc::new(source),
@@ -88,7 +88,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             growing,
             open_ended: options.open_ended,
             starts: Mutex::new(None),
-            believed: AtomicBool::new(false),
+            headers_checked: AtomicBool::new(false),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -135,7 +135,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         let shared = ReaderInner {
             checked: is_checked(&frame, old.checksums)?,
             decoding: options.decoding(registry.clone(), frame.metalayers(), cache),
-            seamless: is_seamless(&frame),
+            gapless: is_gapless(&frame),
             frame,
             budget: old.budget.clone(),
             requests: requests(source, old.requests_in_flight),
@@ -149,7 +149,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
             growing,
             open_ended: old.open_ended,
             starts: Mutex::new(None),
-            believed: AtomicBool::new(false),
+            headers_checked: AtomicBool::new(false),
         };
         self.shared = Arc::new(shared);
         Ok(grown)
@@ -231,7 +231,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         Ok(found.map(|(chunk, covers)| (chunk, (at - covers.start) as usize)))
     }
 
-    /// The content of a variable-length metalayer of the trailer, decoded; `None` when there is none of that name.
+    /// The content of a variable-length metalayer of the trailer, decoded; `None` when there is none with that name.
     ///
     /// # Errors
     /// When it is damaged.
@@ -245,8 +245,8 @@ impl<S: RangeSource + 'static> FrameReader<S> {
     ///
     /// A frame that cannot be opened at all is reported when it is opened.
     ///
-    /// The blocks being decoded take at most [`Limits::in_flight_bytes`](oxiblosc_core::Limits) at a time, including the
-    /// buffers for their filters. A chunk with a block that needs more is a finding.
+    /// The blocks being decoded take at most [`Limits::in_flight_bytes`](oxiblosc_core::Limits) at a time, including
+    /// the buffers for their filters. A chunk with a block that needs more is a finding.
     ///
     /// # Errors
     /// When the source fails. Defects of the frame are in the report.
@@ -330,7 +330,7 @@ impl<S> FrameReader<S> {
     }
 }
 
-fn is_seamless(frame: &Frame) -> bool {
+fn is_gapless(frame: &Frame) -> bool {
     Sequential::find(frame.metalayers()).is_some_and(|promise| promise.holds(frame.header()))
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct ReaderInner<S> {
     pub(crate) requests: SourceRequests,
     pub(crate) requests_in_flight: usize,
     /// Whether the frame promises that its chunks are in order without gaps.
-    pub(crate) seamless: bool,
+    pub(crate) gapless: bool,
     /// Whether chunks are compared with their checksums.
     pub(crate) checked: bool,
     pub(crate) checksums: ChecksumPolicy,
@@ -54,7 +54,7 @@ pub(crate) struct ReaderInner<S> {
     /// The offsets of chunks of varying length, once they have been needed.
     pub(crate) starts: Mutex<Option<Arc<[OffsetRun]>>>,
     /// Whether the headers of all chunks have been found to agree with the frame.
-    pub(crate) believed: AtomicBool,
+    pub(crate) headers_checked: AtomicBool,
 }
 
 /// Checks that `found` matches the request: of the same lengths, and the same bytes where ranges overlap.
@@ -78,7 +78,7 @@ fn answers(asked: &[Range<u64>], found: &[Bytes]) -> Result<(), ReadError> {
 
 /// The error for a source that violates its contract.
 fn wrong_answer(what: &str) -> std::io::Error {
-    std::io::Error::new(std::io::ErrorKind::InvalidData, format!("the source broke its contract: {what}"))
+    std::io::Error::new(std::io::ErrorKind::InvalidData, format!("the source violated its contract: {what}"))
 }
 
 /// The limits of read-ahead.
@@ -283,7 +283,7 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
     /// Checks that a chunk of `len` bytes can be the one named by the index. Where chunks follow each other without
     /// gaps, its length is known from its offset, which reveals a response to another range.
     pub(crate) fn whole(&self, chunk: u64, len: usize) -> Result<(), ReadError> {
-        if !self.seamless {
+        if !self.gapless {
             return Ok(());
         }
         match self.frame.span(chunk)? {
@@ -415,11 +415,11 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
             return Err(ReadError::Limit { what: "the range asked for", needed: len, limit });
         }
         let stored = self.frame.frame_len().saturating_add(self.frame.header().cbytes);
-        if len <= SMALL || len / USUAL <= stored || self.believed.load(Ordering::Relaxed) {
+        if len <= SMALL || len / USUAL <= stored || self.headers_checked.load(Ordering::Relaxed) {
             return Ok(());
         }
         self.each_header(|_, _| Ok(())).await?;
-        self.believed.store(true, Ordering::Relaxed);
+        self.headers_checked.store(true, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -63,7 +63,7 @@ impl OpenEndedState {
         let end = OpenEnd { closed: closed.is_some(), left_over };
         let frame = match closed {
             Some(frame) => frame,
-            None => state.so_far()?,
+            None => state.to_frame()?,
         };
         Ok((Self { state, end, last_header }, frame))
     }

@@ -3,7 +3,7 @@
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkHeader};
 use oxiblosc_core::frame::{ChunkSize, Head};
 use oxiblosc_core::nd::{ArrayMeta, Geometry};
-use oxiblosc_core::{Limits, Registry};
+use oxiblosc_core::{Inline, Limits, Registry};
 
 use super::error::RecoverError;
 use super::work_limit::WorkLimit;
@@ -87,7 +87,7 @@ impl<'a> ChunkChecker<'a> {
         let mut ctx = ChunkContext::numbered(number);
         ctx.item_size = Some(self.typesize);
         ctx.nd = self.geometry.as_ref();
-        Ok(if self.decoder.check(chunk, &ctx).is_ok() { CheckResult::Holds } else { CheckResult::Damaged })
+        Ok(if self.decoder.check(chunk, &ctx, &Inline).is_ok() { CheckResult::Holds } else { CheckResult::Damaged })
     }
 }
 

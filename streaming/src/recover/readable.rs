@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use futures::SinkExt;
+use oxiblosc_core::Inline;
 use oxiblosc_core::chunk::{ChunkDecoder, ChunkHeader, SpecialKind};
 use oxiblosc_core::frame::{BitshuffleAge, ChunkEntry, Frame, FrameLayout, FrameParams, FrameType};
 
@@ -256,7 +257,7 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
         let checked = if self.plain {
             ChunkDecoder::new(self.reader.registry())
                 .with_limits(self.reader.limits())
-                .check(encoded, &context)
+                .check(encoded, &context, &Inline)
                 .map_err(|error| shared.decode_error(i, error))
         } else {
             shared.decoded(i, shared.decoding.check(encoded.clone(), context, false).await)
@@ -279,8 +280,11 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
         }
         let Ok(encoded) = self.source.read_range(at..at + header.cbytes as u64).await else { return Ok(None) };
         self.budget.decode(header.nbytes as u64)?;
-        let checked =
-            ChunkDecoder::new(reader.registry()).with_limits(reader.limits()).check(&encoded, &frame.chunk_context(i));
+        let checked = ChunkDecoder::new(reader.registry()).with_limits(reader.limits()).check(
+            &encoded,
+            &frame.chunk_context(i),
+            &Inline,
+        );
         Ok(checked.ok().map(|nbytes| (encoded, nbytes as u64)))
     }
 }

@@ -65,7 +65,7 @@ use crate::target::{OfferError, Part, Target, poll_offer};
 /// ```
 pub struct FrameSink<T> {
     target: T,
-    workshop: ChunkEncoders,
+    encoders: ChunkEncoders,
     pool: Pool,
     /// Shared with the jobs below; everyone else locks it for a single call only.
     writer: Arc<Mutex<FrameWriter>>,
@@ -166,11 +166,11 @@ impl<T> FrameSink<T> {
         let array = params.metalayers.get(ArrayMeta::NAME).and_then(|content| ArrayMeta::parse(content).ok());
         let geometry = array.map(|meta| Arc::new(meta.geometry));
         let feed = feed(&pool);
-        let workshop = ChunkEncoders::new(options.params, registry, geometry, pool.clone())
+        let encoders = ChunkEncoders::new(options.params, registry, geometry, pool.clone())
             .map_err(|source| WriteError::Params(source.into()))?;
         Ok(Self {
             target,
-            workshop,
+            encoders,
             pool,
             writer: Arc::new(Mutex::new(writer)),
             feed,
@@ -276,7 +276,7 @@ impl<T> FrameSink<T> {
             let len = input.len();
             // Without threads the chunk is encoded here and now.
             self.turn.spend(if self.pool.threads() == 0 { 4 * len } else { CoopBudget::HANDLING });
-            let job = self.workshop.encode(self.next_chunk, input);
+            let job = self.encoders.encode(self.next_chunk, input);
             self.in_flight.push(self.next_chunk, len, job);
             self.next_chunk += 1;
             moved = true;
@@ -415,7 +415,8 @@ impl<T: Target> FrameSink<T> {
     /// sink is closed.
     ///
     /// # Errors
-    /// When there is none of that name or the length differs, and when the sink is closed. None of these is permanent.
+    /// When there is none with that name or the length differs, and when the sink is closed. None of these is
+    /// permanent.
     pub fn set_metalayer(&mut self, name: &str, content: &[u8]) -> Result<(), WriteError> {
         self.check_open()?;
         Ok(self.writer().set_metalayer(name, content)?)

@@ -146,7 +146,7 @@ impl WriteOptions {
         self
     }
 
-    /// The layout: [`Layout::Current`], unless software of 2019 has to read the frame.
+    /// The layout: [`FrameLayout::Current`], unless software of 2019 has to read the frame.
     pub fn layout(mut self, layout: FrameLayout) -> Self {
         self.layout = layout;
         self

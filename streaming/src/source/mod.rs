@@ -170,7 +170,7 @@ pub(crate) fn check(ranges: &[Range<u64>], len: u64) -> io::Result<()> {
     match ranges.iter().find(|r| r.start > r.end || r.end > len || usize::try_from(r.end - r.start).is_err()) {
         Some(Range { start, end }) => Err(io::Error::new(
             io::ErrorKind::UnexpectedEof,
-            format!("bytes {start}..{end} asked for, but the source ends at {len}"),
+            format!("bytes {start}..{end} requested, but the source ends at {len}"),
         )),
         None => Ok(()),
     }

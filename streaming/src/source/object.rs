@@ -169,12 +169,12 @@ async fn get(store: &dyn ObjectStore, path: &Path, range: Range<u64>, version: V
     let answered = result.range.clone();
     let bytes = result.bytes().await.map_err(to_io_error)?;
     if bytes.len() as u64 != wanted {
-        let message = format!("{path}: {wanted} bytes asked for, {} came", bytes.len());
+        let message = format!("{path}: requested {wanted} bytes, received {}", bytes.len());
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
     }
     if answered != range {
         let (start, end) = (answered.start, answered.end);
-        let message = format!("{path}: bytes {}..{} asked for, {start}..{end} came", range.start, range.end);
+        let message = format!("{path}: requested bytes {}..{}, received {start}..{end}", range.start, range.end);
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
     Ok(bytes)
@@ -286,7 +286,8 @@ async fn chunk_file(store: &dyn ObjectStore, prefix: &Path, id: u32, range: Rang
     let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
     match store.get_opts(&path, options).await {
         Ok(result) if result.range.start != range.start => {
-            let message = format!("bytes from {} on asked for, from {} on came", range.start, result.range.start);
+            let message =
+                format!("requested the bytes from {} on, received those from {} on", range.start, result.range.start);
             Err(named(io::Error::new(io::ErrorKind::InvalidData, message)))
         }
         Ok(result) => result.bytes().await.map_err(to_io_error).map_err(named),

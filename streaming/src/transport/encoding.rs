@@ -78,7 +78,7 @@ impl fmt::Display for Encoding {
 
 /// There is no encoding of this name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0:?} is no encoding of streams: expected gzip, zstd, brotli or lz4")]
+#[error("unknown stream encoding {0:?}: expected gzip, zstd, brotli or lz4")]
 pub struct UnknownEncoding(String);
 
 impl FromStr for Encoding {

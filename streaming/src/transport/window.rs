@@ -32,7 +32,7 @@ impl<R: AsyncBufRead + Unpin> AsyncBufRead for StandardWindow<R> {
         let bytes = ready!(Pin::new(reader).poll_fill_buf(cx))?;
         if let (false, Some(first)) = (*checked, bytes.first()) {
             if first & LARGE_WINDOW_MASK == LARGE_WINDOW {
-                let message = "a Brotli stream with a window that RFC 7932 does not have";
+                let message = "a Brotli stream with a window size that RFC 7932 does not allow";
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, message)));
             }
             *checked = true;

@@ -223,7 +223,7 @@ fn conforms(server: &Server) {
     for key in ["none", "empty"] {
         assert!(block_on(FrameReader::open(source(key))).is_err(), "{key}");
     }
-    // Another version: the old one is gone, and nobody gets a mixture.
+    // Another version: the old one is gone, and no reader gets a mixture.
     put(&server.store(), "frame.b2frame", frame[..frame.len() - 1].to_vec());
     assert!(block_on(reader.chunk(3)).is_err(), "the object was replaced");
     assert!(block_on(reader.refresh()).is_err(), "by one that is no frame");

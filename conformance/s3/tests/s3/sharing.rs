@@ -49,7 +49,7 @@ fn expected(missing: &[u64], writer: &SharedWriter<ObjectPrefix>) -> Vec<u8> {
     values.into_iter().flat_map(i32::to_le_bytes).collect()
 }
 
-/// Not a test of its own: one of the processes of [`processes_fill_an_array`]. Its share are the chunks whose number
+/// Not a test in itself: one of the processes of [`processes_fill_an_array`]. Its share are the chunks whose number
 /// leaves this remainder, all but the one that is left out.
 #[test]
 fn writer_of_a_share() {
@@ -132,7 +132,7 @@ fn processes_fill_an_array(server: &Server, ignores: bool) {
     let again = block_on(writer.commit(MissingChunks::Zero)).expect("it has succeeded");
     assert_eq!(again, summary);
     assert!(index() == before);
-    // So is whoever writes late, and nothing changes.
+    // So is a writer that comes late, and nothing changes.
     let error = block_on(writer.write(1, items(&writer, 2))).expect_err("it is too late");
     assert!(matches!(error, ShareError::Committed(_)), "{error}");
     let array = block_on(NdArray::open(source())).expect("the array opens");

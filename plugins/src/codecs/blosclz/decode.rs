@@ -10,9 +10,9 @@
 //! The top bits of the first byte are a marker. Another operation must follow a match: C-Blosc2 drops the match
 //! otherwise.
 //!
-//! Two decoders share this grammar: [`careful`] checks every step and decodes anything; [`hasty`] decodes the
-//! operations that are far enough from the ends of both buffers to copy whole registers, and leaves the rest, and
-//! everything that looks wrong, to the careful one.
+//! Two decoders share this grammar: [`decode_checked`] checks every step and decodes anything; [`decode_fast`] decodes
+//! the operations that are far enough from the ends of both buffers to copy whole registers, and leaves the rest, and
+//! everything that looks wrong, to the checked one.
 
 use oxiblosc_core::codec::CodecError;
 
@@ -51,7 +51,7 @@ pub(in crate::codecs) fn on_each_machine() -> Vec<(&'static str, Decoder)> {
     if is_x86_feature_detected!("avx2") {
         machines.push(("avx2", |src, dst| {
             // SAFETY: AVX2 was just found.
-            let position = unsafe { hasty_avx2(src, dst) };
+            let position = unsafe { decode_fast_avx2(src, dst) };
             decode_checked(src, dst, position)
         }));
     }
@@ -86,7 +86,8 @@ fn decode_checked(src: &[u8], dst: &mut [u8], at: Cursor) -> Result<usize, Codec
             if len > expected - output {
                 return Err(CodecError::Length { expected, found: output + len });
             }
-            let literals = src.get(input..input + len).ok_or_else(|| corrupt(input, "literals go past the stream"))?;
+            let literals =
+                src.get(input..input + len).ok_or_else(|| corrupt(input, "literals extend past the stream"))?;
             dst[output..output + len].copy_from_slice(literals);
             input += len;
             output += len;
@@ -134,24 +135,24 @@ const SHORT_OUTPUT: usize = MAX_LITERALS + SLACK;
 const SHORT_INPUT: usize = 1 + MAX_LITERALS;
 
 /// Decodes operations as long as both buffers have room for copies that overshoot, and returns where it stopped. The
-/// output before that position is what [`careful`] would have produced; the output after it is unspecified.
+/// output before that position is what [`decode_checked`] would have produced; the output after it is unspecified.
 fn decode_fast(src: &[u8], dst: &mut [u8]) -> Cursor {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: AVX2 was just found.
-        return unsafe { hasty_avx2(src, dst) };
+        return unsafe { decode_fast_avx2(src, dst) };
     }
     // SAFETY: `Portable` needs no instructions of its own.
     unsafe { decode_fast_on::<Portable>(src, dst) }
 }
 
-/// [`hasty`] with a byte permutation, and 32-byte moves where the compiler finds a use for them.
+/// [`decode_fast`] with a byte permutation, and 32-byte moves where the compiler finds a use for them.
 ///
 /// # Safety
 /// The machine has AVX2, and thus SSSE3.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn hasty_avx2(src: &[u8], dst: &mut [u8]) -> Cursor {
+unsafe fn decode_fast_avx2(src: &[u8], dst: &mut [u8]) -> Cursor {
     // SAFETY: AVX2 implies SSSE3.
     unsafe { decode_fast_on::<overcopy::Ssse3>(src, dst) }
 }
@@ -219,8 +220,8 @@ unsafe fn decode_fast_on<M: RepeatKernel>(src: &[u8], dst: &mut [u8]) -> Cursor 
         }
         let distance = distance + 1;
         if op >> 5 != CONTINUED {
-            // SAFETY: distance <= output, so the bytes before are inside the output. At least SHORT_OUTPUT bytes are left
-            // of it, and len <= 8. The machine is an `M` by contract.
+            // SAFETY: distance <= output, so the bytes before are inside the output. At least SHORT_OUTPUT bytes are
+            // left of it, and len <= 8. The machine is an `M` by contract.
             unsafe { overcopy::repeat_short::<M>(dst.as_mut_ptr().add(output), distance, len) };
         } else if len <= dst.len() - output {
             // SAFETY: as above, and the match ends inside the output.
@@ -283,18 +284,14 @@ mod tests {
     fn errors() {
         for (src, len, what) in [
             (&[][..], 1, "stream decodes to 0 bytes, expected 1"),
-            (&[0x20], 1, "damaged stream at its byte 1: literals go past the stream"),
+            (&[0x20], 1, "stream damaged at byte 1: literals extend past the stream"),
             (&[0x21, b'a', b'b'], 1, "stream decodes to 2 bytes, expected 1"),
-            (&[0x20, b'a', 0x40, 0], 5, "damaged stream at its byte 3: the stream ends in a match"),
-            (&[0x20, b'a', 0x40], 5, "damaged stream at its byte 2: the stream ends in a match"),
-            (
-                &[0x20, b'a', 0x40, 1, 0, b'c'],
-                6,
-                "damaged stream at its byte 2: distance reaches before the first byte",
-            ),
-            (&[0x20, b'a', 0x5F, 255, 0, 0], 6, "damaged stream at its byte 5: the stream ends in a match"),
+            (&[0x20, b'a', 0x40, 0], 5, "stream damaged at byte 3: the stream ends in a match"),
+            (&[0x20, b'a', 0x40], 5, "stream damaged at byte 2: the stream ends in a match"),
+            (&[0x20, b'a', 0x40, 1, 0, b'c'], 6, "stream damaged at byte 2: distance reaches before the first byte"),
+            (&[0x20, b'a', 0x5F, 255, 0, 0], 6, "stream damaged at byte 5: the stream ends in a match"),
             (&[0x20, b'a', 0xE0, 255, 255], 9, "stream decodes to 265 bytes, expected 9"),
-            (&[0x20, b'a', 0xE0, 255, 255], 900, "damaged stream at its byte 4: the stream ends in a match"),
+            (&[0x20, b'a', 0xE0, 255, 255], 900, "stream damaged at byte 4: the stream ends in a match"),
         ] {
             assert_eq!(both(src, len).unwrap_err(), what, "{src:?}");
         }

@@ -4,9 +4,9 @@
 //! match length less 4; 15 in either is continued by bytes that are added up to and including one that is not 255),
 //! the literals, a 16-bit little-endian distance, 1 or more. The last sequence ends after its literals.
 //!
-//! Two decoders share this grammar: [`careful`] checks every step and decodes anything; [`hasty`] decodes the sequences
-//! that are far enough from the ends of both buffers to copy whole registers, and leaves the rest, and everything that
-//! looks wrong, to the careful one.
+//! Two decoders share this grammar: [`decode_checked`] checks every step and decodes anything; [`decode_fast`] decodes
+//! the sequences that are far enough from the ends of both buffers to copy whole registers, and leaves the rest, and
+//! everything that looks wrong, to the checked one.
 
 use oxiblosc_core::codec::CodecError;
 
@@ -33,14 +33,14 @@ pub(super) fn decompress(src: &[u8], dst: &mut [u8], dict: &[u8]) -> Result<usiz
 }
 
 fn decompress_with(
-    hasty: impl Fn(&[u8], &mut [u8], Cursor) -> Cursor,
+    fast: impl Fn(&[u8], &mut [u8], Cursor) -> Cursor,
     src: &[u8],
     dst: &mut [u8],
     dict: &[u8],
 ) -> Result<usize, CodecError> {
     let mut position = Cursor::default();
     loop {
-        position = hasty(src, dst, position);
+        position = fast(src, dst, position);
         match decode_checked(src, dst, dict, position)? {
             Progress::Done => return Ok(dst.len()),
             Progress::At(next) => position = next,
@@ -48,12 +48,12 @@ fn decompress_with(
     }
 }
 
-/// How far the careful decoder has come.
+/// How far the checked decoder has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     /// To the end.
     Done,
-    /// Past a match in the dictionary, which the hasty decoder does not handle.
+    /// Past a match in the dictionary, which the fast decoder does not handle.
     At(Cursor),
 }
 
@@ -90,7 +90,7 @@ fn decode_checked(src: &[u8], dst: &mut [u8], dict: &[u8], at: Cursor) -> Result
         if len > expected - output {
             return Err(CodecError::Length { expected, found: output + len });
         }
-        let literals = src.get(input..input + len).ok_or_else(|| corrupt(input, "literals go past the block"))?;
+        let literals = src.get(input..input + len).ok_or_else(|| corrupt(input, "literals extend past the block"))?;
         dst[output..output + len].copy_from_slice(literals);
         input += len;
         output += len;
@@ -158,24 +158,25 @@ const NEAR_BURST: usize = 16;
 const NEAR_STRETCH: usize = 16 << 10;
 
 /// Decodes sequences from `at` on as long as both buffers have room for copies that overshoot, and returns where it
-/// stopped. The output before that position is what [`careful`] would have produced; the output after it is unspecified.
+/// stopped. The output before that position is what [`decode_checked`] would have produced; the output after it is
+/// unspecified.
 fn decode_fast(src: &[u8], dst: &mut [u8], at: Cursor) -> Cursor {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: AVX2 was just found.
-        return unsafe { hasty_avx2(src, dst, at) };
+        return unsafe { decode_fast_avx2(src, dst, at) };
     }
     // SAFETY: `Portable` needs no instructions of its own.
     unsafe { decode_fast_on::<Portable>(src, dst, at) }
 }
 
-/// [`hasty`] with a byte permutation, and 32-byte moves where the compiler finds a use for them.
+/// [`decode_fast`] with a byte permutation, and 32-byte moves where the compiler finds a use for them.
 ///
 /// # Safety
 /// The machine has AVX2, and thus SSSE3.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn hasty_avx2(src: &[u8], dst: &mut [u8], at: Cursor) -> Cursor {
+unsafe fn decode_fast_avx2(src: &[u8], dst: &mut [u8], at: Cursor) -> Cursor {
     // SAFETY: AVX2 implies SSSE3.
     unsafe { decode_fast_on::<overcopy::Ssse3>(src, dst, at) }
 }
@@ -322,7 +323,7 @@ pub(in crate::codecs) fn on_each_machine() -> Vec<(&'static str, Decoder)> {
     if is_x86_feature_detected!("avx2") {
         machines.push(("avx2", |src, dst, dict| {
             // SAFETY: AVX2 was just found.
-            decompress_with(|src, dst, at| unsafe { hasty_avx2(src, dst, at) }, src, dst, dict)
+            decompress_with(|src, dst, at| unsafe { decode_fast_avx2(src, dst, at) }, src, dst, dict)
         }));
     }
     machines
@@ -415,13 +416,13 @@ mod tests {
     #[test]
     fn errors() {
         for (src, len, what) in [
-            (&[][..], 1, "damaged stream at its byte 0: the block ends without a last literal run"),
-            (&[0x20, b'x'], 2, "damaged stream at its byte 1: literals go past the block"),
-            (&[0xF0, 255], 600, "damaged stream at its byte 2: the block ends within a length"),
-            (&[0x10, b'x', 1], 9, "damaged stream at its byte 2: the block ends within a distance"),
-            (&[0x10, b'x', 0, 0], 9, "damaged stream at its byte 2: distance is 0 or reaches before the first byte"),
-            (&[0x10, b'x', 2, 0], 9, "damaged stream at its byte 2: distance is 0 or reaches before the first byte"),
-            (&[0x10, b'x', 1, 0], 5, "damaged stream at its byte 4: the block ends without a last literal run"),
+            (&[][..], 1, "stream damaged at byte 0: the block ends without a last literal run"),
+            (&[0x20, b'x'], 2, "stream damaged at byte 1: literals extend past the block"),
+            (&[0xF0, 255], 600, "stream damaged at byte 2: the block ends within a length"),
+            (&[0x10, b'x', 1], 9, "stream damaged at byte 2: the block ends within a distance"),
+            (&[0x10, b'x', 0, 0], 9, "stream damaged at byte 2: distance is 0 or reaches before the first byte"),
+            (&[0x10, b'x', 2, 0], 9, "stream damaged at byte 2: distance is 0 or reaches before the first byte"),
+            (&[0x10, b'x', 1, 0], 5, "stream damaged at byte 4: the block ends without a last literal run"),
             (&[0x10, b'x', 1, 0, 0], 4, "stream decodes to 5 bytes, expected 4"),
             (&[0x10, b'x', 1, 0, 0], 6, "stream decodes to 5 bytes, expected 6"),
             (&[0x30, b'x', b'y', b'z'], 2, "stream decodes to 3 bytes, expected 2"),

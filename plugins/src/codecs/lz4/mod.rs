@@ -2,6 +2,12 @@
 //!
 //! Source: chunk format document, codecs 1 and 2, and the LZ4 block format. A dictionary is an external dictionary in
 //! terms of LZ4: its bytes logically precede those of the stream, and matches may reach into its last 64 KiB.
+//!
+//! The encoders and the decoder are our own, because both codecs need in one place, and without C, what Blosc asks of
+//! LZ4: acceleration by level, the high-compression levels, external dictionaries in both directions, and an encoder
+//! that gives up as soon as the result does not fit. The crate `lz4_flex` serves the tests as an independent decoder.
+//! `cargo run --release -p oxiblosc-bench -- --codec lz4,lz4hc` measures speed and size against C-Blosc2 with the
+//! reference library.
 
 mod decode;
 mod encode;

@@ -52,7 +52,7 @@ pub(super) fn decompress(side: usize, src: &[u8], dst: &mut [u8]) -> Result<usiz
         }
     }
     if input.at != src.len() {
-        return Err(corrupt(input.at, "the stream goes on after its last cell"));
+        return Err(corrupt(input.at, "the stream continues after its last cell"));
     }
     Ok(expected)
 }

@@ -56,7 +56,7 @@ impl Codec for Ndlz {
         let side = side(ctx.meta)?;
         let Some(geometry) = ctx.block.nd else {
             return Err(CodecError::Geometry {
-                reason: "ndlz needs the shape of an array, and the data is in none".into(),
+                reason: "ndlz needs the shape of an array, but the data is not an array".into(),
             });
         };
         let &[height, width] = geometry.block_shape.as_slice() else {
@@ -296,12 +296,12 @@ mod tests {
         assert!(message(codec.compress(&ctx, &[0; 16], &mut dst)).contains("shape of an array"));
         let header = [2, 4, 0, 0, 0, 4, 0, 0, 0];
         for (rest, what) in [
-            (&[][..], "damaged stream at its byte 9: the stream ends before its last cell"),
-            (&[0x40], "damaged stream at its byte 10: the stream ends in a cell"),
-            (&[0xC0, 11, 0], "damaged stream at its byte 9: distance is 0, or its bytes are not in the stream"),
-            (&[0xC0, 0, 0], "damaged stream at its byte 9: distance is 0, or its bytes are not in the stream"),
-            (&[0x01], "damaged stream at its byte 9: not a token"),
-            (&[0x40, 1, 1], "damaged stream at its byte 11: the stream goes on after its last cell"),
+            (&[][..], "stream damaged at byte 9: the stream ends before its last cell"),
+            (&[0x40], "stream damaged at byte 10: the stream ends in a cell"),
+            (&[0xC0, 11, 0], "stream damaged at byte 9: distance is 0, or its bytes are not in the stream"),
+            (&[0xC0, 0, 0], "stream damaged at byte 9: distance is 0, or its bytes are not in the stream"),
+            (&[0x01], "stream damaged at byte 9: not a token"),
+            (&[0x40, 1, 1], "stream damaged at byte 11: the stream continues after its last cell"),
         ] {
             let stream = [&header[..], rest].concat();
             assert_eq!(codec.decompress(&ctx, &stream, &mut [0; 16]).unwrap_err().to_string(), what, "{rest:?}");

@@ -16,7 +16,7 @@ pub(super) struct Code {
 pub(super) struct BitWriter<'a> {
     dst: &'a mut [u8],
     at: usize,
-    /// Bits that are not in `dst` yet, the first lowest: less than 8 after a [`flush`](Writer::flush).
+    /// Bits that are not in `dst` yet, the first lowest: less than 8 after a [`flush`](BitWriter::flush).
     bits: u64,
     count: u32,
 }

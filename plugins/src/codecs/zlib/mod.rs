@@ -1,6 +1,11 @@
 //! Zlib: a zlib stream (RFC 1950) around deflate (RFC 1951).
 //!
 //! Source: chunk format document, codec 4; the wrapper is zlib's, neither gzip's nor bare deflate.
+//!
+//! Two of the four encoders are our own, because libdeflate and zlib each fall short on some filtered data: the quick
+//! one of level 1 builds no codes, and the parsing one ends its blocks where one byte plane ends and another begins.
+//! `Zlib::encoder` says which encoder is used when. `cargo run --release -p oxiblosc-bench -- --codec zlib` measures
+//! speed and size against C-Blosc2; to judge an encoder, let `Zlib::encoder` return another one and measure again.
 
 mod bits;
 mod block;
