@@ -261,7 +261,7 @@ impl FrameEditor {
     ///
     /// # Errors
     /// When a chunk of a special value cannot be stored as a repeated value, or storing all of them would take more
-    /// memory than [`Limits::in_flight_bytes`] allow.
+    /// memory than [`Limits::in_flight_bytes`](oxiblosc_core::Limits) allow.
     pub async fn make_variable(&mut self) -> Result<(), EditError> {
         self.begin_change().await?;
         for write in self.editor.make_variable()? {

@@ -22,6 +22,7 @@ mod upload;
 /// The stores of S3, GCS, Azure and HTTP are in it with the features `aws`, `gcp`, `azure` and `http`; the one in
 /// memory and the wrappers always are. What else it has, such as `LocalFileSystem` with its feature `fs`, is turned on by
 /// a dependency on it beside the one on this crate.
+#[doc(no_inline)]
 pub use object_store;
 
 pub use crate::background::{Settle, settle};
