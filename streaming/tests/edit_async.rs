@@ -361,7 +361,31 @@ fn what_can_be_rebased_and_what_cannot() {
         other.commit().await.unwrap();
         assert_eq!(read(&place).await, expected);
 
+        // Commits without changes are no obstacle to others.
+        let (mut one, mut other) = (open().await.unwrap(), open().await.unwrap());
+        other.append(vec![6; 3]).await.unwrap();
+        one.commit().await.unwrap();
+        other.commit().await.unwrap();
+        let expected = [expected, vec![6; 3]].concat();
+        assert_eq!(read(&place).await, expected);
+
+        // Chunks that differ in size: only those that were appended have a known length.
+        let mut one = open().await.unwrap();
+        one.make_variable().await.unwrap();
+        one.append_chunk(vec![7; 33]).await.unwrap();
+        one.commit().await.unwrap();
+        let (mut one, mut other) = (open().await.unwrap(), open().await.unwrap());
+        one.append(vec![8; 40]).await.unwrap();
+        other.append(vec![9; 50]).await.unwrap();
+        one.commit().await.unwrap();
+        assert!(matches!(other.commit().await, Err(EditError::Conflict)));
+        other.rebase().await.unwrap();
+        other.commit().await.unwrap();
+        assert_eq!(read(&place).await, [expected, vec![7; 33], vec![8; 40], vec![9; 50]].concat());
+
         // Whatever else was changed may mean something else in the new frame.
+        let place = sparse(&[1; 100], SMALL).await;
+        let open = || options().edit_sparse(place.clone());
         type Change = fn(&mut FrameEditor) -> futures::future::BoxFuture<'_, Result<(), EditError>>;
         let changes: [Change; 4] = [
             |editor| Box::pin(editor.update(0, vec![5; SMALL])),

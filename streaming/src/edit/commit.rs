@@ -30,6 +30,10 @@ impl FrameEditor {
     /// calling again continues. The same holds if the future is dropped.
     pub async fn commit(&mut self) -> Result<(), EditError> {
         if self.unfinished.is_none() {
+            if self.storage.is_shared() && !self.changed {
+                // Another index would only get in the way of other editors.
+                return Ok(());
+            }
             self.check_array()?;
             self.finish_writes().await?;
             if self.storage.is_shared() {
@@ -47,7 +51,7 @@ impl FrameEditor {
                 self.index = index;
                 self.unfinished = None;
                 self.committed_nbytes = self.editor.nbytes();
-                self.only_appends = true;
+                (self.only_appends, self.changed) = (true, false);
                 Ok(())
             }
         }
@@ -83,16 +87,18 @@ impl FrameEditor {
             return Err(EditError::Conflict);
         }
         let mut fresh = self.reopen().await?;
-        let mut at = 0;
-        for i in 0..self.nchunks() {
-            let end = at + self.editor.chunk_len(i)?;
-            if end > self.committed_nbytes {
-                let skipped = self.committed_nbytes.saturating_sub(at);
-                let chunk = Bytes::from(self.chunk(i).await?);
-                // Lossless: within a chunk.
-                fresh.append(chunk.slice((skipped as usize).min(chunk.len())..)).await?;
-            }
-            at = end;
+        // From the end, as the lengths of older chunks may not be known.
+        let (mut first, mut start) = (self.nchunks(), self.nbytes());
+        while start > self.committed_nbytes && first > 0 {
+            first -= 1;
+            start = start.saturating_sub(self.editor.chunk_len(first)?);
+        }
+        let mut kept = self.committed_nbytes.saturating_sub(start);
+        for i in first..self.nchunks() {
+            let chunk = Bytes::from(self.chunk(i).await?);
+            // Lossless: within a chunk.
+            fresh.append(chunk.slice((kept as usize).min(chunk.len())..)).await?;
+            kept = 0;
         }
         *self = fresh;
         Ok(())
@@ -187,7 +193,7 @@ impl FrameEditor {
     /// The first step of every change that does not merely append bytes.
     pub(super) async fn begin_change(&mut self) -> Result<(), EditError> {
         self.check_committed().await?;
-        self.only_appends = false;
+        (self.only_appends, self.changed) = (false, true);
         Ok(())
     }
 

@@ -95,6 +95,8 @@ pub struct FrameEditor {
     pub(super) committed_nbytes: u64,
     /// Bytes have been appended since the last commit, and nothing else was changed.
     pub(super) only_appends: bool,
+    /// Anything has been changed since the last commit.
+    pub(super) changed: bool,
 }
 
 impl FrameEditor {
@@ -150,6 +152,7 @@ impl FrameEditor {
             unfinished: None,
             committing: None,
             only_appends: true,
+            changed: false,
         })
     }
 
