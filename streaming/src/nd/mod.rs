@@ -23,7 +23,6 @@ mod ndarray;
 mod options;
 mod read;
 mod sink;
-mod tiler;
 
 pub use array::NdArray;
 pub use buffer::NdBuffer;
@@ -35,4 +34,3 @@ pub use ndarray::items_of;
 pub use options::ArrayOptions;
 pub use oxiblosc_core::nd::{AxisSelection, Partition, Selection};
 pub use sink::{ArraySummary, NdSink};
-pub(crate) use tiler::{Tile, Tiler};

@@ -12,8 +12,7 @@ use futures::io::AsyncWrite;
 use oxiblosc_core::nd::{ArrayMeta, Tiling};
 
 use super::ArrayError;
-use super::tiler::{Tiler, row_bytes};
-use crate::sink::{Chunker, Drive, Driven, Driver, FrameSink, Sealed, Summary, WriteOptions, driven};
+use crate::sink::{Chunker, Drive, Driven, Driver, FrameSink, Sealed, Summary, Tiler, WriteOptions, driven, row_bytes};
 use crate::target::Target;
 
 /// Takes the items of an array in C order, as rows or in buffers of any size, and writes it to a target.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, ChunkError};
 
-use super::decoding::Decoding;
+use super::decoding::{Decoding, out_of_range};
 use crate::compute::Buffer;
 
 /// Decodes ranges of the bytes of a chunk. Blocks that are already decoded are copied; others are decoded, those at the
@@ -153,8 +153,4 @@ pub(crate) fn known(decoded: &[(usize, Bytes)], block: usize) -> Option<&Bytes> 
 /// The stored bytes of blocks that are in ascending order; nothing for others.
 pub(crate) fn stored<'a>(blocks: &'a [(usize, Bytes)]) -> impl Fn(usize) -> &'a [u8] {
     move |block| known(blocks, block).map_or(&[], |bytes| &bytes[..])
-}
-
-pub(crate) fn out_of_range(bytes: &Range<usize>, available: usize) -> ChunkError {
-    ChunkError::OutOfRange { what: "bytes", start: bytes.start, end: bytes.end, available }
 }

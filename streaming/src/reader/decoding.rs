@@ -3,13 +3,12 @@
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader, MapProgress};
 use oxiblosc_core::filter::BitshuffleRule;
 use oxiblosc_core::nd::Geometry;
 use oxiblosc_core::{Inline, Limits, Registry};
 
-use super::blocks::{BlockReader, out_of_range, stored};
 use super::cache::{BlockCache, CachePolicy};
 use crate::compute::{Buffer, Job, Pool};
 use crate::sync::Mutex;
@@ -29,22 +28,6 @@ pub(crate) struct Decoding {
 }
 
 pub(crate) type DecodeJob<T> = Job<Result<T, ChunkError>>;
-
-/// What a part of a chunk is decoded from.
-pub(crate) struct EncodedPart {
-    pub(crate) encoded: PartBytes,
-    pub(crate) keep: CachePolicy,
-}
-
-/// The bytes of a chunk that a part of it is decoded from.
-pub(crate) enum PartBytes {
-    /// All of them.
-    Chunk(Bytes),
-    /// Only some blocks, and others that are already decoded; both in ascending order.
-    Blocks { map: Arc<BlockMap>, blocks: Vec<(usize, Bytes)>, decoded: Vec<(usize, Bytes)> },
-    /// None: the chunk is already decoded.
-    Decoded(Bytes),
-}
 
 impl Decoding {
     pub(crate) fn new(
@@ -80,60 +63,6 @@ impl Decoding {
                 false => decoder.check(&chunk, ctx, &this.pool.share()),
             })
         })
-    }
-
-    /// Decodes the bytes `within` a chunk into `dst`, which has their length, and returns it.
-    pub(crate) fn decode_part(
-        self: &Arc<Self>,
-        part: EncodedPart,
-        within: Range<usize>,
-        ctx: ChunkContext<'static>,
-        mut dst: BytesMut,
-    ) -> DecodeJob<BytesMut> {
-        let this = Arc::clone(self);
-        self.pool.spawn(move || {
-            this.with_context(ctx, |decoder, ctx| this.read_part(&part, within, decoder, ctx, &mut dst))?;
-            Ok(dst)
-        })
-    }
-
-    fn read_part(
-        &self,
-        part: &EncodedPart,
-        within: Range<usize>,
-        decoder: &mut ChunkDecoder,
-        ctx: &ChunkContext<'_>,
-        dst: &mut [u8],
-    ) -> Result<(), ChunkError> {
-        let copy = |decoded: &[u8], dst: &mut [u8]| {
-            dst.copy_from_slice(decoded.get(within.clone()).ok_or_else(|| out_of_range(&within, decoded.len()))?);
-            Ok(())
-        };
-        let keep = ctx.number.filter(|_| part.keep != CachePolicy::Nothing);
-        match &part.encoded {
-            PartBytes::Decoded(decoded) => copy(decoded, dst),
-            PartBytes::Chunk(chunk) => {
-                let header = ChunkHeader::parse(chunk)?;
-                if header.special().is_some() {
-                    return decoder.decode_bytes_into(chunk, within, ctx, dst);
-                }
-                if keep.is_none() && within == (0..header.nbytes) {
-                    return decoder.decode_into(chunk, ctx, dst, &self.pool.share());
-                }
-                if header.has_vl_blocks() || part.keep == CachePolicy::Whole {
-                    return copy(&self.decode_chunk(chunk, part.keep, decoder, ctx)?, dst);
-                }
-                let map = map_of(chunk)?;
-                decoder.check_limit(&map)?;
-                let span = |block| chunk.get(map.span(block)).unwrap_or_default();
-                BlockReader::new(self, &map, span).with_cache(keep).read(within, decoder, ctx, dst)
-            }
-            PartBytes::Blocks { map, blocks, decoded } => {
-                decoder.check_limit(map)?;
-                let reader = BlockReader::new(self, map, stored(blocks));
-                reader.with_decoded(decoded).with_cache(keep).read(within, decoder, ctx, dst)
-            }
-        }
     }
 
     /// Checks the chunk against the limits before a buffer is allocated for it.
@@ -207,4 +136,8 @@ pub(crate) fn map_of(chunk: &[u8]) -> Result<Arc<BlockMap>, ChunkError> {
         MapProgress::Ready(map) => Ok(Arc::new(map)),
         MapProgress::NeedPrefix(end) => Err(out_of_range(&(0..end), chunk.len())),
     }
+}
+
+pub(crate) fn out_of_range(bytes: &Range<usize>, available: usize) -> ChunkError {
+    ChunkError::OutOfRange { what: "bytes", start: bytes.start, end: bytes.end, available }
 }

@@ -8,9 +8,8 @@ use futures::io::{AsyncRead, AsyncReadExt};
 use oxiblosc_core::Registry;
 use oxiblosc_core::frame::{Frame, OpenEnded, OpenEndedStep, chunk_checksum};
 
-use super::forward::{End, Numbered};
 use super::frame_reader::is_checked;
-use super::open_end::{OpenEnd, follow_error};
+use super::open_end::{End, Numbered, OpenEnd, follow_error};
 use super::{ChecksumPolicy, ReadOptions};
 use crate::error::ReadError;
 

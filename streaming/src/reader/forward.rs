@@ -22,7 +22,7 @@ use super::following::OpenEndedStream;
 use super::frame_reader::is_checked;
 use super::in_flight::{BoundedFutures, Task};
 use super::inner::ReadAhead;
-use super::open_end::OpenEnd;
+use super::open_end::{End, Numbered, OpenEnd};
 use super::opening::drive;
 use super::spool::spool;
 use super::{ChecksumPolicy, ReadOptions};
@@ -79,16 +79,6 @@ pub struct FrameStream {
     chunks: BoxStream<'static, Result<Bytes, ReadError>>,
     end: Arc<OnceLock<End>>,
 }
-
-/// What is known once the end of the frame has been read.
-pub(super) struct End {
-    pub(super) frame: Frame,
-    /// How a frame without totals ended.
-    pub(super) open: Option<OpenEnd>,
-}
-
-/// A chunk with its number and its offset.
-pub(super) type Numbered = (u64, Bytes, u64);
 
 impl FrameStream {
     /// Reads the header of the frame that `reader` begins with, with the default [`ReadOptions`].

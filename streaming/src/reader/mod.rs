@@ -14,15 +14,17 @@ mod inner;
 mod open_end;
 mod opening;
 mod options;
+mod part;
 mod partial;
 pub(crate) mod requests;
 mod spool;
 
-pub(crate) use blocks::{BlockReader, known, out_of_range, stored};
+pub(crate) use blocks::{BlockReader, known, stored};
 pub(crate) use cache::CachePolicy;
-pub(crate) use decoding::{Decoding, EncodedPart, PartBytes, map_of};
+pub(crate) use decoding::{Decoding, map_of, out_of_range};
 pub(crate) use in_flight::{BoundedFutures, Task};
 pub(crate) use inner::{ReadAhead, ReaderInner};
+pub(crate) use part::{EncodedPart, PartBytes};
 pub(crate) use partial::{PartRequest, zeroed};
 
 pub use byte_stream::ByteStream;

@@ -76,3 +76,13 @@ pub(super) fn follow_error(error: FrameError) -> ReadError {
         error => error.into(),
     }
 }
+
+/// What is known once the end of the frame has been read.
+pub(super) struct End {
+    pub(super) frame: Frame,
+    /// How a frame without totals ended.
+    pub(super) open: Option<OpenEnd>,
+}
+
+/// A chunk with its number and its offset.
+pub(super) type Numbered = (u64, Bytes, u64);

@@ -12,10 +12,10 @@ use oxiblosc_core::frame::FrameError;
 
 use super::cache::CachePolicy;
 use super::chunk_offsets::ChunkPart;
-use super::decoding::{EncodedPart, PartBytes};
 use super::in_flight::{BoundedFutures, Task};
 use super::inner::{ReadAhead, ReaderInner};
 use super::options::FAR_AWAY;
+use super::part::{EncodedPart, PartBytes};
 use crate::error::ReadError;
 use crate::source::RangeSource;
 use crate::sparse::address;

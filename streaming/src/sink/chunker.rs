@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::input::ChunkInput;
 use super::rechunk::Rechunker;
-use crate::nd::Tiler;
+use super::tiler::Tiler;
 
 /// How the caller's bytes are turned into chunks.
 pub(crate) enum Chunker {

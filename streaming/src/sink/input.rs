@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
+use super::tiler::Tile;
 use crate::compute::Buffers;
-use crate::nd::Tile;
 
 /// Decoded bytes of one chunk.
 pub(crate) enum ChunkInput {

@@ -10,12 +10,14 @@ pub(crate) mod input;
 mod options;
 mod rechunk;
 mod summary;
+mod tiler;
 mod traits;
 
 pub(crate) use chunker::Chunker;
 pub(crate) use encoding::ChunkEncoders;
 pub(crate) use input::ChunkInput;
 pub(crate) use rechunk::Rechunker;
+pub(crate) use tiler::{Tiler, row_bytes};
 
 pub use driven::{Drive, Driven, Driver};
 pub(crate) use driven::{driven, sealed::Sealed};

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use bytes::Bytes;
 use oxiblosc_core::nd::{NdError, Plan, Selection, Tiling, Window};
 
+use super::{ChunkInput, Rechunker};
 use crate::compute::Buffers;
-use crate::sink::{ChunkInput, Rechunker};
 
 /// Collects the rows of an array into slabs (the chunks that share the same rows), and cuts the slabs into chunks.
 ///
@@ -172,7 +172,7 @@ impl Tiler {
 }
 
 /// Bytes of a row: of everything that shares an index along the first axis. An array of no dimensions is one row.
-pub(super) fn row_bytes(tiling: &Tiling) -> Result<usize, NdError> {
+pub(crate) fn row_bytes(tiling: &Tiling) -> Result<usize, NdError> {
     let lens = tiling.shape().iter().skip(1);
     let mut bytes = tiling.item_size() as u64;
     for &len in lens {
