@@ -29,6 +29,9 @@ pub(crate) fn run(args: &AppendArgs, registry: &Registry) -> Result<(), CliError
         // The input would grow as fast as it is read.
         return Err(CliError::Usage(format!("cannot append {} to itself", args.frame.name())));
     }
+    if matches!(args.frame, Source::Standard) {
+        return Err(not_editable(&args.frame, "append to"));
+    }
     let reader = editable(&args.frame, "append to", registry, &ProgressBar::hidden())?;
     let editor = edit(args, &reader, EditOptions::new().registry(registry).pool(&args.run.pool()))?;
     let mut input = RawInput::open(&args.input, false, &args.decoding, args.run.quiet)?;

@@ -2,18 +2,22 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::future::Future;
+use std::io;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use futures::SinkExt;
+use futures::future::BoxFuture;
 use oxiblosc_core::chunk::SpecialValue;
 use oxiblosc_plugins as _;
 use oxiblosc_streaming::edit::{EditError, EditOptions, FrameEditor, compact_place};
 use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, NdArray, NdEditor, Selection};
-use oxiblosc_streaming::sparse::{MemoryDirectory, SparsePlace};
+use oxiblosc_streaming::sparse::{FileVersion, MemoryDirectory, SparsePlace};
 use oxiblosc_streaming::target::PlaceTarget;
 use oxiblosc_streaming::{ErrorKind, FrameReader, IoMode, Pool, WriteOptions, block_on, blocking};
 
@@ -386,7 +390,7 @@ fn what_can_be_rebased_and_what_cannot() {
         // Whatever else was changed may mean something else in the new frame.
         let place = sparse(&[1; 100], SMALL).await;
         let open = || options().edit_sparse(place.clone());
-        type Change = fn(&mut FrameEditor) -> futures::future::BoxFuture<'_, Result<(), EditError>>;
+        type Change = fn(&mut FrameEditor) -> BoxFuture<'_, Result<(), EditError>>;
         let changes: [Change; 4] = [
             |editor| Box::pin(editor.update(0, vec![5; SMALL])),
             |editor| Box::pin(editor.delete(0)),
@@ -475,4 +479,147 @@ fn a_place_that_is_being_cleared_is_not_edited() {
         options().edit_sparse(place.clone()).await.unwrap();
         assert_eq!(place.files().len(), files.len());
     });
+}
+
+/// A place that loses the response to the next put of an index.
+#[derive(Clone)]
+struct LossyPlace {
+    inner: MemoryDirectory,
+    loses: Arc<AtomicBool>,
+}
+
+impl SparsePlace for LossyPlace {
+    fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
+        self.inner.put_chunk(id, bytes)
+    }
+
+    fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
+        self.inner.create_chunk(id, bytes)
+    }
+
+    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
+        self.inner.chunk_head(id, len)
+    }
+
+    fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {
+        self.inner.chunks()
+    }
+
+    fn index(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        self.inner.index()
+    }
+
+    fn put_index(&self, index: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        let put = self.inner.put_index(index, replaces);
+        let loses = self.loses.swap(false, Ordering::SeqCst);
+        Box::pin(async move {
+            put.await?;
+            if loses { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
+        })
+    }
+
+    fn remove_chunk(&self, id: u32) -> BoxFuture<'static, io::Result<()>> {
+        self.inner.remove_chunk(id)
+    }
+
+    fn plan(&self) -> BoxFuture<'static, io::Result<Option<FileVersion>>> {
+        self.inner.plan()
+    }
+
+    fn put_plan(&self, plan: Bytes, replaces: Option<FileVersion>) -> BoxFuture<'static, io::Result<()>> {
+        self.inner.put_plan(plan, replaces)
+    }
+
+    fn remove_plan(&self, version: FileVersion) -> BoxFuture<'static, io::Result<()>> {
+        self.inner.remove_plan(version)
+    }
+}
+
+/// A commit whose response is lost has succeeded, also if others have committed before it is repeated: its bytes are
+/// there once.
+#[test]
+fn a_lost_response_is_no_conflict() {
+    block_on(async {
+        for others in 0..3 {
+            let inner = sparse(&[1; 100], SMALL).await;
+            let place = LossyPlace { inner: inner.clone(), loses: Arc::default() };
+            let mut editor = options().edit_sparse(place.clone()).await.unwrap();
+            editor.append(vec![2; 150]).await.unwrap();
+            place.loses.store(true, Ordering::SeqCst);
+            let error = editor.commit().await.unwrap_err();
+            assert!(error.is_retryable(), "{error:?}");
+            let mut expected = [vec![1; 100], vec![2; 150]].concat();
+            for other in 0..others {
+                let mut editor = options().edit_sparse(inner.clone()).await.unwrap();
+                editor.append(vec![3 + other; 50]).await.unwrap();
+                editor.commit().await.unwrap();
+                expected.extend([3 + other; 50]);
+            }
+            // Whether it has succeeded is found out by committing again, and by nothing else.
+            assert!(matches!(editor.rebase().await, Err(EditError::Uncommitted)));
+            editor.commit().await.unwrap();
+            assert_eq!(read(&inner).await, expected, "{others} others");
+            // What follows goes behind the others, like the change of any other editor.
+            editor.append(vec![9; 10]).await.unwrap();
+            if others > 0 {
+                assert!(matches!(editor.commit().await, Err(EditError::Conflict)));
+                editor.rebase().await.unwrap();
+            }
+            editor.commit().await.unwrap();
+            expected.extend([9; 10]);
+            assert_eq!(read(&inner).await, expected, "{others} others");
+        }
+    });
+}
+
+/// Compaction lets the number of an uncommitted chunk go to somebody else. Its bytes are not taken for one's own.
+#[test]
+fn chunks_of_others_are_not_rebased() {
+    block_on(async {
+        let place = sparse(&[1; SMALL * 3], SMALL).await;
+        let open = || options().edit_sparse(place.clone());
+        let mut late = open().await.unwrap();
+        late.append(vec![2; SMALL]).await.unwrap();
+        compact_place(place.clone()).await.unwrap();
+        let mut other = open().await.unwrap();
+        other.append(vec![3; SMALL]).await.unwrap();
+        other.commit().await.unwrap();
+        assert!(matches!(late.commit().await, Err(EditError::Conflict)));
+        assert!(matches!(late.rebase().await, Err(EditError::Conflict)));
+        assert_eq!(read(&place).await, [vec![1; SMALL * 3], vec![3; SMALL]].concat());
+    });
+}
+
+/// Where a commit cannot be given a name, editors would not notice a compaction.
+#[test]
+fn a_frame_without_room_for_names_is_not_compacted() {
+    block_on(async {
+        let place = MemoryDirectory::new();
+        let write = (0..16).fold(WriteOptions::default().chunk_size(SMALL), |write, i| {
+            write.vlmetalayer(format!("layer {i}"), &b"\xc0"[..])
+        });
+        let mut sink = write.sink(PlaceTarget::new(place.clone())).unwrap();
+        sink.feed(Bytes::from(vec![1; 200])).await.unwrap();
+        sink.close().await.unwrap();
+        let mut editor = options().edit_sparse(place.clone()).await.unwrap();
+        editor.append(vec![2; 100]).await.unwrap();
+        assert!(matches!(compact_place(place.clone()).await, Err(EditError::Change(_))));
+        editor.commit().await.unwrap();
+        assert_eq!(read(&place).await, [vec![1; 200], vec![2; 100]].concat());
+    });
+}
+
+/// A dropped future leaves its job on a thread of the pool; the next job must not wait for it on the same thread.
+#[test]
+fn dropped_encodings_do_not_block_the_pool() {
+    let pool = Pool::new(2);
+    let frame = blocking_frame(8 << 20);
+    let mut editor = block_on(options().pool(&pool).edit(frame)).unwrap();
+    let content = noise(8 << 20, 1);
+    for _ in 0..20 {
+        drop_after(editor.append_chunk(content.clone()), 1);
+        block_on(editor.append_chunk(content.clone())).unwrap();
+        block_on(editor.delete(editor.nchunks() - 1)).unwrap();
+    }
+    block_on(editor.commit()).unwrap();
 }

@@ -83,10 +83,8 @@ impl FrameEditor {
                 let part = self.decode(self.nchunks(), chunk).await?;
                 self.append_part(&slot, part.into()).await?;
             } else {
-                let only_appends = self.only_appends;
-                let result = self.insert_special(self.nchunks(), value, len).await;
-                self.only_appends = only_appends;
-                result?;
+                self.begin_append().await?;
+                self.put_special(self.nchunks(), value, len).await?;
             }
             nbytes -= len as u64;
         }
@@ -124,14 +122,13 @@ impl FrameEditor {
     }
 
     async fn append_part(&mut self, slot: &AppendSlot, part: Bytes) -> Result<(), EditError> {
-        let only_appends = self.only_appends;
-        let result = match slot.shared {
-            true => self.fill_up(part).await,
-            false => self.append_chunk(part).await,
-        };
-        // Unlike other changes, this one can be made again after a conflict.
-        self.only_appends = only_appends;
-        result
+        if slot.shared {
+            return self.fill_up(part).await;
+        }
+        let i = self.nchunks();
+        let chunk = self.encode(i, part).await?;
+        self.begin_append().await?;
+        self.put_inserted(i, chunk).await
     }
 
     /// Adds bytes to the last chunk.
@@ -144,7 +141,8 @@ impl FrameEditor {
         data.extend_from_slice(&part);
         self.check_committed().await?;
         let chunk = self.coder.encode_kept(last, self.geometry.clone(), data.freeze(), kept).await?;
-        self.update_encoded(last, chunk).await
+        self.begin_append().await?;
+        self.put_updated(last, chunk).await
     }
 
     /// Checked before bytes are appended.

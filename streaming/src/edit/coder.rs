@@ -1,8 +1,9 @@
 //! Encoding and decoding chunks for an editor, off the polling thread.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::lock::Mutex;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, EncodeParams};
 use oxiblosc_core::id::IdRange;
 use oxiblosc_core::nd::Geometry;
@@ -16,7 +17,8 @@ use crate::error::ReadError;
 
 /// Encodes and decodes the chunks of a frame, one at a time, with the blocks of each on all threads of a pool.
 ///
-/// A future that is dropped leaves its job to finish; the next one waits for it.
+/// A future that is dropped leaves its job to finish; the next one waits for it, before its own job is given to a
+/// worker: a worker that waited in a job could be the one that is to finish the other.
 #[derive(Clone)]
 pub(super) struct Coder {
     codecs: Arc<Mutex<Codecs>>,
@@ -61,23 +63,49 @@ impl Coder {
         &self.params
     }
 
-    /// Encodes what `data` returns as chunk `i`.
-    pub(super) async fn encode<E>(
+    /// Encodes `data` as chunk `i`.
+    pub(super) async fn encode(
         &self,
         i: u64,
         geometry: Option<Arc<Geometry>>,
-        data: impl FnOnce() -> Result<Bytes, E> + Send + 'static,
+        data: Bytes,
+    ) -> Result<Bytes, EditError> {
+        let item_size = self.item_size;
+        let encode = move |codecs: &mut Codecs, pool: &Pool| {
+            codecs.encoder.encode(&data, &context(i, item_size, geometry.as_deref()), pool)
+        };
+        let chunk = self.run(i, encode).await?;
+        chunk.map(Bytes::from).map_err(|source| EditError::Encode { chunk: i, source })
+    }
+
+    /// Encodes `data` as chunk `i` after `change` has changed some of its bytes. With `keeps` the others, which are in
+    /// the frame already, stay as they are: if encoding would change them, the chunk is stored uncompressed.
+    pub(super) async fn encode_changed<E>(
+        &self,
+        i: u64,
+        geometry: Option<Arc<Geometry>>,
+        mut data: Vec<u8>,
+        keeps: bool,
+        change: impl Fn(&mut [u8]) -> Result<(), E> + Send + 'static,
     ) -> Result<Result<Bytes, E>, EditError>
     where
         E: Send + 'static,
     {
-        let item_size = self.item_size;
-        let encode = move |codecs: &mut Codecs, pool: &Pool| match data() {
-            Ok(data) => {
-                let ctx = context(i, item_size, geometry.as_deref());
-                codecs.encoder.encode(&data, &ctx, pool).map(|chunk| Ok(chunk.into()))
+        let (item_size, may_lose, params) = (self.item_size, self.may_lose && keeps, Arc::clone(&self.params));
+        let encode = move |codecs: &mut Codecs, pool: &Pool| {
+            if let Err(error) = change(&mut data) {
+                return Ok(Err(error));
             }
-            Err(error) => Ok(Err(error)),
+            let ctx = context(i, item_size, geometry.as_deref());
+            let chunk = codecs.encoder.encode(&data, &ctx, pool)?;
+            if may_lose {
+                let mut decoded = codecs.decoder.decode(&chunk, &ctx, pool)?;
+                // What the codec has made of the new bytes does not matter.
+                if change(&mut decoded).is_err() || decoded != data {
+                    return Ok(Ok(store(i, &params, &data)?.into()));
+                }
+            }
+            Ok(Ok(chunk.into()))
         };
         self.run(i, encode).await?.map_err(|source| EditError::Encode { chunk: i, source })
     }
@@ -124,9 +152,9 @@ impl Coder {
         chunk: u64,
         work: impl FnOnce(&mut Codecs, &Pool) -> T + Send + 'static,
     ) -> Result<T, EditError> {
-        let (codecs, pool) = (Arc::clone(&self.codecs), self.pool.clone());
         // What a panic leaves is scratch space, which the next chunk overwrites.
-        let work = move || work(&mut codecs.lock().unwrap_or_else(PoisonError::into_inner), &pool);
+        let (mut codecs, pool) = (Arc::clone(&self.codecs).lock_owned().await, self.pool.clone());
+        let work = move || work(&mut codecs, &pool);
         match self.mode {
             IoMode::Inline => Ok(work()),
             IoMode::Offloaded => {

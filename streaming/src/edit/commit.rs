@@ -7,18 +7,44 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use oxiblosc_core::frame::{self, ChunkAddress, ChunkWrite, FrameWriteError};
+use oxiblosc_core::Registry;
+use oxiblosc_core::chunk::ChunkDecoder;
+use oxiblosc_core::frame::{self, ChunkAddress, ChunkEntry, ChunkWrite, Frame, FrameWriteError};
 use oxiblosc_core::nd::Geometry;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::editor::array_in;
-use super::storage::Committed;
+use super::storage::{Committed, open_index};
 use super::{EditError, FrameEditor};
-use crate::sparse::random_id;
+use crate::sparse::{FileVersion, random_id};
 
 /// The variable-length metalayer of a sparse frame at a shared place whose content is another after every commit: two
 /// indexes are never the same bytes, so that a conditional put of an older state fails even if everything else is as it
 /// was.
-pub(crate) const COMMIT_LAYER: &str = "oxiblosc_commit";
+const COMMIT_LAYER: &str = "oxiblosc_commit";
+/// How many commits it names: enough to find out whether one has succeeded when its response was lost.
+const NAMES: usize = 7;
+
+/// What the last attempt at a commit has led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// There was none, or it has succeeded.
+    None,
+    /// Nobody knows.
+    Unknown,
+    /// Somebody else has committed before.
+    Conflict,
+}
+
+/// The names of the last commits to a frame, the latest first.
+pub(super) fn commits_of(frame: &Frame, registry: &Registry) -> Vec<String> {
+    let content = frame.vlmetalayer(COMMIT_LAYER, &mut ChunkDecoder::new(registry)).ok().flatten().unwrap_or_default();
+    let names = match content.as_slice() {
+        [0xd9, _, names @ ..] => std::str::from_utf8(names).unwrap_or_default(),
+        _ => "",
+    };
+    names.split_ascii_whitespace().take(NAMES).map(str::to_owned).collect()
+}
 
 impl FrameEditor {
     /// Makes all changes since the last commit take effect together.
@@ -27,7 +53,7 @@ impl FrameEditor {
     /// [`EditError::NoArray`] when chunks of an array were added or removed so that they contradict its shape, and
     /// [`EditError::Conflict`] when somebody else has committed to the same place: nothing has been committed then, and
     /// [`rebase`](Self::rebase) may help. Otherwise either the old frame is still in place or the new one already is;
-    /// calling again continues. The same holds if the future is dropped.
+    /// calling again continues. The same holds if the future is dropped; no other change is possible before.
     pub async fn commit(&mut self) -> Result<(), EditError> {
         if self.unfinished.is_none() {
             if self.storage.is_shared() && !self.changed {
@@ -42,32 +68,62 @@ impl FrameEditor {
             self.unfinished = Some(Arc::new(self.editor.commit()?));
         }
         let Some(unfinished) = &self.unfinished else { return Ok(()) };
+        self.attempt = Attempt::Unknown;
         let committing = self.committing.get_or_insert_with(|| self.storage.commit(unfinished, self.index.as_ref()));
         let result = poll_fn(|cx| committing.as_mut().poll(cx)).await;
         self.committing = None;
-        match result? {
-            Committed::Conflict => Err(EditError::Conflict),
-            Committed::Done(index) => {
-                self.index = index;
-                self.unfinished = None;
-                self.committed_nbytes = self.editor.nbytes();
-                (self.only_appends, self.changed) = (true, false);
-                Ok(())
+        self.index = match result? {
+            Committed::Done(index) => index,
+            Committed::Conflict { ours, now } => {
+                // An attempt may have succeeded although its response was lost, and others have committed since.
+                let (registry, limits) = (crate::given_or_linked(self.options.registry.as_ref())?, self.options.limits);
+                let frame = open_index(&now, &registry, &limits).await?;
+                let name = self.commits.first();
+                if !name.is_some_and(|name| commits_of(&frame, &registry).contains(name)) {
+                    self.attempt = Attempt::Conflict;
+                    return Err(EditError::Conflict);
+                }
+                Some(FileVersion::new(ours))
             }
-        }
+        };
+        self.unfinished = None;
+        self.attempt = Attempt::None;
+        self.committed_nbytes = self.editor.nbytes();
+        (self.only_appends, self.changed) = (true, false);
+        self.digests.clear();
+        Ok(())
     }
 
     /// Commits the frame as it is, so that all other editors of a shared place have to open it again.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit), and when there is no room for the name of the commit: others would not notice it.
     pub(super) async fn touch(&mut self) -> Result<(), EditError> {
         self.begin_change().await?;
+        self.editor.set_vlmetalayer(COMMIT_LAYER, b"")?;
         self.commit().await
     }
 
     /// Makes the next index differ from all others. A frame with sixteen other metalayers has no room for that.
     fn name_commit(&mut self) -> Result<(), EditError> {
-        match self.editor.set_vlmetalayer(COMMIT_LAYER, &name()) {
+        self.commits.insert(0, random_id());
+        self.commits.truncate(NAMES);
+        let names = self.commits.join(" ");
+        // A str of msgpack with fewer than 256 bytes.
+        let mut content = vec![0xd9, names.len() as u8];
+        content.extend_from_slice(names.as_bytes());
+        match self.editor.set_vlmetalayer(COMMIT_LAYER, &content) {
             Err(FrameWriteError::TooManyMetalayers { .. }) => Ok(()),
             result => Ok(result?),
+        }
+    }
+
+    /// Checks a chunk file that this editor has written: when a place is compacted, its number may be given to another.
+    pub(super) fn check_own_file(&self, i: u64, chunk: &[u8]) -> Result<(), EditError> {
+        let Ok(ChunkEntry::File { id }) = self.editor.entry(i) else { return Ok(()) };
+        match self.digests.get(&id) {
+            Some(&digest) if digest != xxh3_64(chunk) => Err(EditError::Conflict),
+            _ => Ok(()),
         }
     }
 
@@ -79,10 +135,16 @@ impl FrameEditor {
     /// [`compact_place`](super::compact_place) removes them.
     ///
     /// # Errors
-    /// [`EditError::Conflict`] when anything but appending bytes has changed since the last commit: what that meant
-    /// may not be true of the new frame. Open it and make the change again. After any error, or if the future is
-    /// dropped, the editor is as it was.
+    /// [`EditError::Conflict`] when anything but appending bytes has changed since the last commit, as what that meant
+    /// may not be true of the new frame, or when the place was compacted and the bytes are gone. Open the frame and
+    /// make the change again. [`EditError::Uncommitted`] when it is not known whether the last commit has succeeded:
+    /// commit again first. After any error, or if the future is dropped, the editor is as it was.
     pub async fn rebase(&mut self) -> Result<(), EditError> {
+        self.check_conflict()?;
+        if !self.storage.is_shared() {
+            // Nobody else has committed.
+            return Ok(());
+        }
         if !self.only_appends {
             return Err(EditError::Conflict);
         }
@@ -102,6 +164,14 @@ impl FrameEditor {
         }
         *self = fresh;
         Ok(())
+    }
+
+    /// Checks that a commit that is not completed has failed because of a conflict.
+    pub(crate) fn check_conflict(&self) -> Result<(), EditError> {
+        match self.unfinished.is_some() && self.attempt != Attempt::Conflict {
+            true => Err(EditError::Uncommitted),
+            false => Ok(()),
+        }
     }
 
     /// Opens the frame as it is now.
@@ -136,7 +206,11 @@ impl FrameEditor {
 
     pub(super) fn queue_chunk(&mut self, write: ChunkWrite, chunk: Bytes) {
         let ChunkWrite { address, replacement } = write;
-        self.unwritten.push_back((address, replacement.map_or(chunk, Bytes::from)));
+        let chunk = replacement.map_or(chunk, Bytes::from);
+        if let (ChunkAddress::File(id), true) = (address, self.storage.is_shared()) {
+            self.digests.insert(id, xxh3_64(&chunk));
+        }
+        self.unwritten.push_back((address, chunk));
     }
 
     /// Writes queued chunks until there is room for another one. The changes are already made: the next call reports an
@@ -171,8 +245,17 @@ impl FrameEditor {
                 (Err(error), ChunkAddress::File(id))
                     if error.kind() == io::ErrorKind::AlreadyExists && self.storage.is_shared() =>
                 {
-                    let new = self.editor.renumber_file(id)?;
-                    self.unwritten.push_front((ChunkAddress::File(new), done.bytes));
+                    match self.editor.renumber_file(id) {
+                        Ok(new) => {
+                            self.digests.remove(&id);
+                            self.digests.insert(new, xxh3_64(&done.bytes));
+                            self.unwritten.push_front((ChunkAddress::File(new), done.bytes));
+                        }
+                        Err(error) => {
+                            self.unwritten.push_front((done.address, done.bytes));
+                            return Err(error.into());
+                        }
+                    }
                 }
                 (Err(error), address) => {
                     self.unwritten.push_front((address, done.bytes));
@@ -197,6 +280,13 @@ impl FrameEditor {
         Ok(())
     }
 
+    /// The first step of a change that appends bytes: it can be made again after a conflict.
+    pub(super) async fn begin_append(&mut self) -> Result<(), EditError> {
+        self.check_committed().await?;
+        self.changed = true;
+        Ok(())
+    }
+
     /// An array must still be one.
     fn check_array(&self) -> Result<(), EditError> {
         if self.geometry.is_none() {
@@ -205,15 +295,6 @@ impl FrameEditor {
         let checked = array_in(self.editor.metalayers(), &self.sizes()).transpose();
         checked.map(drop).map_err(EditError::NoArray)
     }
-}
-
-/// The content of [`COMMIT_LAYER`]: a string of msgpack with 32 random hexadecimal digits.
-fn name() -> Vec<u8> {
-    let id = random_id();
-    // A str of fewer than 256 bytes: 0xd9 and its length.
-    let mut name = vec![0xd9, id.len() as u8];
-    name.extend_from_slice(id.as_bytes());
-    name
 }
 
 /// The state of an editor before several changes.

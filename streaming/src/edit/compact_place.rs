@@ -18,16 +18,19 @@ use crate::sparse::{SparsePlace, begin_clearing, end_clearing, remove_chunks};
 /// ([`io::ErrorKind::WouldBlock`](std::io::ErrorKind::WouldBlock)).
 ///
 /// # Errors
-/// As [`EditOptions::edit_sparse`]; [`EditError::Conflict`] when somebody else commits at the same moment. The call may
-/// be repeated, also if the future is dropped; a process that dies leaves its note, `chunks.b2frame.plan`, which
-/// [`sparse::clear`](crate::sparse::clear()) removes.
+/// As [`EditOptions::edit_sparse`]; [`EditError::Conflict`] when somebody else commits at the same moment, and
+/// [`EditError::Change`] when the frame has so many metalayers that editors would not notice. Nothing has been removed
+/// then, and the call may be repeated. If the future is dropped, or its process dies, a note stays behind,
+/// `chunks.b2frame.plan`; once there are no editors, [`sparse::clear`](crate::sparse::clear()) removes it.
 pub async fn compact_place(place: impl SparsePlace) -> Result<u64, EditError> {
     let place: Arc<dyn SparsePlace> = Arc::new(place);
     // No editor is opened from here on: it would look for the note after reading the index.
     let note = begin_clearing(&*place).await?;
     let removed = remove_unnamed(&place).await;
-    end_clearing(&*place, note).await?;
-    removed
+    let ended = end_clearing(&*place, note).await;
+    let removed = removed?;
+    ended?;
+    Ok(removed)
 }
 
 async fn remove_unnamed(place: &Arc<dyn SparsePlace>) -> Result<u64, EditError> {

@@ -1,6 +1,6 @@
 //! An open frame that is being changed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use oxiblosc_core::frame::{
 use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Geometry, NdError, Tiling};
 
 use super::coder::Coder;
+use super::commit::{Attempt, commits_of};
 use super::storage::{ChunkWritten, Committed, Storage};
 use super::{EditError, EditOptions};
 use crate::sparse::FileVersion;
@@ -97,6 +98,12 @@ pub struct FrameEditor {
     pub(super) only_appends: bool,
     /// Anything has been changed since the last commit.
     pub(super) changed: bool,
+    /// The digests of the chunk files that were written to a shared place since the last commit.
+    pub(super) digests: BTreeMap<u32, u64>,
+    /// The names of the last commits to a shared place, the latest first.
+    pub(super) commits: Vec<String>,
+    /// What the last attempt at a commit has led to.
+    pub(super) attempt: Attempt,
 }
 
 impl FrameEditor {
@@ -120,6 +127,7 @@ impl FrameEditor {
     pub(super) async fn with_storage(storage: Storage, options: EditOptions) -> Result<Self, EditError> {
         let registry = crate::given_or_linked(options.registry.as_ref())?;
         let (frame, index) = storage.open(&registry, &options.limits).await?;
+        let commits = if storage.is_shared() { commits_of(&frame, &registry) } else { Vec::new() };
         let mut params: EncodeParams = options.params.clone().unwrap_or_else(|| FrameParams::from_frame(&frame).encode);
         let array = array_in(frame.metalayers(), &FrameSizes::of(&frame));
         // A damaged one may be repaired here.
@@ -153,6 +161,9 @@ impl FrameEditor {
             committing: None,
             only_appends: true,
             changed: false,
+            digests: BTreeMap::new(),
+            commits,
+            attempt: Attempt::None,
         })
     }
 
@@ -179,7 +190,11 @@ impl FrameEditor {
     /// As [`insert`](Self::insert), and when the chunk is damaged.
     pub async fn insert_encoded(&mut self, i: u64, chunk: impl Into<Bytes>) -> Result<(), EditError> {
         self.begin_change().await?;
-        let chunk = chunk.into();
+        self.put_inserted(i, chunk.into()).await
+    }
+
+    /// Adds an encoded chunk, once the change has begun.
+    pub(super) async fn put_inserted(&mut self, i: u64, chunk: Bytes) -> Result<(), EditError> {
         let write = self.editor.insert(i, &chunk)?;
         self.store_chunk(write, chunk).await;
         Ok(())
@@ -191,9 +206,19 @@ impl FrameEditor {
     /// As [`insert`](Self::insert), and when `nbytes` is no whole number of items of that value.
     pub async fn insert_special(&mut self, i: u64, value: SpecialValue<'_>, nbytes: usize) -> Result<(), EditError> {
         self.begin_change().await?;
+        self.put_special(i, value, nbytes).await
+    }
+
+    /// Adds a chunk of a special value, once the change has begun.
+    pub(super) async fn put_special(
+        &mut self,
+        i: u64,
+        value: SpecialValue<'_>,
+        nbytes: usize,
+    ) -> Result<(), EditError> {
         if let SpecialValue::Value(_) = value {
             let chunk = self.encode_special(value, nbytes)?;
-            return self.insert_encoded(i, chunk).await;
+            return self.put_inserted(i, chunk).await;
         }
         let write = self.editor.insert_special(i, kind_of(value), nbytes)?;
         self.store_chunk(write, Bytes::new()).await;
@@ -215,8 +240,12 @@ impl FrameEditor {
     /// As [`update`](Self::update), and when the chunk is damaged.
     pub async fn update_encoded(&mut self, i: u64, chunk: impl Into<Bytes>) -> Result<(), EditError> {
         self.begin_change().await?;
+        self.put_updated(i, chunk.into()).await
+    }
+
+    /// Replaces a chunk by an encoded one, once the change has begun.
+    pub(super) async fn put_updated(&mut self, i: u64, chunk: Bytes) -> Result<(), EditError> {
         self.read_chunk_header(i).await?;
-        let chunk = chunk.into();
         let write = self.editor.update(i, &chunk)?;
         self.store_chunk(write, chunk).await;
         Ok(())
@@ -316,25 +345,30 @@ impl FrameEditor {
             return Err(FrameError::ChunkFile { chunk: i, expected, found: bytes.len() as u64 }.into());
         }
         self.editor.check_chunk_bytes(i, &bytes)?;
+        self.check_own_file(i, &bytes)?;
         Ok(bytes)
     }
 
     /// Encodes `data` as chunk `i`.
     pub(super) async fn encode(&mut self, i: u64, data: Bytes) -> Result<Bytes, EditError> {
-        self.encode_with(i, move || Ok::<_, EditError>(data)).await
+        self.check_committed().await?;
+        self.coder.encode(i, self.geometry.clone(), data).await
     }
 
-    /// Encodes what `data` returns, off the polling thread, as chunk `i`.
-    pub(crate) async fn encode_with<E>(
+    /// Encodes `data` as chunk `i` after `change`, off the polling thread; with `keeps`, bytes that it does not change
+    /// stay as they are.
+    pub(crate) async fn encode_changed<E>(
         &mut self,
         i: u64,
-        data: impl FnOnce() -> Result<Bytes, E> + Send + 'static,
+        data: Vec<u8>,
+        keeps: bool,
+        change: impl Fn(&mut [u8]) -> Result<(), E> + Send + 'static,
     ) -> Result<Bytes, E>
     where
         E: From<EditError> + Send + 'static,
     {
         self.check_committed().await?;
-        self.coder.encode(i, self.geometry.clone(), data).await?
+        self.coder.encode_changed(i, self.geometry.clone(), data, keeps, change).await?
     }
 
     pub(super) fn encode_special(&self, value: SpecialValue<'_>, nbytes: usize) -> Result<Bytes, EditError> {

@@ -19,6 +19,8 @@ pub struct LockedFile {
     /// The file, with links resolved.
     path: PathBuf,
     durable: bool,
+    /// A sync has failed, and what was written before may never reach the disk.
+    failed: bool,
 }
 
 impl LockedFile {
@@ -33,7 +35,7 @@ impl LockedFile {
             let file = lock(OpenOptions::new().read(true).write(true).open(&resolved)?, path)?;
             // It may have been replaced before it was locked.
             if is_at(&file, path)? {
-                return Ok(Self { file: PositionedFile::new(file), path: resolved, durable });
+                return Ok(Self { file: PositionedFile::new(file), path: resolved, durable, failed: false });
             }
         }
         Err(replaced_by_another(path))
@@ -87,6 +89,16 @@ impl FrameFile for LockedFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        if self.durable { self.file.file().sync_all() } else { Ok(()) }
+        if !is_at(self.file.file(), &self.path)? {
+            return Err(replaced_by_another(&self.path));
+        }
+        if self.failed {
+            // Systems report a failed write once and forget it: a second sync would succeed without writing anything.
+            return Err(io::Error::other("writing to the disk has failed before: open the frame again"));
+        }
+        if self.durable {
+            self.file.file().sync_all().inspect_err(|_| self.failed = true)?;
+        }
+        Ok(())
     }
 }

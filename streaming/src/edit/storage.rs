@@ -45,8 +45,8 @@ pub(super) struct ChunkWritten {
 pub(super) enum Committed {
     /// The new index, of a sparse frame.
     Done(Option<FileVersion>),
-    /// Somebody else has committed before.
-    Conflict,
+    /// Something else than expected is there: somebody else has committed, or `ours` was there before.
+    Conflict { ours: Bytes, now: FileVersion },
 }
 
 impl Storage {
@@ -70,18 +70,13 @@ impl Storage {
                 let missing = || io::Error::new(io::ErrorKind::NotFound, format!("there is no {INDEX_FILE}"));
                 let version = place.index().await?.ok_or_else(missing)?;
                 // After the index: see `compact_place`.
-                if !place.is_locked() {
-                    if place.ignores_conditions().await? {
-                        return Err(io::Error::new(io::ErrorKind::Unsupported, ConditionalPutsIgnored).into());
-                    }
-                    if !clearing {
-                        check_editable(&**place).await?;
-                    }
+                if !place.is_locked() && place.ignores_conditions().await? {
+                    return Err(io::Error::new(io::ErrorKind::Unsupported, ConditionalPutsIgnored).into());
                 }
-                let opener = FrameOpener::sparse(version.content.len() as u64, registry, *limits);
-                let read = |ranges: Vec<Range<u64>>| version.content.read_ranges(ranges).err_into::<EditError>();
-                let frame = drive(opener, read).await?;
-                Ok((frame, Some(version)))
+                if !clearing {
+                    check_editable(&**place).await?;
+                }
+                Ok((open_index(&version, registry, limits).await?, Some(version)))
             }
         }
     }
@@ -185,6 +180,12 @@ impl Storage {
     }
 }
 
+/// Opens the frame with this index.
+pub(super) async fn open_index(index: &FileVersion, registry: &Registry, limits: &Limits) -> Result<Frame, EditError> {
+    let opener = FrameOpener::sparse(index.content.len() as u64, registry, *limits);
+    drive(opener, |ranges: Vec<Range<u64>>| index.content.read_ranges(ranges).err_into::<EditError>()).await
+}
+
 fn commit_to_file(file: &mut dyn FrameFile, commit: &EditCommit) -> io::Result<()> {
     match commit {
         EditCommit::Patch { tail, patch, frame_len } => {
@@ -222,9 +223,10 @@ async fn commit_to_place(
     match place.put_index(ours.clone(), replaces).await {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             // An earlier attempt may have succeeded although its response was lost.
-            match place.index().await? {
-                Some(found) if found.content == ours => {}
-                _ => return Ok(Committed::Conflict),
+            let gone = || io::Error::new(io::ErrorKind::NotFound, format!("there is no {INDEX_FILE} any more"));
+            let now = place.index().await?.ok_or_else(gone)?;
+            if now.content != ours {
+                return Ok(Committed::Conflict { ours, now });
             }
         }
         result => result?,
@@ -232,7 +234,7 @@ async fn commit_to_place(
     for &id in remove {
         place.remove_chunk(id).await?;
     }
-    let found = place.index().await?.filter(|found| found.content == ours);
-    // If somebody else has committed meanwhile, the next commit finds that its index has been replaced.
+    let found = place.index().await.ok().flatten().filter(|found| found.content == ours);
+    // If somebody else has committed meanwhile, or that cannot be found out, the next commit is refused as a conflict.
     Ok(Committed::Done(Some(found.unwrap_or_else(|| FileVersion::new(ours)))))
 }

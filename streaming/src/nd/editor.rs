@@ -137,7 +137,7 @@ impl NdEditor {
         let plan = Plan::new(&self.tiling, selection)?;
         self.begin_change().await?;
         let result = self.write_plan(plan, items.into()).await;
-        self.only_appends = false;
+        self.only_appends &= result.is_err();
         self.end_change(result).await
     }
 
@@ -151,7 +151,7 @@ impl NdEditor {
         let resize = ResizePlan::new(&self.tiling, shape)?;
         self.begin_change().await?;
         let result = self.resize_to(&resize).await;
-        self.only_appends = false;
+        self.only_appends &= result.is_err();
         self.end_change(result).await
     }
 
@@ -159,7 +159,11 @@ impl NdEditor {
         for stale in resize.stale() {
             let mut chunk = self.chunk(stale.from).await?;
             if self.tiling.clear_beyond(&stale.extents, &mut chunk)? {
-                self.editor.update(stale.from, chunk).await?;
+                let (tiling, extents) = (self.tiling.clone(), stale.extents.clone());
+                let clear =
+                    move |chunk: &mut [u8]| tiling.clear_beyond(&extents, chunk).map(drop).map_err(ArrayError::from);
+                let encoded = self.editor.encode_changed(stale.from, chunk, true, clear).await?;
+                self.editor.update_encoded(stale.from, encoded).await?;
             }
         }
         self.reshape(resize).await
@@ -189,7 +193,7 @@ impl NdEditor {
         let plan = Plan::new(resize.after(), &selection)?;
         self.begin_change().await?;
         let result = self.append_plan(&resize, plan, items).await;
-        self.only_appends &= axis == 0;
+        self.only_appends &= axis == 0 || result.is_err();
         self.end_change(result).await
     }
 
@@ -275,6 +279,7 @@ impl NdEditor {
     /// if the future is dropped, the editor is as it was.
     pub async fn rebase(&mut self) -> Result<(), ArrayError> {
         self.undo_dropped().await;
+        self.editor.check_conflict()?;
         let mut fresh = Self::new(self.editor.reopen().await?)?;
         let (ours, theirs) = (self.tiling.geometry(), fresh.tiling.geometry());
         let same_rows = self.tiling.shape().get(1..) == fresh.tiling.shape().get(1..);
@@ -347,18 +352,16 @@ impl NdEditor {
         let plan = Arc::new(plan);
         let mut parts = plan.chunks().map(|part| (part.number(), part.covers_all())).collect::<VecDeque<_>>();
         while let Some((number, covers_all)) = parts.pop_front() {
-            let mut chunk = match covers_all {
+            let chunk = match covers_all {
                 true => vec![0; self.tiling.chunk_bytes()],
                 false => self.chunk(number).await?,
             };
             let (plan, items) = (Arc::clone(&plan), items.clone());
-            let fill = move || {
-                if let Some(part) = plan.chunk(number) {
-                    part.copy_in(&items, &mut chunk)?;
-                }
-                Ok::<_, ArrayError>(chunk.into())
+            let fill = move |chunk: &mut [u8]| match plan.chunk(number) {
+                Some(part) => part.copy_in(&items, chunk).map_err(ArrayError::from),
+                None => Ok(()),
             };
-            let encoded = self.editor.encode_with(number, fill).await?;
+            let encoded = self.editor.encode_changed(number, chunk, !covers_all, fill).await?;
             self.editor.update_encoded(number, encoded).await?;
         }
         Ok(())

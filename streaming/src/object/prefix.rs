@@ -22,12 +22,12 @@ use crate::sparse::{CLAIM_FILE, FileVersion, SparsePlace, random_id, written_by_
 /// # Conditional puts
 /// Independent writers rely on the store to put an object only if a condition holds. S3, GCS and Azure do, and so do
 /// most servers with the S3 protocol; some accept every put. A single writer works with those too. Unsafe uses are
-/// refused ([`ConditionalPutsIgnored`](crate::sparse::ConditionalPutsIgnored)): a
+/// refused ([`ConditionalPutsIgnored`](crate::sparse::ConditionalPutsIgnored)): editors, a
 /// [`SharedWriter`](crate::SharedWriter), and a [`PlaceTarget`](crate::target::PlaceTarget) where another one has been
-/// interrupted or may still write. Support is probed once for each `ObjectPrefix` and its clones, by two puts of an
-/// object that only one of them may create. One race remains on such servers: if two writers start at the same moment,
-/// both may go on; the one whose claim was replaced fails at its commit, but may have overwritten chunks of the other
-/// before.
+/// interrupted or may still write. Support is probed once for each `ObjectPrefix` and its clones, by three puts of one
+/// object, of which the second must not create it again and the third must not replace it. One race remains on such
+/// servers: if two writers start at the same moment, both may go on; the one whose claim was replaced fails at its
+/// commit, but may have overwritten chunks of the other before.
 #[derive(Clone)]
 pub struct ObjectPrefix {
     store: Arc<dyn ObjectStore>,
@@ -91,6 +91,7 @@ impl ObjectPrefix {
             None => PutMode::Create,
             Some(FileVersion { e_tag, version, .. }) => PutMode::Update(UpdateVersion { e_tag, version }),
         };
+        let accept = self.accept;
         let put = self.run({
             let path = path.clone();
             move |store| async move {
@@ -107,8 +108,13 @@ impl ObjectPrefix {
                 if now != expected {
                     return Ok(false);
                 }
+                let creates = matches!(mode, PutMode::Create);
                 if !put_if(&*store, &path, content.clone(), mode).await? {
                     return Ok(false);
+                }
+                if !creates && !accept {
+                    // Whoever replaces an object has made sure that the condition counts.
+                    return Ok(true);
                 }
                 // This reveals who has won that race.
                 Ok(version(&*store, &path).await?.is_some_and(|now| now.content == content))
@@ -247,9 +253,15 @@ impl SparsePlace for ObjectPrefix {
             }
             // The name is known to nobody else.
             let put = || put_if(&*store, &path, Bytes::from_static(b"to be removed"), PutMode::Create);
-            let twice = async { Ok::<_, Error>(put().await? && put().await?) }.await;
+            let wrong = UpdateVersion { e_tag: Some("\"00000000000000000000000000000000\"".to_owned()), version: None };
+            let replace = || put_if(&*store, &path, Bytes::from_static(b"to be removed"), PutMode::Update(wrong));
+            let ignored = async { Ok::<_, Error>(put().await? && (put().await? || replace().await?)) }.await;
             delete(&*store, &path).await?;
-            let ignores = twice?;
+            let ignores = match ignored {
+                // A store without such a condition is no better than one that ignores it.
+                Err(Error::NotImplemented { .. } | Error::NotSupported { .. }) => true,
+                result => result?,
+            };
             Ok(*known.get_or_init(|| ignores))
         })
     }

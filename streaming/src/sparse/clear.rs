@@ -15,6 +15,9 @@ use crate::error::WriteError;
 /// going to commit, the claim of a [`PlaceTarget`](super::PlaceTarget) whose process died, and all chunk files that no
 /// index names. An existing frame stays as it is. Returns the number of chunk files removed.
 ///
+/// Editors must be gone, too: unlike [`compact_place`](crate::edit::compact_place) this does not keep them from
+/// committing chunks that it removes.
+///
 /// If a writer is still running, its calls fail because its plan is gone ([`ShareError::PlanGone`],
 /// [`io::ErrorKind::AlreadyExists`] of a target), and cannot get into a frame that is written here later: of a plan of
 /// several writers a file of a few hundred bytes remains, with the file numbers that the next plan must not reuse; the

@@ -220,10 +220,12 @@ pub(crate) fn random_id() -> String {
 
 /// Checks that no plan says that a frame at this place is being replaced or cleared, which would remove the chunks of
 /// an editor or mistake them for its own.
-pub(crate) async fn check_editable(place: &dyn SparsePlace) -> io::Result<()> {
-    let Some(version) = place.plan().await? else { return Ok(()) };
+///
+/// Returns the plan that does not say so, if there is one.
+pub(crate) async fn check_editable(place: &dyn SparsePlace) -> io::Result<Option<FileVersion>> {
+    let Some(version) = place.plan().await? else { return Ok(None) };
     let reason = match PlanFile::parse(&version.content) {
-        Ok(PlanFile { state: ClaimState::Abandoned, .. }) => return Ok(()),
+        Ok(PlanFile { state: ClaimState::Abandoned, .. }) => return Ok(Some(version)),
         Ok(PlanFile { holder: Owner::One, state: ClaimState::Clearing, .. }) => {
             "unused chunks are being removed here, try again later"
         }
@@ -238,9 +240,9 @@ pub(crate) async fn check_editable(place: &dyn SparsePlace) -> io::Result<()> {
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] when others are writing, or are removing files themselves.
 pub(crate) async fn begin_clearing(place: &dyn SparsePlace) -> io::Result<FileVersion> {
-    check_editable(place).await?;
+    // The one that was looked at is replaced, and none that came later.
+    let found = check_editable(place).await?;
     let claim = PlanFile::of_one().with_state(ClaimState::Clearing);
-    let found = place.plan().await?;
     let busy = || io::Error::new(io::ErrorKind::WouldBlock, "somebody else has begun to write here");
     put_claim(place, &claim, found).await?.ok_or_else(busy)
 }
