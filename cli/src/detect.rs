@@ -1,11 +1,11 @@
 //! Detecting the kind of a file.
 
 use oxiblosc::chunk::{ChunkError, ChunkHeader};
-use oxiblosc::frame::Head;
+use oxiblosc::frame::PartialHeader;
 use thiserror::Error;
 
 /// Bytes from the start of a file that show its kind; fewer if the file is shorter.
-pub(crate) const HEAD_LEN: u64 = Head::FIXED_LEN as u64;
+pub(crate) const HEAD_LEN: u64 = PartialHeader::FIXED_LEN as u64;
 
 /// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

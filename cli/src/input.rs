@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use indicatif::ProgressBar;
 use oxiblosc::chunk::ChunkHeader;
-use oxiblosc::frame::{FrameError, FrameHeader, FrameType, Head};
+use oxiblosc::frame::{FrameError, FrameHeader, FrameType, PartialHeader};
 use oxiblosc::source::{ChunkFiles, FileSource, RangeSource};
 use oxiblosc::{FrameReader, IoMode, Limits, ReadError, ReadOptions, block_on};
 use tempfile::SpooledTempFile;
@@ -69,7 +69,7 @@ impl Input {
     }
 
     /// The head of the frame, if it is an open-ended one: without totals.
-    pub(crate) fn unfinished(&self) -> Option<Head> {
+    pub(crate) fn unfinished(&self) -> Option<PartialHeader> {
         let header = FrameHeader::parse_unfinished(&self.head).ok()?;
         let len = u64::from(header.header_len);
         if header.frame_len > 0 || header.frame_type != FrameType::Contiguous || len > self.len {
@@ -77,7 +77,7 @@ impl Input {
         }
         let limits = Limits::default();
         let bytes = block_on(self.source.read_range(0..len.min(limits.header_bytes as u64))).ok()?;
-        Head::parse(&bytes, &limits).ok().filter(Head::is_unfinished)
+        PartialHeader::parse(&bytes, &limits).ok().filter(PartialHeader::is_unfinished)
     }
 
     /// All bytes of a chunk, or as many of them as there are, without any that follow.

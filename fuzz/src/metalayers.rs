@@ -1,7 +1,7 @@
 //! What frames say about themselves: heads, metalayers, shapes, dtypes.
 
 use bytes::Bytes;
-use oxiblosc::frame::{FrameHeader, Head, Metalayers};
+use oxiblosc::frame::{FrameHeader, Metalayers, PartialHeader};
 use oxiblosc::nd::{ArrayMeta, ItemPosition, item_size};
 
 use crate::bound::Setup;
@@ -23,7 +23,7 @@ pub(crate) fn check(input: &Bytes, setup: &Setup) {
             panic!("a header that was written does not parse: {header:?}");
         }
     }
-    if let Ok(head) = Head::parse(input, &setup.limits) {
+    if let Ok(head) = PartialHeader::parse(input, &setup.limits) {
         names(&head.metalayers);
         if let Some(Ok(meta)) = ArrayMeta::find(&head.metalayers) {
             array(&meta);

@@ -1,14 +1,14 @@
 //! Information about an open-ended frame.
 
 use oxiblosc::Registry;
-use oxiblosc::frame::{ChecksumState, Head};
+use oxiblosc::frame::{ChecksumState, PartialHeader};
 use oxiblosc::nd::ArrayMeta;
 
 use super::frame::metalayers;
 use super::{Info, Named};
 
 /// Reads the information from the header, which has no totals.
-pub(super) fn info(head: &Head, registry: &Registry) -> Info {
+pub(super) fn info(head: &PartialHeader, registry: &Registry) -> Info {
     let header = &head.header;
     let array = ArrayMeta::find(&head.metalayers).and_then(Result::ok);
     Info {

@@ -43,13 +43,13 @@ pub enum ChunkWalkStep {
 /// A walk from the first chunk of a frame to its index: a state machine that is fed from front to back.
 ///
 /// ```
-/// use oxiblosc_core::frame::{ChunkWalk, ChunkWalkStep, FrameError, Head};
+/// use oxiblosc_core::frame::{ChunkWalk, ChunkWalkStep, FrameError, PartialHeader};
 /// use oxiblosc_core::{Limits, Registry};
 ///
 /// /// The number of complete chunks in `file`, and whether an index follows them.
 /// fn count(file: &bytes::Bytes, registry: &Registry) -> Result<(u64, bool), FrameError> {
 ///     let limits = Limits::default();
-///     let mut walk = ChunkWalk::new(&Head::parse(file, &limits)?, limits);
+///     let mut walk = ChunkWalk::new(&PartialHeader::parse(file, &limits)?, limits);
 ///     loop {
 ///         let rest = file.get(walk.end() as usize..).unwrap_or_default();
 ///         match walk.step(rest, rest.len() as u64, registry)? {
@@ -80,7 +80,7 @@ pub(super) enum Ahead {
 
 impl ChunkWalk {
     /// Starts at the end of this head. The walk takes as many chunks as `limits` allow.
-    pub fn new(head: &super::Head, limits: Limits) -> Self {
+    pub fn new(head: &super::PartialHeader, limits: Limits) -> Self {
         Self { header_len: head.header.header_len.into(), limits, offsets: Vec::new(), cbytes: 0, at_index: false }
     }
 

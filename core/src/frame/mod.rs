@@ -55,7 +55,7 @@ pub use metalayers::{MAX_METALAYERS, MAX_NAME_LEN, Metalayers};
 pub use open_ended::{OpenEnded, OpenEndedStep};
 pub use opener::{FrameOpener, OpenStep};
 pub use params::{FrameParams, SpecialPlacement};
-pub use partial::{EntryRun, Head, find_trailer, index_entries, index_entry_count};
+pub use partial::{EntryRun, PartialHeader, find_trailer, index_entries, index_entry_count};
 pub use sequential::Sequential;
 pub use sparse::{INDEX_FILE, chunk_file_id, chunk_file_name};
 pub use trailer::Trailer;

@@ -10,7 +10,7 @@ use super::chunk_walk::{Ahead, ChunkWalk};
 use super::frame::Frame;
 use super::header::{ChunkSize, FrameHeader, FrameType};
 use super::index::Index;
-use super::partial::Head;
+use super::partial::PartialHeader;
 use super::trailer::Trailer;
 use super::{ChecksumState, FrameError, FrameLayout, FrameOpener, OpenStep, Sequential};
 use crate::chunk::ChunkHeader;
@@ -60,7 +60,7 @@ pub enum OpenEndedStep {
 /// ```
 #[derive(Debug, Clone)]
 pub struct OpenEnded {
-    head: Head,
+    head: PartialHeader,
     head_bytes: Bytes,
     limits: Limits,
     walk: ChunkWalk,
@@ -78,7 +78,7 @@ impl OpenEnded {
     /// What is wrong with the header.
     pub fn begin(head: &Bytes, limits: Limits) -> Result<Option<Self>, FrameError> {
         let bytes = head;
-        let head = Head::parse(bytes, &limits)?;
+        let head = PartialHeader::parse(bytes, &limits)?;
         let header = &head.header;
         let plain = header.layout == FrameLayout::Current && header.frame_type == FrameType::Contiguous;
         let open = plain && Sequential::find(&head.metalayers).is_some_and(|promise| promise.is_open(header));
@@ -177,7 +177,7 @@ impl OpenEnded {
         let cbytes = cut.copied().unwrap_or(self.walk.cbytes());
         let totals = Sequential { frame_len: self.header_len() + cbytes, nbytes, cbytes };
         let bytes = Bytes::from(head.sealed(totals, self.vl_blocks, false));
-        let head = Head::parse(&bytes, &self.limits)?;
+        let head = PartialHeader::parse(&bytes, &self.limits)?;
         let index = self.walk.offsets()[..count].iter().copied().collect::<Index>().for_reading();
         let (trailer, sums) = (Trailer::default(), ChecksumState::Absent);
         Frame::new(head.header, bytes, head.metalayers, trailer, index, sums, self.limits)
@@ -211,7 +211,7 @@ impl OpenEnded {
 
 /// Sets the rows of an array to those of the complete slabs among `found` chunks, and returns how many chunks that
 /// takes: all of them if the frame is not an array.
-fn trim_to_slabs(head: &mut Head, found: usize) -> usize {
+fn trim_to_slabs(head: &mut PartialHeader, found: usize) -> usize {
     let Some(Ok(mut meta)) = ArrayMeta::find(&head.metalayers) else { return found };
     let FrameHeader { typesize, .. } = head.header;
     let (Some(&rows), Some(&slab_rows)) = (meta.geometry.shape.first(), meta.geometry.chunk_shape.first()) else {

@@ -1,7 +1,7 @@
 //! The parameters of a new frame.
 
 use super::header::{ChunkSize, FrameHeader, FrameType, full_len};
-use super::{FingerprintKind, Frame, FrameLayout, FrameWriteError, Head, Metalayers, Section, Sequential};
+use super::{FingerprintKind, Frame, FrameLayout, FrameWriteError, Metalayers, PartialHeader, Section, Sequential};
 use crate::chunk::EncodeParams;
 use crate::id::CodecId;
 use crate::pipeline::FilterSlots;
@@ -77,7 +77,7 @@ impl FrameParams {
     }
 
     /// Parameters for a copy of what is left of a frame, given only its head.
-    pub fn from_head(head: &Head) -> Self {
+    pub fn from_head(head: &PartialHeader) -> Self {
         Self::of(&head.header, head.metalayers.clone())
     }
 

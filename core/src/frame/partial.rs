@@ -16,14 +16,14 @@ use crate::registry::Registry;
 
 /// The head of a frame that may be incomplete: its header with the metalayers, whatever the lengths in it say.
 #[derive(Debug, Clone)]
-pub struct Head {
+pub struct PartialHeader {
     /// The fixed part.
     pub header: FrameHeader,
     /// The metalayers.
     pub metalayers: Metalayers,
 }
 
-impl Head {
+impl PartialHeader {
     /// At least the length of the fixed part in every layout.
     pub const FIXED_LEN: usize = super::header::FIXED_LEN;
 

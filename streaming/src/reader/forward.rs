@@ -13,8 +13,8 @@ use futures::io::{AsyncRead, AsyncReadExt};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use oxiblosc_core::chunk::{ChunkContext, ChunkHeader};
 use oxiblosc_core::frame::{
-    ChunkEntry, Frame, FrameError, FrameHeader, FrameLayout, FrameOpener, FrameType, Head, Metalayers, OpenEnded,
-    Sequential, chunk_checksum,
+    ChunkEntry, Frame, FrameError, FrameHeader, FrameLayout, FrameOpener, FrameType, Metalayers, OpenEnded,
+    PartialHeader, Sequential, chunk_checksum,
 };
 
 use super::decoding::Decoding;
@@ -390,7 +390,7 @@ fn out_of_order(chunk: u64) -> ReadError {
 async fn read_head<R: AsyncRead + Unpin>(reader: &mut R, limit: usize) -> Result<Bytes, ReadError> {
     let mut head = Vec::new();
     loop {
-        let needed = Head::extent(&head)?;
+        let needed = PartialHeader::extent(&head)?;
         if needed > limit {
             let (found, min, max) = (needed as i64, head.len() as u64, limit as u64);
             return Err(FrameError::HeaderLen { found, min, max }.into());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::TryFutureExt;
 use oxiblosc_core::frame::{
-    ChecksumState, Frame, FrameError, FrameHeader, FrameOpener, Head, Metalayers, OpenEnded, Sequential,
+    ChecksumState, Frame, FrameError, FrameHeader, FrameOpener, Metalayers, OpenEnded, PartialHeader, Sequential,
 };
 use oxiblosc_core::{Limits, Registry};
 
@@ -402,8 +402,8 @@ async fn open_growing<S: RangeSource + ?Sized>(
     registry: &Registry,
 ) -> Result<Opened, ReadError> {
     let (start, limits) = (options.start, options.limits);
-    let fixed = source.read_range(start..start + available.min(Head::FIXED_LEN as u64)).await?;
-    let header_len = Head::extent(&fixed)? as u64;
+    let fixed = source.read_range(start..start + available.min(PartialHeader::FIXED_LEN as u64)).await?;
+    let header_len = PartialHeader::extent(&fixed)? as u64;
     if header_len > available || header_len > limits.header_bytes as u64 {
         let (min, max) = (fixed.len() as u64, available.min(limits.header_bytes as u64));
         return Err(FrameError::HeaderLen { found: header_len as i64, min, max }.into());

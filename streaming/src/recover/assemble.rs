@@ -60,7 +60,7 @@ where
     }
     let mut output = ChunkOutput::new(&params, registry, target)?;
     output.copy_encoded_vlmetalayers(&without_checksums(&scan.vlmetalayers))?;
-    let mut tally = RecoveryCount::default();
+    let mut totals = RecoveryCount::default();
     for (chunks, item) in scan.items.runs() {
         let count = chunks.end - chunks.start;
         let mut item = item;
@@ -71,32 +71,32 @@ where
                 for _ in chunks.clone() {
                     output.push(chunk.clone()).await?;
                 }
-                tally.save(chunks, item.nbytes, checked);
+                totals.save(chunks, item.nbytes, checked);
                 continue;
             }
             item.content = ChunkContent::Lost;
         }
         let kind = match item.content {
             ChunkContent::Special(kind) => {
-                tally.save(chunks, item.nbytes, true);
+                totals.save(chunks, item.nbytes, true);
                 kind
             }
             _ => {
-                tally.lose(chunks, item.nbytes);
+                totals.lose(chunks, item.nbytes);
                 SpecialKind::Zero
             }
         };
         write_specials(&mut output, kind, item.nbytes, count, &params, budget).await?;
     }
-    let lost = if scan.head.is_unfinished() { None } else { scan.head.header.nbytes.checked_sub(tally.nbytes) };
-    let lost = lost.or_else(|| (missing > 0 || found == Found::Open).then_some(tally.lost));
+    let lost = if scan.head.is_unfinished() { None } else { scan.head.header.nbytes.checked_sub(totals.nbytes) };
+    let lost = lost.or_else(|| (missing > 0 || found == Found::Open).then_some(totals.lost));
     let summary = output.finish().await?;
     Ok(Recovered {
         found,
-        chunks: tally.chunks,
-        nbytes: tally.nbytes,
-        replaced: tally.replaced,
-        unchecked: tally.unchecked,
+        chunks: totals.chunks,
+        nbytes: totals.nbytes,
+        replaced: totals.replaced,
+        unchecked: totals.unchecked,
         lost_nbytes: lost,
         unused_bytes: scan.unused,
         in_order: scan.in_order,

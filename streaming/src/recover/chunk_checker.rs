@@ -1,7 +1,7 @@
 //! Checking chunks against their headers.
 
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkHeader};
-use oxiblosc_core::frame::{ChunkSize, Head};
+use oxiblosc_core::frame::{ChunkSize, PartialHeader};
 use oxiblosc_core::nd::{ArrayMeta, Geometry};
 use oxiblosc_core::{Inline, Limits, Registry};
 
@@ -28,7 +28,7 @@ pub(super) enum CheckResult {
 }
 
 impl<'a> ChunkChecker<'a> {
-    pub(super) fn new(head: &Head, registry: &'a Registry, limits: &Limits) -> Self {
+    pub(super) fn new(head: &PartialHeader, registry: &'a Registry, limits: &Limits) -> Self {
         let array = head.metalayers.get(ArrayMeta::NAME).and_then(|content| ArrayMeta::parse(content).ok());
         Self {
             registry,
@@ -67,11 +67,11 @@ impl<'a> ChunkChecker<'a> {
         budget: &mut WorkLimit,
     ) -> Result<bool, RecoverError> {
         let Ok(header) = ChunkHeader::parse(chunk) else { return Ok(true) };
-        Ok(self.examine(number, &header, chunk, budget)? == CheckResult::Damaged)
+        Ok(self.check(number, &header, chunk, budget)? == CheckResult::Damaged)
     }
 
     /// Checks whether chunk `number` decodes. Its decoded bytes are charged to the budget beforehand.
-    pub(super) fn examine(
+    pub(super) fn check(
         &mut self,
         number: u64,
         header: &ChunkHeader,

@@ -8,7 +8,7 @@ use std::path::Path;
 use bytes::Bytes;
 use oxiblosc_core::chunk::{ChunkHeader, EncodeParams, SpecialKind};
 use oxiblosc_core::frame::{
-    Fingerprint, FrameParams, FrameType, FrameWriter, Head, INDEX_FILE, Metalayers, chunk_file_id,
+    Fingerprint, FrameParams, FrameType, FrameWriter, INDEX_FILE, Metalayers, PartialHeader, chunk_file_id,
 };
 use oxiblosc_core::{Limits, Registry};
 
@@ -36,11 +36,11 @@ pub(super) async fn recover<T: Target>(
     let (limits, mut budget) = (&options.limits, options.budget(0));
     let ids = ids(directory)?;
     let head = match fs::read(directory.join(HEADER_FILE)) {
-        Ok(bytes) => Some(Head::parse(&Bytes::from(bytes), limits).map_err(RecoverError::Head)?),
+        Ok(bytes) => Some(PartialHeader::parse(&Bytes::from(bytes), limits).map_err(RecoverError::Head)?),
         // A damaged index may still have a valid header.
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             let index = fs::read(directory.join(INDEX_FILE)).unwrap_or_default();
-            Head::parse(&Bytes::from(index), limits).ok()
+            PartialHeader::parse(&Bytes::from(index), limits).ok()
         }
         Err(e) => return Err(e.into()),
     };
@@ -56,7 +56,7 @@ pub(super) async fn recover<T: Target>(
         None => new_header(&params, &registry)?,
     };
     let full = params.chunk_size as u64;
-    let mut examiner = ChunkChecker::new(&head, &registry, limits);
+    let mut checker = ChunkChecker::new(&head, &registry, limits);
     let mut scan = Scan {
         head,
         items: RecoveredChunks::default(),
@@ -71,11 +71,11 @@ pub(super) async fn recover<T: Target>(
     for &id in &ids {
         let chunk = read_chunk_file(directory, id, &(0..u64::MAX))?;
         budget.read(chunk.len() as u64);
-        let header = examiner.header(&chunk).filter(|header| header.cbytes == chunk.len());
+        let header = checker.header(&chunk).filter(|header| header.cbytes == chunk.len());
         let verdict = match &header {
             // A number too large for any index.
             _ if u64::from(id) >= limits.chunks => CheckResult::Damaged,
-            Some(header) => examiner.examine(id.into(), header, &chunk, &mut budget)?,
+            Some(header) => checker.check(id.into(), header, &chunk, &mut budget)?,
             None => CheckResult::Damaged,
         };
         let (Some(header), true) = (header, verdict != CheckResult::Damaged) else {
@@ -110,7 +110,7 @@ pub(super) async fn recover<T: Target>(
         }
     }
     let mut output = ChunkOutput::new(&params, &registry, target)?;
-    let mut tally = RecoveryCount::default();
+    let mut totals = RecoveryCount::default();
     for (chunks, item) in scan.items.runs() {
         if let ChunkContent::Stored { offset, len, checked } = item.content {
             // Lossless: it was made of one.
@@ -118,22 +118,22 @@ pub(super) async fn recover<T: Target>(
             if still_decodes(former.as_mut(), chunks.start, &chunk, &mut budget)? {
                 budget.write(len)?;
                 output.push(chunk).await?;
-                tally.save(chunks, item.nbytes, checked);
+                totals.save(chunks, item.nbytes, checked);
                 continue;
             }
         }
         let count = chunks.end - chunks.start;
-        tally.lose(chunks, item.nbytes);
+        totals.lose(chunks, item.nbytes);
         write_specials(&mut output, SpecialKind::Zero, item.nbytes, count, &params, &mut budget).await?;
     }
     let summary = output.finish().await?;
     Ok(Recovered {
         found: Found::Unfinished,
-        chunks: tally.chunks,
-        nbytes: tally.nbytes,
-        lost_nbytes: (missing > 0).then_some(tally.lost),
-        replaced: tally.replaced,
-        unchecked: tally.unchecked,
+        chunks: totals.chunks,
+        nbytes: totals.nbytes,
+        lost_nbytes: (missing > 0).then_some(totals.lost),
+        replaced: totals.replaced,
+        unchecked: totals.unchecked,
         unused_bytes: scan.unused,
         in_order: scan.in_order,
         damaged_array,
@@ -169,7 +169,7 @@ fn like_chunk(chunk: &[u8]) -> Result<FrameParams, RecoverError> {
 }
 
 /// The head of a new frame with these parameters.
-fn new_header(params: &FrameParams, registry: &Registry) -> Result<Head, RecoverError> {
+fn new_header(params: &FrameParams, registry: &Registry) -> Result<PartialHeader, RecoverError> {
     let header = FrameWriter::new(params, registry)?.header();
-    Head::parse(&header.into(), &Limits::default()).map_err(RecoverError::Head)
+    PartialHeader::parse(&header.into(), &Limits::default()).map_err(RecoverError::Head)
 }

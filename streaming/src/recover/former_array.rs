@@ -3,7 +3,7 @@
 //! Some codecs and filters need the shape of the blocks. A metalayer that is wrong about the array can be right about
 //! its blocks: it is then kept, since the chunks would be lost without it.
 
-use oxiblosc_core::frame::Head;
+use oxiblosc_core::frame::PartialHeader;
 use oxiblosc_core::{Limits, Registry};
 
 use super::chunk_checker::ChunkChecker;
@@ -21,7 +21,7 @@ pub(super) struct FormerArray<'a> {
 
 impl<'a> FormerArray<'a> {
     /// For the frame with this head, whose metalayers would be kept.
-    pub(super) fn new(head: &Head, registry: &'a Registry, limits: &Limits) -> Self {
+    pub(super) fn new(head: &PartialHeader, registry: &'a Registry, limits: &Limits) -> Self {
         let checker = || ChunkChecker::new(head, registry, limits);
         Self { array: checker(), plain: checker().without_array(), keeps_layer: false }
     }

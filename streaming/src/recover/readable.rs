@@ -52,7 +52,7 @@ where
     let layers = params.metalayers.clone();
     let damaged_array = reconcile_header(&mut params, &lens(frame));
     let mut whole =
-        ReadableFrame { reader, source, plain: damaged_array.is_some(), budget, tally: RecoveryCount::default() };
+        ReadableFrame { reader, source, plain: damaged_array.is_some(), budget, totals: RecoveryCount::default() };
     if damaged_array.is_some() && whole.needs_layer().await? {
         // The layer is wrong about the array but right about its blocks.
         (params.metalayers, whole.plain) = (layers, false);
@@ -66,7 +66,7 @@ where
         whole.copy(&params, &mut output).await?;
         output.finish().await?
     };
-    let RecoveryCount { chunks, nbytes, lost, replaced, unchecked } = whole.tally;
+    let RecoveryCount { chunks, nbytes, lost, replaced, unchecked } = whole.totals;
     Ok(Recovered {
         found: Found::Whole,
         chunks,
@@ -97,7 +97,7 @@ struct ReadableFrame<'w, S> {
     /// Whether the frame stops being an array: chunks must decode without its shape.
     plain: bool,
     budget: &'w mut WorkLimit,
-    tally: RecoveryCount,
+    totals: RecoveryCount,
 }
 
 /// What was saved of a chunk.
@@ -144,7 +144,7 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
             let count = chunks.end - chunks.start;
             match self.examine(chunks.start).await? {
                 ChunkOutcome::Saved { encoded, nbytes, checked } => {
-                    self.tally.save(chunks.clone(), nbytes, checked);
+                    self.totals.save(chunks.clone(), nbytes, checked);
                     if let Ok(ChunkEntry::Special(kind)) = frame.entry(chunks.start) {
                         write_specials(output, kind, nbytes, count, params, self.budget).await?;
                         continue;
@@ -155,7 +155,7 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
                     }
                 }
                 ChunkOutcome::Lost(nbytes) => {
-                    self.tally.lose(chunks, nbytes);
+                    self.totals.lose(chunks, nbytes);
                     write_specials(output, SpecialKind::Zero, nbytes, count, params, self.budget).await?;
                 }
             }
@@ -180,14 +180,14 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
                 match &fate {
                     ChunkOutcome::Saved { encoded, nbytes, .. } => {
                         self.budget.decode(*nbytes)?;
-                        self.tally.save(i..i + 1, *nbytes, true);
+                        self.totals.save(i..i + 1, *nbytes, true);
                         let job = reader.shared.decoding.decode(encoded.clone(), frame.chunk_context(i));
                         let decoded = reader.shared.decoded(i, job.await).map_err(EditError::from)?;
                         sink.feed(decoded).await.map_err(EditError::from)?;
                     }
                     ChunkOutcome::Lost(nbytes) => {
                         self.budget.decode(*nbytes)?;
-                        self.tally.lose(i..i + 1, *nbytes);
+                        self.totals.lose(i..i + 1, *nbytes);
                         let mut left = *nbytes;
                         while left > 0 {
                             let piece = left.min(PIECE);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use oxiblosc_core::chunk::ChunkHeader;
 use oxiblosc_core::frame::{
-    ChunkEntry, ChunkSize, EntryRun, Fingerprint, FrameLayout, Head, Metalayers, Sequential, Trailer, find_trailer,
-    index_entries, index_entry_count,
+    ChunkEntry, ChunkSize, EntryRun, Fingerprint, FrameLayout, Metalayers, PartialHeader, Sequential, Trailer,
+    find_trailer, index_entries, index_entry_count,
 };
 use oxiblosc_core::{Limits, Registry};
 
@@ -22,7 +22,7 @@ const MOST_TRAILER: u64 = 16 << 20;
 
 /// What was found of a frame.
 pub(super) struct Scan {
-    pub(super) head: Head,
+    pub(super) head: PartialHeader,
     pub(super) items: RecoveredChunks,
     /// The variable-length metalayers of the last trailer.
     pub(super) vlmetalayers: Metalayers,
@@ -62,9 +62,9 @@ pub(super) async fn scan<S: RangeSource + ?Sized>(
 ) -> Result<Scan, RecoverError> {
     let size = source.size().await?;
     let mut window = BufferedSource::new(source, size);
-    let fixed = window.get(0..Head::FIXED_LEN as u64).await?;
-    let head_len = Head::extent(&fixed).map_err(RecoverError::Head)?.min(limits.header_bytes) as u64;
-    let mut head = Head::parse(&window.get(0..head_len).await?, limits).map_err(RecoverError::Head)?;
+    let fixed = window.get(0..PartialHeader::FIXED_LEN as u64).await?;
+    let head_len = PartialHeader::extent(&fixed).map_err(RecoverError::Head)?.min(limits.header_bytes) as u64;
+    let mut head = PartialHeader::parse(&window.get(0..head_len).await?, limits).map_err(RecoverError::Head)?;
     if head.header.layout != FrameLayout::Current {
         return Err(RecoverError::Layout { layout: head.header.layout });
     }
@@ -102,12 +102,12 @@ async fn search<S: RangeSource + ?Sized>(
 ) -> Result<(), RecoverError> {
     let size = window.size();
     let mut at = u64::from(scan.head.header.header_len);
-    let mut examiner = ChunkChecker::new(&scan.head, registry, limits);
+    let mut checker = ChunkChecker::new(&scan.head, registry, limits);
     // Every chunk seen, by offset: a later index may assign them other numbers.
     let mut seen = BTreeMap::new();
     while at < size {
         let bytes = window.get(at..at + ChunkHeader::EXTENDED_LEN as u64).await?;
-        let Some(header) = examiner.header(&bytes).or_else(|| index_header(&bytes)) else {
+        let Some(header) = checker.header(&bytes).or_else(|| index_header(&bytes)) else {
             match empty_frame_trailer(scan, window, at).await? {
                 Some((trailer, len)) => {
                     scan.tail = Some(IndexAndTrailer { index_at: at, end: at + len });
@@ -117,7 +117,7 @@ async fn search<S: RangeSource + ?Sized>(
                     continue;
                 }
                 None => {
-                    let next = next_chunk(window, at + 1, &mut examiner, budget).await?.unwrap_or(size);
+                    let next = next_chunk(window, at + 1, &mut checker, budget).await?.unwrap_or(size);
                     scan.in_order = false;
                     scan.dense = false;
                     scan.unused += next - at;
@@ -149,13 +149,13 @@ async fn search<S: RangeSource + ?Sized>(
                 return Ok(());
             }
         }
-        if examiner.header(&chunk).is_none() {
+        if checker.header(&chunk).is_none() {
             // Longer than a chunk can be, and not an index.
             scan.unused += len;
             at += len;
             continue;
         }
-        let content = match examiner.examine(scan.items.len(), &header, &chunk, budget)? {
+        let content = match checker.check(scan.items.len(), &header, &chunk, budget)? {
             CheckResult::Damaged => ChunkContent::Lost,
             verdict => ChunkContent::Stored { offset: at, len, checked: verdict == CheckResult::Holds },
         };
@@ -175,7 +175,7 @@ async fn search<S: RangeSource + ?Sized>(
 
 /// No chunk may be longer than the chunk size in the header. If the first one is and decodes, the header is wrong.
 async fn correct_chunk_size<S: RangeSource + ?Sized>(
-    head: &mut Head,
+    head: &mut PartialHeader,
     window: &mut BufferedSource<'_, S>,
     registry: &Registry,
     limits: &Limits,
@@ -189,7 +189,7 @@ async fn correct_chunk_size<S: RangeSource + ?Sized>(
         return Ok(());
     }
     let chunk = window.get(at..at + first.cbytes as u64).await?;
-    if ChunkChecker::new(head, registry, limits).examine(0, &first, &chunk, budget)? != CheckResult::Damaged {
+    if ChunkChecker::new(head, registry, limits).check(0, &first, &chunk, budget)? != CheckResult::Damaged {
         // Lossless: the format counts the bytes of a chunk in 31 bits.
         head.header.chunk_size = ChunkSize::Fixed(first.nbytes as u32);
     }
@@ -290,7 +290,7 @@ async fn empty_frame_trailer<S: RangeSource + ?Sized>(
 async fn next_chunk<S: RangeSource + ?Sized>(
     window: &mut BufferedSource<'_, S>,
     mut at: u64,
-    examiner: &mut ChunkChecker<'_>,
+    checker: &mut ChunkChecker<'_>,
     budget: &mut WorkLimit,
 ) -> Result<Option<u64>, RecoverError> {
     const STEP: u64 = 256 << 10;
@@ -300,8 +300,8 @@ async fn next_chunk<S: RangeSource + ?Sized>(
             return Ok(None);
         }
         for skip in 0..=bytes.len() - ChunkHeader::EXTENDED_LEN {
-            let Some(header) = examiner.header(&bytes[skip..skip + ChunkHeader::EXTENDED_LEN]) else { continue };
-            let full = examiner.chunk_size.fixed().is_none_or(|full| header.nbytes == full);
+            let Some(header) = checker.header(&bytes[skip..skip + ChunkHeader::EXTENDED_LEN]) else { continue };
+            let full = checker.chunk_size.fixed().is_none_or(|full| header.nbytes == full);
             if !full {
                 continue;
             }
@@ -309,7 +309,7 @@ async fn next_chunk<S: RangeSource + ?Sized>(
             // The same chunk header may already have been examined at another place.
             budget.decode(header.cbytes as u64)?;
             let chunk = window.get(start..start + header.cbytes as u64).await?;
-            if chunk.len() == header.cbytes && examiner.examine(0, &header, &chunk, budget)? != CheckResult::Damaged {
+            if chunk.len() == header.cbytes && checker.check(0, &header, &chunk, budget)? != CheckResult::Damaged {
                 return Ok(Some(start));
             }
         }

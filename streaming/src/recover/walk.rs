@@ -27,7 +27,7 @@ pub(super) async fn walk<S: RangeSource + ?Sized>(
     budget: &mut WorkLimit,
 ) -> Result<(), RecoverError> {
     let size = window.size();
-    let mut examiner = ChunkChecker::new(&scan.head, registry, limits);
+    let mut checker = ChunkChecker::new(&scan.head, registry, limits);
     let mut walk = ChunkWalk::new(&scan.head, *limits);
     let full = scan.head.header.chunk_size.fixed().map(|full| full as u64);
     // Where the chunks end that were found, and how many after them are chunks only if something better follows.
@@ -44,10 +44,10 @@ pub(super) async fn walk<S: RangeSource + ?Sized>(
         match (step, full) {
             (ChunkWalkStep::Needs(more), _) if more > available => break,
             (ChunkWalkStep::Needs(more), _) => needed = more,
-            (ChunkWalkStep::Chunk { number, offset, header }, _) if examiner.fits(&header) => {
+            (ChunkWalkStep::Chunk { number, offset, header }, _) if checker.fits(&header) => {
                 let len = header.cbytes as u64;
                 let chunk = window.get(offset..offset + len).await?;
-                let content = match examiner.examine(number, &header, &chunk, budget)? {
+                let content = match checker.check(number, &header, &chunk, budget)? {
                     CheckResult::Damaged => ChunkContent::Lost,
                     verdict => ChunkContent::Stored { offset, len, checked: verdict == CheckResult::Holds },
                 };

@@ -52,9 +52,9 @@ pub struct PlaceTarget<P: SparsePlace> {
     commit: Option<BoxFuture<'static, io::Result<()>>>,
     aborting: Option<BoxFuture<'static, io::Result<()>>>,
     /// A commit has failed, but may have taken effect.
-    doubtful: bool,
+    commit_uncertain: bool,
     /// Another writer has taken over, or has written a frame.
-    lost: bool,
+    superseded: bool,
     committed: bool,
 }
 
@@ -97,8 +97,8 @@ impl<P: SparsePlace> PlaceTarget<P> {
             written: Vec::new(),
             commit: None,
             aborting: None,
-            doubtful: false,
-            lost: false,
+            commit_uncertain: false,
+            superseded: false,
             committed: false,
         }
     }
@@ -192,8 +192,8 @@ impl<P: SparsePlace> PlaceTarget<P> {
     fn note(&mut self, result: &io::Result<()>) {
         self.commit = None;
         self.committed = result.is_ok();
-        self.lost = result.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::AlreadyExists);
-        self.doubtful = result.is_err() && !self.lost;
+        self.superseded = result.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::AlreadyExists);
+        self.commit_uncertain = result.is_err() && !self.superseded;
     }
 
     /// The future that aborts, once it is known whether there is anything to abort.
@@ -203,7 +203,7 @@ impl<P: SparsePlace> PlaceTarget<P> {
         let puts: Vec<_> = self.putting.drain(..).filter_map(|put| put.work).collect();
         self.current = None;
         let (place, claim, written) = (Arc::clone(&self.place), self.claim.clone(), self.written.clone());
-        let (most, doubtful) = (self.most, self.doubtful);
+        let (most, commit_uncertain) = (self.most, self.commit_uncertain);
         async move {
             let version = match begin {
                 ClaimStep::New => None,
@@ -213,7 +213,7 @@ impl<P: SparsePlace> PlaceTarget<P> {
             };
             let _: Vec<_> = stream::iter(puts).buffer_unordered(most).collect().await;
             match version {
-                Some(_) if doubtful => release(&*place, &claim).await,
+                Some(_) if commit_uncertain => release(&*place, &claim).await,
                 Some(version) => remove(&*place, &claim, version, written).await,
                 None => Ok(()),
             }
@@ -306,10 +306,10 @@ async fn commit<P: SparsePlace>(
     claim: PlanFile,
     version: FileVersion,
     index: Bytes,
-    doubtful: bool,
+    commit_uncertain: bool,
 ) -> io::Result<()> {
     // The previous attempt may have succeeded although its response was lost.
-    if !doubtful || place.index().await?.is_none_or(|found| found.content != index) {
+    if !commit_uncertain || place.index().await?.is_none_or(|found| found.content != index) {
         // From here on no other writer takes over.
         let Some(_) = put_claim(&*place, &claim.with_state(ClaimState::Closing), Some(version)).await? else {
             return Err(taken_over());
@@ -393,7 +393,7 @@ impl<P: SparsePlace> Target for PlaceTarget<P> {
         let version = ready!(self.poll_begin(cx))?;
         let commit = self.commit.get_or_insert_with(|| {
             let (place, claim) = (Arc::clone(&self.place), self.claim.clone());
-            Box::pin(commit(place, claim, version, header.clone(), self.doubtful))
+            Box::pin(commit(place, claim, version, header.clone(), self.commit_uncertain))
         });
         let result = ready!(commit.as_mut().poll(cx));
         self.note(&result);
@@ -410,14 +410,14 @@ impl<P: SparsePlace> Target for PlaceTarget<P> {
 
     /// Waits until the chunks are removed; if another writer has taken over, they are left alone.
     fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.committed || self.lost {
+        if self.committed || self.superseded {
             return Poll::Ready(Ok(()));
         }
         if let Some(commit) = &mut self.commit {
             // It cannot be undone, and may succeed.
             let result = ready!(commit.as_mut().poll(cx));
             self.note(&result);
-            if self.committed || self.lost {
+            if self.committed || self.superseded {
                 return Poll::Ready(Ok(()));
             }
         }
@@ -443,12 +443,12 @@ impl<P: SparsePlace> Target for PlaceTarget<P> {
 
 impl<P: SparsePlace> Drop for PlaceTarget<P> {
     fn drop(&mut self) {
-        if self.committed || self.lost {
+        if self.committed || self.superseded {
             return;
         }
         let (commit, aborting) = (self.commit.take(), self.aborting.take());
         // A commit in progress is completed: otherwise it would not be known whether the chunks are needed.
-        self.doubtful |= commit.is_some();
+        self.commit_uncertain |= commit.is_some();
         let give_up = self.give_up();
         background::finish(async move {
             if let Some(commit) = commit

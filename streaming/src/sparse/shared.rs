@@ -74,7 +74,7 @@ pub struct SharedWriter<P> {
     pub(super) claim: PlanFile,
     pub(super) plan: Arc<SharedPlan>,
     pub(super) registry: Registry,
-    workshop: ChunkEncoders,
+    encoders: ChunkEncoders,
     pool: Pool,
     tiling: Option<Arc<Tiling>>,
     /// A commit of this writer that has failed but may have taken effect.
@@ -190,11 +190,11 @@ impl<P: SparsePlace> SharedWriter<P> {
             return Err(ShareError::BadPlan { reason: "the shape is not that of its chunks".to_owned() });
         }
         let geometry = tiling.as_ref().map(|tiling| Arc::new(tiling.geometry().clone()));
-        let workshop = ChunkEncoders::new(plan.params.encode.clone(), registry.clone(), geometry, pool.clone())
+        let encoders = ChunkEncoders::new(plan.params.encode.clone(), registry.clone(), geometry, pool.clone())
             .map_err(|source| WriteError::Params(source.into()))?;
         let (plan, tiling) = (Arc::new(plan), tiling.map(Arc::new));
         let (attempt, unsettled) = (Mutex::new(None), Mutex::default());
-        Ok(Self { place, claim, plan, registry, workshop, pool, tiling, attempt, unsettled })
+        Ok(Self { place, claim, plan, registry, encoders, pool, tiling, attempt, unsettled })
     }
 
     /// The place.
@@ -325,7 +325,7 @@ impl<P: SparsePlace> SharedWriter<P> {
             }
             None => ChunkInput::Shared(data),
         };
-        let encoded = self.workshop.encode(i, input).await.map_err(panicked)?;
+        let encoded = self.encoders.encode(i, input).await.map_err(panicked)?;
         let encoded = encoded.map_err(|source| WriteError::Encode { chunk: i, source: source.into() })?;
         let (plan, registry) = (Arc::clone(&self.plan), self.registry.clone());
         let checked = self.pool.spawn(move || {
