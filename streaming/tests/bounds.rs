@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -50,6 +50,12 @@ fn bombs() -> impl Iterator<Item = (String, Vec<u8>)> {
     bombs.chain(zeros).filter(move |(_, bytes)| known.insert(bytes.clone()))
 }
 
+/// Memory is counted for the whole program, so that tests would count what others make beside their limits.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A frame of `count` chunks that are in the index alone.
 fn specials(kind: SpecialKind, typesize: usize, chunk_size: usize, count: u64) -> Vec<u8> {
     let registry = Registry::linked().unwrap();
@@ -72,6 +78,7 @@ fn options() -> ReadOptions {
 
 #[test]
 fn items_bytes_and_slices() {
+    let _alone = alone();
     for (name, bytes) in bombs() {
         let (reader, _) = FEW.run(&HEAP, &format!("open {name}"), || block_on(options().open(bytes.clone())));
         let Ok(reader) = reader else { continue };
@@ -101,6 +108,7 @@ fn items_bytes_and_slices() {
 
 #[test]
 fn values_of_special_chunks() {
+    let _alone = alone();
     let frame = specials(SpecialKind::Nan, 8, 2_147_483_600, 3);
     let reader = block_on(options().open(frame)).unwrap();
     let (items, _) = FEW.run(&HEAP, "NaNs", || block_on(reader.items(268_435_449..268_435_451)).unwrap());
@@ -113,6 +121,7 @@ fn values_of_special_chunks() {
 /// decoded, however it is selected.
 #[test]
 fn items_of_arrays_cost_a_block_at_most() {
+    let _alone = alone();
     const BLOCK: usize = 4 * MIB;
     const FIXED: usize = 512 << 10;
     // Compressible, but not much.
@@ -169,6 +178,7 @@ fn items_of_arrays_cost_a_block_at_most() {
 
 #[test]
 fn verification_and_streams() {
+    let _alone = alone();
     for (name, bytes) in bombs() {
         let Ok(reader) = block_on(options().open(bytes)) else { continue };
         let (report, _) = ALL.run(&HEAP, &format!("verify {name}"), || block_on(reader.verify()));
@@ -218,6 +228,7 @@ fn runs(block: usize, blocks: usize, chunks: usize, filters: &[FilterId]) -> Vec
 /// coded against it.
 #[test]
 fn large_blocks_are_verified_within_the_memory_in_flight() {
+    let _alone = alone();
     const SHUFFLE: FilterId = FilterId::SHUFFLE;
     const DELTA: FilterId = FilterId::DELTA;
     let mut limits = Limits::default();
@@ -259,6 +270,7 @@ fn large_blocks_are_verified_within_the_memory_in_flight() {
 
 #[test]
 fn a_chunk_that_many_share_is_looked_at_once() {
+    let _alone = alone();
     // The chunk is that of all entries of the index; a byte of it is wrong.
     let (_, mut bytes) = bombs().find(|(name, _)| name == "16.bin").unwrap();
     bytes[97 + 31] |= 0x70;
@@ -271,6 +283,7 @@ fn a_chunk_that_many_share_is_looked_at_once() {
 
 #[test]
 fn appends_and_commits() {
+    let _alone = alone();
     for (name, bytes) in bombs() {
         let (result, _) = ALL.run(&HEAP, &format!("append to {name}"), || -> Result<_, EditError> {
             let mut editor = FrameEditor::with_file(bytes, EditOptions::new().pool(pool()))?;
@@ -297,6 +310,7 @@ fn appends_and_commits() {
 /// In a frame with chunks of variable size, each special value of the index becomes a chunk.
 #[test]
 fn chunks_that_are_to_differ_in_size() {
+    let _alone = alone();
     let mut limits = Limits::default();
     limits.in_flight_bytes = 4 * MIB;
     for (name, bytes) in bombs() {
@@ -327,6 +341,7 @@ fn chunks_that_are_to_differ_in_size() {
 
 #[test]
 fn recovery_and_sealing() {
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let (old, new) = (directory.path().join("old"), directory.path().join("new"));
     for (name, bytes) in bombs() {
@@ -357,6 +372,7 @@ fn recovery_and_sealing() {
 
 #[test]
 fn a_frame_of_one_value_comes_back_as_it_was() {
+    let _alone = alone();
     let frame = specials(SpecialKind::Zero, 4, 1000, 1 << 26);
     let mut target = MemoryTarget::new();
     let (recovered, _) =
@@ -367,6 +383,7 @@ fn a_frame_of_one_value_comes_back_as_it_was() {
 
 #[test]
 fn limits_of_recovery_can_be_raised_and_lowered() {
+    let _alone = alone();
     let (_, bytes) = bombs().find(|(name, _)| name == "15.bin").unwrap();
     let recovered = |options: RecoverOptions| block_on(options.recover_into(bytes.clone(), &mut MemoryTarget::new()));
     // 20,000 times 4032 bytes.
@@ -395,6 +412,7 @@ fn limits_of_recovery_can_be_raised_and_lowered() {
 /// An index that names one chunk again and again would make a copy of gigabytes.
 #[test]
 fn copies_have_the_limit_of_recoveries() {
+    let _alone = alone();
     let (_, bytes) = bombs().find(|(name, _)| name == "15.bin").unwrap();
     let reader = block_on(options().open(bytes)).unwrap();
     for sparse in [false, true] {
@@ -421,6 +439,7 @@ fn copies_have_the_limit_of_recoveries() {
 
 #[test]
 fn results_have_a_limit() {
+    let _alone = alone();
     let mut limits = Limits::default();
     limits.result_bytes = 1000;
     let frame = specials(SpecialKind::Zero, 4, 1000, 8);
@@ -444,6 +463,7 @@ fn results_have_a_limit() {
 
 #[test]
 fn slices_have_a_limit() {
+    let _alone = alone();
     let (_, bytes) = bombs().find(|(name, _)| name == "35.bin").unwrap();
     let mut limits = Limits::default();
     limits.result_bytes = 1000;
