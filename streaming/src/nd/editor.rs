@@ -44,7 +44,8 @@ use crate::edit::{EditError, EditorSnapshot, FrameEditor};
 ///     editor.commit().await?;
 ///     assert_eq!(editor.read(&"".parse()?).await?.bytes()[..], [1, 7, 4, 8, 9, 9, 0, 0]);
 ///     Ok::<(), Box<dyn std::error::Error>>(())
-/// })
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct NdEditor {
     editor: FrameEditor,

@@ -46,7 +46,7 @@ const TRIES: usize = 8;
 ///
 /// ```
 /// use bytes::Bytes;
-/// use oxiblosc_streaming::sparse::{Directory, Missing, ShareError, SharedWriter};
+/// use oxiblosc_streaming::sparse::{Directory, MissingChunks, ShareError, SharedWriter};
 /// use oxiblosc_streaming::{WriteOptions, block_on, blocking::FrameReader};
 /// # use oxiblosc_plugins as _;
 ///
@@ -58,9 +58,9 @@ const TRIES: usize = 8;
 ///     let other = SharedWriter::open(place).await?;
 ///     one.write(2, Bytes::from(vec![3; 500])).await?;
 ///     other.write(0, Bytes::from(vec![1; 1000])).await?;
-///     // Chunk 1 was nobody's.
-///     assert!(one.commit(Missing::Fail).await.is_err());
-///     let summary = one.commit(Missing::Zero).await?;
+///     // Nobody has written chunk 1.
+///     assert!(one.commit(MissingChunks::Fail).await.is_err());
+///     let summary = one.commit(MissingChunks::Zero).await?;
 ///     assert_eq!((summary.chunks, summary.nbytes), (3, 2500));
 ///     let late = other.write(1, Bytes::from(vec![2; 1000])).await;
 ///     assert!(matches!(late, Err(ShareError::Committed(_))));
