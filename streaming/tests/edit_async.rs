@@ -572,6 +572,31 @@ fn a_lost_response_is_no_conflict() {
     });
 }
 
+/// Files are locked, so that there is nothing to rebase on, and what is not committed stays as it is.
+#[test]
+fn rebasing_a_file_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("array");
+    let shape = ArrayOptions::new([3, 10], "|u1").chunks([2, 10]).blocks([2, 10]);
+    let mut writer = blocking::NdWriter::create(&path, shape).unwrap();
+    std::io::Write::write_all(&mut writer, &[1; 30]).unwrap();
+    writer.finish().unwrap();
+    block_on(async {
+        let mut editor = NdEditor::new(options().open(&path).await.unwrap()).unwrap();
+        for rows in 2..6 {
+            editor.append(0, vec![rows; 10 * usize::from(rows)]).await.unwrap();
+            // Even half of it.
+            drop_after(editor.rebase(), usize::from(rows));
+            editor.rebase().await.unwrap();
+        }
+        editor.commit().await.unwrap();
+    });
+    let rows = (2..6).flat_map(|rows| vec![rows; 10 * usize::from(rows)]);
+    let expected: Vec<u8> = [1; 30].into_iter().chain(rows).collect();
+    let array = blocking::NdArray::open(&path).unwrap();
+    assert!(array.read(&Selection::all()).unwrap().bytes()[..] == expected[..]);
+}
+
 /// Compaction lets the number of an uncommitted chunk go to somebody else. Its bytes are not taken for one's own.
 #[test]
 fn chunks_of_others_are_not_rebased() {

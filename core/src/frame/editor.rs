@@ -87,8 +87,6 @@ pub struct FrameEditor {
     foreign: BTreeSet<u32>,
     /// All smaller file numbers are in use, or are not to be used.
     next_id: u32,
-    /// The first number that new files may have.
-    first_id: u32,
     /// Others write to the same place.
     shares_files: bool,
     index_changed: bool,
@@ -137,7 +135,6 @@ impl FrameEditor {
             written: BTreeSet::new(),
             foreign: BTreeSet::new(),
             next_id: 0,
-            first_id: 0,
             shares_files: false,
             index_changed: false,
             trailer_changed: false,
@@ -393,8 +390,7 @@ impl FrameEditor {
     /// more. Files that no chunk needs any more are not removed by commits, as readers of an older index may need them.
     pub fn share_files(&mut self) {
         self.shares_files = true;
-        self.first_id = self.committed.files.last().map_or(0, |last| last.saturating_add(1));
-        self.next_id = self.first_id;
+        self.next_id = self.first_id();
     }
 
     /// Gives a chunk that has not been committed another file, because file `id` exists and belongs to somebody else.
@@ -518,13 +514,9 @@ impl FrameEditor {
             true => Vec::new(),
             false => before.filter(|id| !files.contains(id)).copied().collect(),
         };
-        self.first_id = match (self.shares_files, files.last()) {
-            (true, Some(&last)) => last.saturating_add(1),
-            _ => self.first_id,
-        };
         self.committed.files = files;
         self.written.clear();
-        self.next_id = self.first_id;
+        self.next_id = self.first_id();
         self.set_committed(header, index.len() as u64);
         Ok(EditCommit::Replace { index, remove })
     }
@@ -599,6 +591,14 @@ impl FrameEditor {
         }
         self.written.insert(self.next_id);
         Ok(self.next_id)
+    }
+
+    /// The first number that new files may have.
+    fn first_id(&self) -> u32 {
+        match self.committed.files.last() {
+            Some(&last) if self.shares_files => last.saturating_add(1),
+            _ => 0,
+        }
     }
 
     /// Forgets a stored chunk that is no longer needed.

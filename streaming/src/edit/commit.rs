@@ -140,9 +140,7 @@ impl FrameEditor {
     /// make the change again. [`EditError::Uncommitted`] when it is not known whether the last commit has succeeded:
     /// commit again first. After any error, or if the future is dropped, the editor is as it was.
     pub async fn rebase(&mut self) -> Result<(), EditError> {
-        self.check_conflict()?;
-        if !self.storage.is_shared() {
-            // Nobody else has committed.
+        if !self.has_rivals()? {
             return Ok(());
         }
         if !self.only_appends {
@@ -166,11 +164,15 @@ impl FrameEditor {
         Ok(())
     }
 
-    /// Checks that a commit that is not completed has failed because of a conflict.
-    pub(crate) fn check_conflict(&self) -> Result<(), EditError> {
+    /// Whether others may have committed, so that there is something to rebase on. (In a locked file, a second editor
+    /// would also write over the chunks that this one has not committed.)
+    ///
+    /// # Errors
+    /// [`EditError::Uncommitted`] when a commit is not completed for another reason than a conflict.
+    pub(crate) fn has_rivals(&self) -> Result<bool, EditError> {
         match self.unfinished.is_some() && self.attempt != Attempt::Conflict {
             true => Err(EditError::Uncommitted),
-            false => Ok(()),
+            false => Ok(self.storage.is_shared()),
         }
     }
 

@@ -83,7 +83,8 @@ impl EditOptions {
     }
 
     /// Whether a commit syncs to the disk before and after its last write, so that it survives a crash of the machine
-    /// and not only of the program. On by default.
+    /// and not only of the program. On by default. A place has an option of its own for that, such as
+    /// [`Directory::durable`].
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = durable;
         self
