@@ -11,7 +11,7 @@ use oxiblosc::target::PlaceTarget;
 use oxiblosc::{ErrorKind, block_on, blocking};
 
 use crate::program::{command, ended, run, run_with, url};
-use crate::server::{BUCKET, Server, uploads};
+use crate::server::{Server, uploads};
 
 /// Rows have so many items, of four bytes.
 const COLUMNS: u64 = 5;
@@ -123,16 +123,7 @@ async fn read(server: &Server) -> Result<Vec<u8>, ArrayError> {
     Ok(array.read(&"".parse().expect("a selection")).await?.bytes().to_vec())
 }
 
-const DOWNLOAD: &str = r"
-import os, sys, tempfile, s3fs, blosc2
-directory = tempfile.mkdtemp() + '/array.b2nd'
-os.mkdir(directory)
-fs = s3fs.S3FileSystem()
-for found in fs.ls(f'{sys.argv[1]}/{sys.argv[2]}', detail=True):
-    if found['type'] == 'file':
-        with open(os.path.join(directory, os.path.basename(found['name'])), 'wb') as file:
-            file.write(fs.cat_file(found['name']))
-array = blosc2.open(directory)
+const HEX: &str = r"
 assert array.dtype == 'u4' and array.shape[1] == 5, (array.dtype, array.shape)
 print(array[:].tobytes().hex())
 ";
@@ -155,7 +146,7 @@ fn two_processes_append(server: &Server, commits: u32) {
     let array = block_on(read(server)).expect("the array");
     assert_eq!(check(&array), 2 * commits as usize, "commits have been lost");
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    if let Some(found) = server.python(DOWNLOAD, &endpoint, &[BUCKET, KEY]) {
+    if let Some(found) = server.python_on(KEY, HEX) {
         assert!(found.trim() == hex(&array), "python-blosc2 reads something else");
     }
 

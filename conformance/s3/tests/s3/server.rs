@@ -154,6 +154,13 @@ impl Server {
         Some(String::from_utf8(output.stdout).expect("scripts print text"))
     }
 
+    /// Downloads the sparse frame under `key`, and runs a Python script on it, which python-blosc2 has opened as `array`;
+    /// `None` without Python.
+    #[track_caller]
+    pub(crate) fn python_on(&self, key: &str, script: &str) -> Option<String> {
+        self.python(&format!("{DOWNLOAD}{script}"), &self.endpoint(), &[BUCKET, key])
+    }
+
     /// Starts a Python script that uses the server by way of `endpoint` and is talked to line by line; `None` without
     /// Python.
     pub(crate) fn converse(&self, script: &str, endpoint: &str, args: &[&str]) -> Option<Conversation> {
@@ -165,6 +172,18 @@ impl Server {
         Some(Conversation { child, lines })
     }
 }
+
+const DOWNLOAD: &str = r"
+import os, sys, tempfile, s3fs, blosc2
+directory = tempfile.mkdtemp() + '/array.b2nd'
+os.mkdir(directory)
+fs = s3fs.S3FileSystem()
+for found in fs.ls(f'{sys.argv[1]}/{sys.argv[2]}', detail=True):
+    if found['type'] == 'file':
+        with open(os.path.join(directory, os.path.basename(found['name'])), 'wb') as file:
+            file.write(fs.cat_file(found['name']))
+array = blosc2.open(directory)
+";
 
 /// A script that waits for a line after each one it prints.
 pub(crate) struct Conversation {

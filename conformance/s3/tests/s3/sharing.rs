@@ -13,7 +13,7 @@ use oxiblosc::source::ObjectSource;
 use oxiblosc::sparse::{MissingChunks, ShareError, SharedWriter};
 use oxiblosc::{FrameReader, WriteOptions, block_on};
 
-use crate::server::{BUCKET, Server, uploads};
+use crate::server::{Server, uploads};
 
 const SHAPE: [u64; 2] = [400, 310];
 
@@ -64,16 +64,9 @@ fn writer_of_a_share() {
         .expect("the server takes chunks");
 }
 
-const DOWNLOAD_AND_SUM: &str = r"
-import os, sys, tempfile, s3fs, blosc2, numpy as np
-directory = tempfile.mkdtemp() + '/array.b2nd'
-os.mkdir(directory)
-fs = s3fs.S3FileSystem()
-for found in fs.ls(f'{sys.argv[1]}/{sys.argv[2]}', detail=True):
-    if found['type'] == 'file':
-        with open(os.path.join(directory, os.path.basename(found['name'])), 'wb') as file:
-            file.write(fs.cat_file(found['name']))
-array = blosc2.open(directory)[:]
+const SUM: &str = r"
+import numpy as np
+array = array[:]
 print(array.shape, array.dtype, int((array.astype('i8') * np.arange(1, array.size + 1).reshape(array.shape)).sum()))
 ";
 
@@ -123,7 +116,7 @@ fn processes_fill_an_array(server: &Server, ignores: bool) {
         let weighted = (1..).zip(words).map(|(i, word)| i * i64::from(i32::from_le_bytes(*word)));
         format!("({}, {}) int32 {}", SHAPE[0], SHAPE[1], weighted.sum::<i64>())
     };
-    if let Some(found) = server.python(DOWNLOAD_AND_SUM, &endpoint, &[BUCKET, "shared/array.b2nd"]) {
+    if let Some(found) = server.python_on("shared/array.b2nd", SUM) {
         assert_eq!(found.trim(), sum(&expected(&[LEFT_OUT], &writer)));
     }
     // A repeated commit reports success again and changes nothing.
