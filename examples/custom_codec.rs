@@ -26,7 +26,7 @@ impl Codec for Brotli {
             meta => return Err(CodecError::Meta { meta, expected: "0 or 10..=24" }),
         };
         let params = BrotliEncoderParams {
-            quality: i32::from(ctx.level),
+            quality: i32::from(ctx.level_or_default()),
             lgwin,
             size_hint: src.len(),
             ..BrotliEncoderParams::default()

@@ -4,17 +4,18 @@ use std::io::{self, Write};
 
 use oxiblosc::codec::CodecTraits;
 use oxiblosc::filter::FilterTraits;
+use oxiblosc::plugin::Provider;
 use oxiblosc::{IdRange, Registry};
 use serde_json::{Value, json};
 
 use crate::args::PluginsArgs;
-use crate::error::CliError;
+use crate::error::{CliError, one_line};
 
 /// One filter or codec, ready to be shown.
 struct Row {
     id: u8,
     name: &'static str,
-    provider: &'static str,
+    provider: &'static Provider,
     notes: Vec<&'static str>,
 }
 
@@ -32,11 +33,15 @@ pub(crate) fn run(args: &PluginsArgs, registry: &Registry) -> Result<(), CliErro
     let mut out = io::stdout().lock();
     if args.json {
         let list = |rows: &[Row]| rows.iter().map(Row::to_json).collect::<Vec<_>>();
-        writeln!(out, "{:#}", json!({ "codecs": list(&codecs), "filters": list(&filters) }))
+        let problems: Vec<String> = registry.problems().map(|problem| one_line(problem)).collect();
+        writeln!(out, "{:#}", json!({ "codecs": list(&codecs), "filters": list(&filters), "problems": problems }))
     } else {
         table(&mut out, "codecs", &codecs)
             .and_then(|()| writeln!(out))
             .and_then(|()| table(&mut out, "filters", &filters))
+            .and_then(|()| {
+                registry.problems().try_for_each(|problem| writeln!(out, "\ncannot be used: {}", one_line(problem)))
+            })
     }
     .and_then(|()| out.flush())
     .map_err(CliError::stdout)
@@ -66,7 +71,8 @@ impl Row {
             "id": self.id,
             "name": self.name,
             "range": self.range(),
-            "provider": self.provider,
+            "provider": self.provider.name,
+            "version": self.provider.version,
             "notes": self.notes,
         })
     }
@@ -76,7 +82,14 @@ fn table(out: &mut impl Write, title: &str, rows: &[Row]) -> io::Result<()> {
     writeln!(out, "{title}")?;
     for row in rows {
         let notes = row.notes.join(", ");
-        writeln!(out, "  {:>3}  {:<16} {:<11} {:<20} {notes}", row.id, row.name, row.range(), row.provider)?;
+        writeln!(
+            out,
+            "  {:>3}  {:<16} {:<11} {:<24} {notes}",
+            row.id,
+            row.name,
+            row.range(),
+            row.provider.to_string()
+        )?;
     }
     Ok(())
 }

@@ -77,7 +77,7 @@ impl<'a> FilterCheck<'a> {
         let mut ctx = BlockContext::new(typesize);
         ctx.meta = meta;
         ctx.last_short = !len.is_multiple_of(typesize);
-        ctx.nd = self.geometry.as_ref().map(|(g, _)| g);
+        ctx.nd = self.geometry.as_ref().map(|(geometry, _)| geometry.into());
         let lossy = entry.info().traits.lossy;
         let mut worn = entry.instance();
         for sample in samples(len) {

@@ -4,7 +4,7 @@ use oxiblosc::plugins::codecs::Brotli;
 use oxiblosc_conformance::{CodecCheck, FilterCheck};
 use oxiblosc_core::codec::CodecTraits;
 use oxiblosc_core::registry::CodecInfo;
-use oxiblosc_core::{CodecId, FilterId, Registry};
+use oxiblosc_core::{CodecId, FilterId, Registry, provider};
 // The facade links the plugins.
 use oxiblosc as _;
 
@@ -37,13 +37,7 @@ fn codecs_keep_their_promises() {
 #[test]
 fn brotli_keeps_its_promises_in_a_slot_of_the_user() {
     let mut registry = Registry::linked().unwrap().clone();
-    let info = CodecInfo {
-        id: CodecId(160),
-        name: "brotli",
-        provider: "a test",
-        traits: CodecTraits::PLAIN.high_ratio(),
-        overrides: false,
-    };
+    let info = CodecInfo::new(CodecId(160), "brotli", CodecTraits::PLAIN.high_ratio(), provider!());
     registry.add_codec(info, Box::new(Brotli)).unwrap();
     CodecCheck::new(&registry, CodecId(160)).levels(&[0, 1, 5, 9]).run().unwrap().assert_passed();
 }

@@ -4,7 +4,7 @@ use oxiblosc_conformance::{CodecCheck, FilterCheck, Report};
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::filter::{BlockContext, Filter, FilterError, FilterTraits};
 use oxiblosc_core::registry::{CodecInfo, FilterInfo};
-use oxiblosc_core::{CodecId, FilterId, Registry};
+use oxiblosc_core::{CodecId, FilterId, Registry, provider};
 
 type Apply = fn(&mut Vec<u8>, &BlockContext<'_>, &[u8], &mut [u8]);
 
@@ -32,13 +32,7 @@ const COPY: Apply = |_, _, src, dst| dst.copy_from_slice(src);
 
 fn run_filter(forward: Apply, backward: Apply) -> Report {
     let mut registry = Registry::empty();
-    let info = FilterInfo {
-        id: FilterId(200),
-        name: "made",
-        provider: "test",
-        traits: FilterTraits::LOSSLESS,
-        overrides: false,
-    };
+    let info = FilterInfo::new(FilterId(200), "made", FilterTraits::LOSSLESS, provider!());
     registry.add_filter(info, Box::new(Made { forward, backward, state: Vec::new() })).unwrap();
     FilterCheck::new(&registry, FilterId(200)).typesizes(&[4]).run().unwrap()
 }
@@ -132,13 +126,7 @@ impl Codec for Constant {
 
 fn run_codec(flaw: Flaw) -> Report {
     let mut registry = Registry::empty();
-    let info = CodecInfo {
-        id: CodecId(200),
-        name: "constant",
-        provider: "test",
-        traits: CodecTraits::PLAIN,
-        overrides: false,
-    };
+    let info = CodecInfo::new(CodecId(200), "constant", CodecTraits::PLAIN, provider!());
     registry.add_codec(info, Box::new(Constant(flaw))).unwrap();
     CodecCheck::new(&registry, CodecId(200)).levels(&[5]).run().unwrap()
 }

@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use crate::filter::BlockContext;
 use crate::id::FilterId;
+use crate::plugin::Panicked;
 
 /// Compresses and decompresses one stream: a filtered block, or one of the parts of a split block.
 ///
@@ -14,7 +15,7 @@ pub trait Codec: DynClone + Send + Sync {
     /// Compresses `src` into `dst` and returns the number of bytes written, or `None` when the result does not fit.
     ///
     /// `dst` is as long as the largest useful result. Not fitting is normal: the caller then stores the stream as it
-    /// is.
+    /// is. A count of zero, or beyond the length of `dst`, is an error of the codec and reported as one.
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError>;
 
     /// Decompresses `src` into `dst`, which has exactly the decoded length, and returns the number of bytes written.
@@ -39,26 +40,44 @@ pub trait Codec: DynClone + Send + Sync {
 
 dyn_clone::clone_trait_object!(Codec);
 
-/// Facts about a codec on which the encoder's choice of block size and split depends.
+/// Facts about a codec that the encoder and the decoder need to know before it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CodecTraits {
     /// Slow and dense: blocks are chosen larger (chunk format, automatic block size).
     pub high_ratio: bool,
-    /// The highest level at which automatic splitting splits shuffled blocks into one stream per byte of the type;
+    /// The highest level at which automatic splitting splits blocks of grouped bytes
+    /// ([`FilterTraits::groups_bytes`](crate::filter::FilterTraits::groups_bytes)) into one stream per byte of the type;
     /// `None` for never.
     pub split_up_to_level: Option<u8>,
-    /// The codec can use a dictionary.
+    /// The codec can use a dictionary, and [`Codec::train_dict`] makes one.
     pub dict: bool,
     /// The codec can compress; `false` for formats that are only read.
     pub encode: bool,
-    /// Version of the payload format, stored in the `versionlz` byte.
+    /// What is decompressed may differ from what was compressed. Tools ask before they compress again.
+    pub lossy: bool,
+    /// What the codec makes of a stream depends on where its block lies: [`BlockContext::block`] or
+    /// [`BlockContext::offset`]. Blocks with the same content are then compressed one by one.
+    pub positional: bool,
+    /// The codec works on blocks of arrays alone: it uses [`BlockContext::nd`].
+    pub needs_array: bool,
+    /// Version of the payload format, at least 1, stored in the `versionlz` byte. A chunk that a later version of a
+    /// codec has written is refused, and the version of an earlier one is in [`CodecContext::version`].
     pub version: u8,
 }
 
 impl CodecTraits {
     /// A codec that compresses whole blocks, without dictionaries.
-    pub const PLAIN: Self = Self { high_ratio: false, split_up_to_level: None, dict: false, encode: true, version: 1 };
+    pub const PLAIN: Self = Self {
+        high_ratio: false,
+        split_up_to_level: None,
+        dict: false,
+        encode: true,
+        lossy: false,
+        positional: false,
+        needs_array: false,
+        version: 1,
+    };
 
     /// Marks the codec as slow and dense.
     pub const fn high_ratio(mut self) -> Self {
@@ -83,16 +102,44 @@ impl CodecTraits {
         self.encode = false;
         self
     }
+
+    /// The codec discards information.
+    pub const fn lossy(mut self) -> Self {
+        self.lossy = true;
+        self
+    }
+
+    /// States [`CodecTraits::positional`].
+    pub const fn positional(mut self) -> Self {
+        self.positional = true;
+        self
+    }
+
+    /// States [`CodecTraits::needs_array`].
+    pub const fn for_arrays(mut self) -> Self {
+        self.needs_array = true;
+        self
+    }
+
+    /// Sets [`CodecTraits::version`].
+    pub const fn with_version(mut self, version: u8) -> Self {
+        self.version = version;
+        self
+    }
 }
 
-/// What a codec is told about the stream it works on.
+/// What a codec is told about the stream it works on. As in [`BlockContext`], every field but the level has the same value
+/// when a stream is read as when it was written.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct CodecContext<'a> {
     /// The block that the stream belongs to.
     pub block: BlockContext<'a>,
-    /// The requested compression level, 0..=9. Chunks do not record it, so it is 0 when decoding.
-    pub level: u8,
+    /// The requested compression level, 1..=9. Chunks do not record it, so it is `None` when decoding.
+    pub level: Option<u8>,
+    /// Version of the payload format (`versionlz`): that of the chunk when decoding, [`CodecTraits::version`] when
+    /// encoding.
+    pub version: u8,
     /// The `compcode_meta` byte.
     pub meta: u8,
     /// Which stream of the block this is.
@@ -107,9 +154,26 @@ pub struct CodecContext<'a> {
 }
 
 impl<'a> CodecContext<'a> {
-    /// The context of a block that is one stream and went through no filter, without a dictionary.
+    /// The level that is used where none is given.
+    const DEFAULT_LEVEL: u8 = 5;
+
+    /// The context for compressing a block that is one stream and went through no filter, without a dictionary.
     pub const fn new(block: BlockContext<'a>, level: u8) -> Self {
-        Self { block, level, meta: 0, stream: 0, streams: 1, filter: FilterId::NONE, dict: None }
+        Self { level: Some(level), ..Self::decoding(block) }
+    }
+
+    /// The context for decompressing such a block.
+    pub const fn decoding(block: BlockContext<'a>) -> Self {
+        let version = CodecTraits::PLAIN.version;
+        Self { block, level: None, version, meta: 0, stream: 0, streams: 1, filter: FilterId::NONE, dict: None }
+    }
+
+    /// The level to compress at; 5, the default of Blosc2, if there is none.
+    pub const fn level_or_default(&self) -> u8 {
+        match self.level {
+            Some(level) => level,
+            None => Self::DEFAULT_LEVEL,
+        }
     }
 }
 
@@ -132,6 +196,22 @@ pub enum CodecError {
         expected: usize,
         /// Bytes decoded.
         found: usize,
+    },
+    /// `compress` returned a number of bytes that cannot be.
+    #[error("the codec claims to have written {found} bytes, expected 1..={room}, or that the stream does not fit")]
+    Written {
+        /// What it returned.
+        found: usize,
+        /// Bytes of the destination.
+        room: usize,
+    },
+    /// The chunk was written by a later version of the codec.
+    #[error("the stream has version {found} of the codec's format, this program knows versions up to {known}")]
+    Version {
+        /// The version in the chunk (`versionlz`).
+        found: u8,
+        /// The version of the codec that is linked.
+        known: u8,
     },
     /// The codec only reads.
     #[error("this codec can decode but not encode")]
@@ -158,6 +238,9 @@ pub enum CodecError {
         /// Its message.
         message: String,
     },
+    /// The codec panicked. Its instance is discarded; the next block gets a new one.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
     /// Any other error of a plugin.
     #[error(transparent)]
     Other(#[from] Box<dyn std::error::Error + Send + Sync>),

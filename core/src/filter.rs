@@ -4,6 +4,7 @@ use dyn_clone::DynClone;
 use thiserror::Error;
 
 use crate::nd::Geometry;
+use crate::plugin::Panicked;
 
 /// A reversible (or deliberately lossy) transformation of one block.
 ///
@@ -25,27 +26,87 @@ pub trait Filter: DynClone + Send + Sync {
 
 dyn_clone::clone_trait_object!(Filter);
 
-/// Facts about a filter that the encoder needs to know before it runs.
+/// Facts about a filter that the encoder and the decoder need to know before it runs.
+///
+/// Every fact that a built-in filter can state, any other filter can state too. The conformance kit checks those that can
+/// be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct FilterTraits {
-    /// `backward(forward(x))` may differ from `x`. The encoder then derives the delta reference from what a decoder
-    /// will see.
+    /// `backward(forward(x))` may differ from `x`. The encoder then derives the reference block from what a decoder
+    /// will see, and tools ask before they apply the filter again.
     pub lossy: bool,
     /// `backward` copies, so that it need not be called: the filter discards information and does nothing else.
     pub forward_only: bool,
+    /// `backward` turns a block of zeros into zeros. A chunk of which the filters leave nothing but zeros is then stored
+    /// as its header alone.
+    pub keeps_zeros: bool,
+    /// The filter uses [`BlockContext::reference`], the decoded first block of the chunk. Readers then decode that block
+    /// before any other.
+    pub needs_reference: bool,
+    /// The filter collects the bytes of each position in the items, so that each collection is better compressed on its
+    /// own, as shuffle does. Blocks are then split where [`SplitMode`](crate::chunk::SplitMode) allows it.
+    pub groups_bytes: bool,
+    /// What the filter makes of a block depends on where the block lies: [`BlockContext::block`] or
+    /// [`BlockContext::offset`]. Blocks with the same content are then filtered one by one.
+    pub positional: bool,
+    /// The filter works on blocks of arrays alone: it uses [`BlockContext::nd`].
+    pub needs_array: bool,
 }
 
 impl FilterTraits {
     /// A filter that restores its input bit by bit.
-    pub const LOSSLESS: Self = Self { lossy: false, forward_only: false };
+    pub const LOSSLESS: Self = Self {
+        lossy: false,
+        forward_only: false,
+        keeps_zeros: false,
+        needs_reference: false,
+        groups_bytes: false,
+        positional: false,
+        needs_array: false,
+    };
     /// A filter that discards information.
-    pub const LOSSY: Self = Self { lossy: true, forward_only: false };
-    /// A filter that discards information and leaves the rest where it is: its `backward` copies.
-    pub const FORWARD_ONLY: Self = Self { lossy: true, forward_only: true };
+    pub const LOSSY: Self = Self { lossy: true, ..Self::LOSSLESS };
+    /// A filter that discards information and leaves the rest where it is: its `backward` copies, and hence keeps zeros.
+    pub const FORWARD_ONLY: Self = Self { lossy: true, forward_only: true, keeps_zeros: true, ..Self::LOSSLESS };
+
+    /// States [`FilterTraits::keeps_zeros`].
+    pub const fn keeping_zeros(mut self) -> Self {
+        self.keeps_zeros = true;
+        self
+    }
+
+    /// States [`FilterTraits::needs_reference`].
+    pub const fn with_reference(mut self) -> Self {
+        self.needs_reference = true;
+        self
+    }
+
+    /// States [`FilterTraits::groups_bytes`].
+    pub const fn grouping_bytes(mut self) -> Self {
+        self.groups_bytes = true;
+        self
+    }
+
+    /// States [`FilterTraits::positional`].
+    pub const fn positional(mut self) -> Self {
+        self.positional = true;
+        self
+    }
+
+    /// States [`FilterTraits::needs_array`].
+    pub const fn for_arrays(mut self) -> Self {
+        self.needs_array = true;
+        self
+    }
 }
 
 /// What a filter or codec knows about the block it works on.
+///
+/// Every field has the same value when a block is read as when it was written, also after the frame was edited, the
+/// array resized, or the chunk copied into another frame. That is why the number of the chunk and the shape of the array
+/// are missing: both change. What is known in some places and not in others is an `Option`, and `None` on both sides or
+/// on neither.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct BlockContext<'a> {
@@ -53,20 +114,21 @@ pub struct BlockContext<'a> {
     pub meta: u8,
     /// Type size of the chunk, 1..=255. Items wider than 255 bytes appear as 1 here.
     pub typesize: usize,
-    /// True item size in bytes; differs from `typesize` only above 255.
-    pub item_size: usize,
-    /// Number of the chunk in its frame, when it is in one.
-    pub chunk: Option<u64>,
+    /// Bytes of an item: the type size, or what the frame says where items are wider than 255 bytes. `None` for such
+    /// items in a chunk outside a frame, where nothing records it.
+    pub item_size: Option<usize>,
     /// Number of the block in its chunk.
     pub block: usize,
-    /// Offset in bytes of the block in its decoded chunk.
-    pub offset: usize,
+    /// Offset in bytes of the block in its decoded chunk; `None` for blocks of variable length.
+    pub offset: Option<usize>,
     /// The block is the last of its chunk and shorter than the others.
     pub last_short: bool,
-    /// Shape of the array, when the frame holds one (b2nd).
-    pub nd: Option<&'a Geometry>,
-    /// Decoded first block of the chunk, at least as long as this block; `None` when the block is its own reference
-    /// (the first block, and every block of a chunk with variable-length blocks). Only delta uses it.
+    /// Shapes of the chunk and of its blocks, when the frame holds an array (b2nd).
+    pub nd: Option<ArrayBlock<'a>>,
+    /// Decoded first block of the chunk, at least as long as this block, for filters that
+    /// [ask for it](FilterTraits::needs_reference). `None` when the block is its own reference: the first block, and
+    /// every block of a chunk with variable-length blocks. It is the block before the first filter and not what earlier
+    /// filters have made of it.
     pub reference: Option<&'a [u8]>,
     /// How bit shuffle treats a block whose item count is no multiple of 8.
     pub bitshuffle: BitshuffleRule,
@@ -79,15 +141,38 @@ impl BlockContext<'_> {
         Self {
             meta: 0,
             typesize,
-            item_size: typesize,
-            chunk: None,
+            item_size: Some(typesize),
             block: 0,
-            offset: 0,
+            offset: Some(0),
             last_short: false,
             nd: None,
             reference: None,
             bitshuffle: BitshuffleRule::LeadingEights,
         }
+    }
+
+    /// Bytes of an item, or the type size where that is not known.
+    pub fn item_size_or_typesize(&self) -> usize {
+        self.item_size.unwrap_or(self.typesize)
+    }
+}
+
+/// The shapes that a filter or codec sees of the array that its block belongs to. The shape of the array itself is not
+/// among them, as it may change after the block was written.
+///
+/// Source: b2nd metalayer document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArrayBlock<'a> {
+    /// Extent of a chunk along each dimension, in items.
+    pub chunk_shape: &'a [u32],
+    /// Extent of a block along each dimension, in items. A block is stored whole: at the far edges of the chunk and of
+    /// the array the rest is padding.
+    pub block_shape: &'a [u32],
+}
+
+impl<'a> From<&'a Geometry> for ArrayBlock<'a> {
+    fn from(geometry: &'a Geometry) -> Self {
+        Self { chunk_shape: &geometry.chunk_shape, block_shape: &geometry.block_shape }
     }
 }
 
@@ -129,6 +214,9 @@ pub enum FilterError {
         /// What is missing or does not match.
         reason: String,
     },
+    /// The filter panicked. Its instance is discarded; the next block gets a new one.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
     /// Any other error of a plugin.
     #[error(transparent)]
     Other(#[from] Box<dyn std::error::Error + Send + Sync>),

@@ -26,6 +26,7 @@
 //! | [`id`] | filter and codec ids and their ranges |
 //! | [`filter`], [`codec`] | the two traits and what they are told about a block |
 //! | [`registry`] | who provides which id |
+//! | [`plugin`] | how a filter or codec is named in errors |
 //! | [`pipeline`] | the six filter slots |
 //! | [`chunk`] | one compressed buffer |
 //! | [`frame`] | many chunks in one file |
@@ -42,6 +43,7 @@ pub mod id;
 pub mod limits;
 pub mod nd;
 pub mod pipeline;
+pub mod plugin;
 pub mod registry;
 
 pub use chain::Chain;

@@ -9,7 +9,8 @@ use thiserror::Error;
 
 use crate::filter::{BlockContext, Filter, FilterError, FilterTraits};
 use crate::id::FilterId;
-use crate::registry::{Registry, RegistryError};
+use crate::plugin::{PluginName, guarded};
+use crate::registry::{Registry, RegistryError, made};
 
 /// Number of filter slots in a chunk header.
 pub const SLOTS: usize = 6;
@@ -96,8 +97,7 @@ pub struct Pipeline {
 /// One occupied slot.
 #[derive(Clone, Copy)]
 struct Stage {
-    slot: usize,
-    id: FilterId,
+    slot: u8,
     meta: u8,
     instance: usize,
 }
@@ -106,18 +106,24 @@ impl Stage {
     fn apply(
         &self,
         apply: Apply,
-        filter: &mut (dyn Filter + 'static),
+        instance: &mut Instance,
         ctx: &BlockContext<'_>,
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<(), PipelineError> {
         let ctx = BlockContext { meta: self.meta, ..*ctx };
-        apply(filter, &ctx, src, dst).map_err(|source| PipelineError::Filter { slot: self.slot, id: self.id, source })
+        let Instance { plugin, filter, .. } = instance;
+        guarded(|| apply(&mut **filter, &ctx, src, dst)).map_err(|source| PipelineError::Filter {
+            slot: self.slot,
+            filter: Box::new(*plugin),
+            source,
+        })
     }
 }
 
 struct Instance {
     id: FilterId,
+    plugin: PluginName,
     traits: FilterTraits,
     filter: Box<dyn Filter>,
 }
@@ -146,8 +152,9 @@ impl Pipeline {
         self.slots = FilterSlots::NONE;
         let mut stages = std::mem::take(&mut self.stages);
         for (slot, FilterSlot { id, meta }) in slots.active() {
+            let slot = slot as u8;
             let instance = self.instance(id, registry).map_err(|source| PipelineError::Registry { slot, source })?;
-            stages.push(Stage { slot, id, meta, instance });
+            stages.push(Stage { slot, meta, instance });
         }
         self.stages = stages;
         self.slots = *slots;
@@ -159,7 +166,9 @@ impl Pipeline {
             return Ok(index);
         }
         let entry = registry.filter(id)?;
-        self.instances.push(Instance { id, traits: entry.info().traits, filter: entry.instance() });
+        let (plugin, traits) = (entry.info().plugin(), entry.info().traits);
+        let filter = made(plugin, || entry.instance())?;
+        self.instances.push(Instance { id, plugin, traits, filter });
         Ok(self.instances.len() - 1)
     }
 
@@ -186,14 +195,16 @@ impl Pipeline {
     /// the caller's bytes and the last one writes the caller's buffer, so nothing is copied on the way.
     pub fn forward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), PipelineError> {
         let Self { stages, instances, between, .. } = self;
-        run(stages.iter(), instances, between, ctx, src, dst, Filter::forward)
+        let result = run(stages.iter(), instances, between, ctx, src, dst, Filter::forward);
+        self.checked(result)
     }
 
     /// Undoes the filters in reverse slot order from `src` to `dst`, both of the length of the block.
     pub fn backward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), PipelineError> {
         let (used, count) = self.backward_stages();
         let Self { instances, between, .. } = self;
-        run(used[..count].iter(), instances, between, ctx, src, dst, Filter::backward)
+        let result = run(used[..count].iter(), instances, between, ctx, src, dst, Filter::backward);
+        self.checked(result)
     }
 
     /// The number of filters that [`backward`](Self::backward) has to undo.
@@ -212,16 +223,24 @@ impl Pipeline {
     ) -> Result<(), PipelineError> {
         let (used, count) = self.backward_stages();
         for stage in &used[..count] {
-            let filter = &mut *self.instances[stage.instance].filter;
-            stage.apply(Filter::backward, filter, ctx, block, spare)?;
+            let result = stage.apply(Filter::backward, &mut self.instances[stage.instance], ctx, block, spare);
+            self.checked(result)?;
             std::mem::swap(&mut block, &mut spare);
         }
         Ok(())
     }
 
+    /// Discards the filters if one of them has panicked: what that leaves in an instance may be anything.
+    fn checked(&mut self, result: Result<(), PipelineError>) -> Result<(), PipelineError> {
+        if let Err(PipelineError::Filter { source: FilterError::Panicked(_), .. }) = &result {
+            *self = Self::default();
+        }
+        result
+    }
+
     /// The stages to undo, in order. Undoing forward-only filters would only copy, so they are left out.
     fn backward_stages(&self) -> ([Stage; SLOTS], usize) {
-        let mut used = [Stage { slot: 0, id: FilterId::NONE, meta: 0, instance: 0 }; SLOTS];
+        let mut used = [Stage { slot: 0, meta: 0, instance: 0 }; SLOTS];
         let mut count = 0;
         for stage in self.stages.iter().rev().filter(|stage| !self.instances[stage.instance].traits.forward_only) {
             used[count] = *stage;
@@ -259,7 +278,7 @@ fn run<'s>(
     for (i, stage) in stages.enumerate() {
         let input = if i == 0 { src } else { &filled[..src.len()] };
         let output = if i + 1 == count { &mut *dst } else { &mut spare[..src.len()] };
-        stage.apply(apply, &mut *instances[stage.instance].filter, ctx, input, output)?;
+        stage.apply(apply, &mut instances[stage.instance], ctx, input, output)?;
         std::mem::swap(&mut filled, &mut spare);
     }
     Ok(())
@@ -273,17 +292,17 @@ pub enum PipelineError {
     #[error("filter slot {slot} has no provider")]
     Registry {
         /// Slot number, 0..=5.
-        slot: usize,
+        slot: u8,
         /// What the registry says.
         source: RegistryError,
     },
     /// The filter in this slot failed.
-    #[error("filter {id} in slot {slot} failed")]
+    #[error("{filter} failed in slot {slot}")]
     Filter {
         /// Slot number, 0..=5.
-        slot: usize,
+        slot: u8,
         /// The filter.
-        id: FilterId,
+        filter: Box<PluginName>,
         /// What the filter says.
         source: FilterError,
     },
@@ -316,9 +335,9 @@ mod tests {
     fn registry() -> Registry {
         let mut registry = Registry::empty();
         for (id, name, traits) in
-            [(160, "push", FilterTraits::LOSSLESS), (161, "push and forget", FilterTraits::FORWARD_ONLY)]
+            [(160, "push", FilterTraits::LOSSLESS), (161, "push_and_forget", FilterTraits::FORWARD_ONLY)]
         {
-            let info = FilterInfo { id: FilterId(id), name, provider: "test", traits, overrides: false };
+            let info = FilterInfo::new(FilterId(id), name, traits, crate::provider!());
             registry.add_filter(info, Box::new(Push)).unwrap();
         }
         registry

@@ -33,7 +33,7 @@ fn only_the_spans_that_are_needed_are_read() {
     ] {
         let chunk = encode(params, &src);
         let map = map(&chunk).unwrap();
-        assert_eq!(map.blocks_needed(wanted.clone()).unwrap().collect::<Vec<_>>(), blocks);
+        assert_eq!(map.blocks_needed(wanted.clone(), linked()).unwrap().collect::<Vec<_>>(), blocks);
         let asked = RefCell::new(Vec::new());
         let mut dst = vec![0; wanted.len()];
         let span_of = |block| {
@@ -257,7 +257,7 @@ fn blocks_of_variable_length() {
                 assert_eq!(map.decoded_lens(&chunk).unwrap(), lens);
                 for (block, expected) in blocks.iter().enumerate() {
                     let span = &chunk[map.span(block)];
-                    assert!(!map.needs_reference(block));
+                    assert!(!map.needs_reference(block, linked()));
                     assert_eq!(decoder.decode_block(&map, block, span, None, &ctx()).unwrap(), *expected);
                 }
             }

@@ -10,7 +10,7 @@ use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::filter::{BlockContext, Filter, FilterError, FilterTraits};
 use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_core::registry::{CodecInfo, FilterInfo};
-use oxiblosc_core::{CodecId, FilterId, Inline, Limits, Registry};
+use oxiblosc_core::{CodecId, FilterId, Inline, Limits, Registry, provider};
 use support::{Random, Threads, data, decode, encode, encoder, linked, map, slots};
 
 const CODECS: [CodecId; 5] = [CodecId::BLOSCLZ, CodecId::LZ4, CodecId::LZ4HC, CodecId::ZLIB, CodecId::ZSTD];
@@ -347,7 +347,7 @@ struct Rle;
 
 impl Codec for Rle {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
-        assert_eq!((ctx.level, ctx.meta, ctx.block.chunk), (7, 3, Some(11)));
+        assert_eq!((ctx.level, ctx.meta, ctx.version), (Some(7), 3, 1));
         let mut len = 0;
         for run in src.chunk_by(|a, b| a == b).flat_map(|run| run.chunks(255)) {
             let Some(pair) = dst.get_mut(len..len + 2) else { return Ok(None) };
@@ -358,7 +358,7 @@ impl Codec for Rle {
     }
 
     fn decompress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
-        assert_eq!((ctx.meta, ctx.block.chunk), (3, Some(11)));
+        assert_eq!((ctx.level, ctx.meta, ctx.version), (None, 3, 1));
         let mut len = 0;
         for pair in src.chunks_exact(2) {
             let run = usize::from(pair[0]);
@@ -374,21 +374,9 @@ impl Codec for Rle {
 
 fn with_user_plugins() -> Registry {
     let mut registry = linked().clone();
-    let info = FilterInfo {
-        id: FilterId(200),
-        name: "blank",
-        provider: "test",
-        traits: FilterTraits::LOSSY,
-        overrides: false,
-    };
+    let info = FilterInfo::new(FilterId(200), "blank", FilterTraits::LOSSY, provider!());
     registry.add_filter(info, Box::new(Blank)).unwrap();
-    let info = CodecInfo {
-        id: CodecId(201),
-        name: "rle",
-        provider: "test",
-        traits: CodecTraits::PLAIN.split_up_to(9),
-        overrides: false,
-    };
+    let info = CodecInfo::new(CodecId(201), "rle", CodecTraits::PLAIN.split_up_to(9), provider!());
     registry.add_codec(info, Box::new(Rle)).unwrap();
     registry
 }

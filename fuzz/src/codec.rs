@@ -1,6 +1,6 @@
 //! Codecs alone, on streams that anything may be in.
 
-use oxiblosc::codec::{Codec, CodecContext};
+use oxiblosc::codec::{Codec, CodecContext, CodecTraits};
 use oxiblosc::filter::BlockContext;
 use oxiblosc::nd::Geometry;
 use oxiblosc::{CodecId, Registry};
@@ -21,8 +21,7 @@ pub(crate) fn check(id: CodecId, input: &[u8]) {
     let Some(entry) = Registry::linked().ok().and_then(|registry| registry.codec(id).ok()) else { return };
     let typesize = usize::from(typesize).max(1);
     let len = (u32::from_le_bytes([low, middle, high, 0]) as usize) % MOST;
-    let lossy = (CodecId::ZFP_ACCURACY.0..=CodecId::ZFP_RATE.0).contains(&id.0);
-    let shaped = lossy || id == CodecId::NDLZ;
+    let CodecTraits { lossy, needs_array: shaped, .. } = entry.info().traits;
     let geometry = shaped.then(|| geometry(len / typesize));
     // A dictionary is the beginning of the stream here: as likely as anything to be referred to.
     let (dict, stream) = match dict {
@@ -33,7 +32,7 @@ pub(crate) fn check(id: CodecId, input: &[u8]) {
         }
     };
     let mut block = BlockContext::new(typesize);
-    block.nd = geometry.as_ref();
+    block.nd = geometry.as_ref().map(Into::into);
     let mut ctx = CodecContext::new(block, 5);
     (ctx.meta, ctx.dict) = (meta, dict);
 
@@ -64,7 +63,7 @@ fn round_trip(codec: &mut dyn Codec, ctx: &CodecContext<'_>, data: &[u8], lossy:
     let geometry = ctx.block.nd.map(|_| geometry(data.len() / typesize));
     let data = if geometry.is_some() { &data[..data.len() / typesize * typesize] } else { data };
     let mut ctx = *ctx;
-    ctx.block.nd = geometry.as_ref();
+    ctx.block.nd = geometry.as_ref().map(Into::into);
     let mut encoded = vec![0; data.len() + data.len() / 8 + 64];
     let Ok(Some(n)) = codec.compress(&ctx, data, &mut encoded) else { return };
     assert!(n <= encoded.len(), "{n} bytes of {}", encoded.len());

@@ -265,7 +265,7 @@ fn bytedelta_is_the_difference_within_channels() {
         }
         // The default number of channels is the true item size, also where the chunk header cannot hold it.
         let mut ctx = BlockContext::new(1);
-        ctx.item_size = 300;
+        ctx.item_size = Some(300);
         check(FilterId::BYTEDELTA, &ctx, &src, &bytedelta(300, &src, |_| 0));
     }
 }
@@ -286,7 +286,7 @@ fn old_bytedelta_starts_anew_at_the_last_multiple_of_16() {
 #[test]
 fn bytedelta_needs_a_number_of_channels() {
     let mut ctx = BlockContext::new(1);
-    ctx.item_size = 0;
+    ctx.item_size = Some(0);
     for id in [FilterId::BYTEDELTA, FilterId::BYTEDELTA_OLD] {
         assert!(matches!(backward(id, &ctx, &[1; 64]), Err(FilterError::Meta { meta: 0, .. })));
     }
@@ -343,9 +343,9 @@ fn ndcell_stores_cell_by_cell() {
             let expected: Vec<u8> =
                 order.iter().flatten().flat_map(|item| src[item * item_size..][..item_size].to_vec()).collect();
             let mut ctx = BlockContext::new(if item_size > 255 { 1 } else { item_size });
-            ctx.item_size = item_size;
+            ctx.item_size = Some(item_size);
             ctx.meta = side as u8;
-            ctx.nd = Some(&geometry);
+            ctx.nd = Some((&geometry).into());
             check(FilterId::NDCELL, &ctx, &src, &expected);
         }
     }
@@ -378,7 +378,7 @@ fn ndmean_stores_the_mean_of_each_cell() {
         }
         let mut ctx = BlockContext::new(4);
         ctx.meta = side as u8;
-        ctx.nd = Some(&geometry);
+        ctx.nd = Some((&geometry).into());
         let bytes = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
         assert!(forward(FilterId::NDMEAN, &ctx, &bytes(&values)).unwrap() == bytes(&stored), "{block_shape:?}");
         assert!(backward(FilterId::NDMEAN, &ctx, &bytes(&stored)).unwrap() == bytes(&restored), "{block_shape:?}");
@@ -394,7 +394,7 @@ fn ndmean_stores_the_mean_of_each_cell() {
             })
             .collect();
         ctx.typesize = 8;
-        ctx.item_size = 8;
+        ctx.item_size = Some(8);
         assert!(forward(FilterId::NDMEAN, &ctx, &src).unwrap() == expected, "{block_shape:?}");
     }
 }
@@ -421,11 +421,11 @@ fn cell_filters_refuse_blocks_that_do_not_fit() {
         ] {
             let geometry = geometry(block_shape);
             let mut ctx = ctx;
-            ctx.nd = Some(&geometry);
+            ctx.nd = Some((&geometry).into());
             assert!(matches!(refuses(&ctx, len), Some(FilterError::Geometry { .. })), "{block_shape:?}, {len}");
         }
         let geometry = geometry(&[8, 8]);
-        ctx.nd = Some(&geometry);
+        ctx.nd = Some((&geometry).into());
         assert!(refuses(&ctx, 256).is_none());
         ctx.meta = 0;
         assert!(matches!(refuses(&ctx, 256), Some(FilterError::Meta { meta: 0, .. })));
@@ -433,7 +433,7 @@ fn cell_filters_refuse_blocks_that_do_not_fit() {
     // A cell with more items than the block, which only ndmean cuts to size; a negative side; a wrong type.
     let geometry = geometry(&[8, 8]);
     let mut ctx = BlockContext::new(4);
-    ctx.nd = Some(&geometry);
+    ctx.nd = Some((&geometry).into());
     ctx.meta = 9;
     assert!(matches!(forward(FilterId::NDCELL, &ctx, &[1; 256]), Err(FilterError::Meta { .. })));
     assert!(forward(FilterId::NDMEAN, &ctx, &[1; 256]).is_ok());
@@ -449,7 +449,7 @@ fn ndmean_refuses_what_c_blosc2_cannot_decode() {
     for (block_shape, side) in [(&[3, 20][..], 8), (&[2, 17, 9], 4)] {
         let geometry = geometry(block_shape);
         let mut ctx = BlockContext::new(4);
-        ctx.nd = Some(&geometry);
+        ctx.nd = Some((&geometry).into());
         ctx.meta = side;
         let src = vec![0; 4 * block_shape.iter().product::<u32>() as usize];
         assert!(matches!(forward(FilterId::NDMEAN, &ctx, &src), Err(FilterError::Geometry { .. })));

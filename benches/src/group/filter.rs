@@ -110,7 +110,7 @@ fn run_case(
     let reference = workload.bytes.iter().rev().copied().collect::<Vec<_>>();
     if case.id == FilterId::DELTA {
         ctx.block = 1;
-        ctx.offset = BLOCK;
+        ctx.offset = Some(BLOCK);
         ctx.reference = Some(&reference);
     }
     let src = workload.bytes.clone();
@@ -219,7 +219,7 @@ impl Pure<'_> {
     fn pipeline(&mut self, src: &[u8], dst: &mut [u8]) {
         let (mut filters, mut metas) = ([0; 6], [0; 6]);
         (filters[5], metas[5]) = (self.id.0, self.ctx.meta);
-        let (typesize, offset, reference) = (self.ctx.typesize, self.ctx.offset, self.ctx.reference);
+        let (typesize, offset, reference) = (self.ctx.typesize, self.ctx.offset.unwrap_or(0), self.ctx.reference);
         match self.direction {
             Direction::Forward => {
                 let buffer = &mut self.scratch;

@@ -106,18 +106,16 @@ impl EncodingArgs {
         let sample: Vec<u8> =
             (0..params.typesize.max(SAMPLE).next_multiple_of(params.typesize)).map(|i| i as u8).collect();
         match encoder.encode(&sample, &ChunkContext::default(), &Inline) {
-            Err(ChunkError::Pipeline { source: PipelineError::Filter { id, source, .. }, .. })
+            Err(ChunkError::Pipeline { source: PipelineError::Filter { filter, source, .. }, .. })
                 if matches!(source, FilterError::Meta { .. } | FilterError::TypeSize { .. }) =>
             {
-                let name = registry.filter(id).map_or("", |entry| entry.info().name);
-                Err(CliError::Usage(format!("--filter {name}: {}", one_line(&source))))
+                Err(CliError::Usage(format!("--filter {}: {}", filter.name, one_line(&source))))
             }
             Err(ChunkError::Encode { codec, source, .. })
                 if matches!(source, CodecError::Meta { .. })
                     || !is_array && self.codec.is_some() && matches!(source, CodecError::Geometry { .. }) =>
             {
-                let name = registry.codec(codec).map_or("", |entry| entry.info().name);
-                Err(CliError::Usage(format!("--codec {name}: {}", one_line(&source))))
+                Err(CliError::Usage(format!("--codec {}: {}", codec.name, one_line(&source))))
             }
             // Others need an array, or data of a certain kind.
             _ => Ok(()),

@@ -6,11 +6,12 @@ use super::header::VERSION_BLOSC1;
 use super::map::{BlockMap, BlockMapBody, WORD};
 use super::plan::{BLOSC1_MAX_STREAMS, BLOSC1_MIN_STREAM};
 use super::{ChunkContext, ChunkError};
-use crate::codec::{Codec, CodecContext};
+use crate::codec::{Codec, CodecContext, CodecError};
 use crate::filter::BlockContext;
-use crate::id::CodecId;
+use crate::id::{CodecId, IdRange};
 use crate::pipeline::Pipeline;
-use crate::registry::{Registry, RegistryError};
+use crate::plugin::guarded;
+use crate::registry::{CodecInfo, Registry, made};
 
 /// Decodes blocks; one per thread. Codecs, filters and buffers are kept from chunk to chunk.
 pub(crate) struct BlockDecoder {
@@ -62,13 +63,12 @@ impl BlockDecoder {
 
         let typesize = usize::from(header.typesize);
         let mut context = BlockContext::new(typesize);
-        context.item_size = ctx.item_size_or(typesize);
-        context.chunk = ctx.number;
+        context.item_size = ctx.known_item_size(typesize);
         context.block = block;
-        context.offset = map.block_bytes(block).map_or(0, |bytes| bytes.start);
+        context.offset = map.block_bytes(block).map(|bytes| bytes.start);
         context.last_short = map.is_last_short(block);
-        context.nd = ctx.nd;
-        context.reference = reference.filter(|_| map.needs_reference(block));
+        context.nd = ctx.nd.map(Into::into);
+        context.reference = reference.filter(|_| map.needs_reference(block, &codecs.registry));
         context.bitshuffle = ctx.bitshuffle.unwrap_or_else(|| map.bitshuffle_rule());
 
         let mut streams = Streams { codecs, map, context, dict, span };
@@ -93,19 +93,49 @@ impl BlockDecoder {
 /// The codecs used so far.
 struct Codecs {
     registry: Registry,
-    loaded: Vec<(CodecId, Box<dyn Codec>)>,
+    loaded: Vec<LoadedCodec>,
+}
+
+struct LoadedCodec {
+    info: CodecInfo,
+    codec: Box<dyn Codec>,
 }
 
 impl Codecs {
-    fn get(&mut self, id: CodecId) -> Result<&mut dyn Codec, RegistryError> {
-        let index = match self.loaded.iter().position(|(loaded, _)| *loaded == id) {
+    fn decompress(
+        &mut self,
+        id: CodecId,
+        ctx: &CodecContext<'_>,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<(), StreamError> {
+        let index = match self.loaded.iter().position(|loaded| loaded.info.id == id) {
             Some(index) => index,
             None => {
-                self.loaded.push((id, self.registry.codec(id)?.instance()));
+                let entry = self.registry.codec(id)?;
+                let info = *entry.info();
+                self.loaded.push(LoadedCodec { info, codec: made(info.plugin(), || entry.instance())? });
                 self.loaded.len() - 1
             }
         };
-        Ok(&mut *self.loaded[index].1)
+        let LoadedCodec { info, codec } = &mut self.loaded[index];
+        let (known, plugin) = (info.traits.version, info.plugin());
+        // The codecs of the format have one version each, and old writers left other numbers behind.
+        if id.range() != IdRange::Blosc && ctx.version > known {
+            let source = CodecError::Version { found: ctx.version, known };
+            return Err(StreamError::Codec { codec: Box::new(plugin), source });
+        }
+        match guarded(|| codec.decompress(ctx, src, dst)) {
+            Ok(found) if found == dst.len() => Ok(()),
+            Ok(found) => Err(StreamError::Length { codec: Box::new(plugin), expected: dst.len(), found }),
+            Err(source) => {
+                // What a panic leaves in an instance may be anything.
+                if let CodecError::Panicked(_) = source {
+                    self.loaded.swap_remove(index);
+                }
+                Err(StreamError::Codec { codec: Box::new(plugin), source })
+            }
+        }
     }
 }
 
@@ -223,14 +253,17 @@ impl Streams<'_> {
         let header = self.map.header();
         let code = header.codec_format();
         let id = CodecId::from_format_code(code, header.udcodec).ok_or(StreamError::Format { code })?;
-        let codec = self.codecs.get(id)?;
-        let (filter, meta) = (header.filters.last(), header.codec_meta);
-        let context = CodecContext { block: self.context, level: 0, meta, stream, streams, filter, dict: self.dict };
-        match codec.decompress(&context, src, dst) {
-            Ok(found) if found == dst.len() => Ok(()),
-            Ok(found) => Err(StreamError::Length { codec: id, expected: dst.len(), found }),
-            Err(source) => Err(StreamError::Codec { codec: id, source }),
-        }
+        let context = CodecContext {
+            block: self.context,
+            level: None,
+            version: header.codec_version,
+            meta: header.codec_meta,
+            stream,
+            streams,
+            filter: header.filters.last(),
+            dict: self.dict,
+        };
+        self.codecs.decompress(id, &context, src, dst)
     }
 
     fn error(&self, stream: usize, start: usize, source: StreamError) -> ChunkError {

@@ -3,14 +3,16 @@
 use super::map::WORD;
 use super::plan::Blocking;
 use super::{ChunkContext, ChunkError, ChunkFormat, EncodeParams};
-use crate::codec::{Codec, CodecContext};
+use crate::codec::{Codec, CodecContext, CodecError};
 use crate::filter::{BitshuffleRule, BlockContext};
 use crate::pipeline::{FilterSlots, Pipeline, PipelineError};
-use crate::registry::Registry;
+use crate::plugin::guarded;
+use crate::registry::{CodecEntry, CodecInfo, Registry, RegistryError, made};
 
 /// Encodes blocks; one per thread. The codec, the filters and the buffers are kept from chunk to chunk.
 pub(crate) struct BlockEncoder {
     codec: Box<dyn Codec>,
+    info: CodecInfo,
     pipeline: Pipeline,
     /// A block with its filters applied.
     filtered: Vec<u8>,
@@ -86,25 +88,37 @@ impl<'a> EncodeContext<'a> {
     }
 
     fn block(&self, block: usize, len: usize) -> BlockContext<'a> {
-        let mut context = BlockContext::new(usize::from(self.plan.typesize));
-        context.item_size = self.ctx.item_size_or(self.params.typesize);
-        context.chunk = self.ctx.number;
+        let typesize = usize::from(self.plan.typesize);
+        let mut context = BlockContext::new(typesize);
+        context.item_size = self.ctx.known_item_size(typesize);
         context.block = block;
+        context.offset = (!self.plan.vl).then(|| block * self.plan.blocksize);
         if !self.plan.vl {
-            context.offset = block * self.plan.blocksize;
             context.last_short = len < self.plan.blocksize;
             context.reference = self.reference.filter(|_| block > 0);
         }
-        context.nd = self.ctx.nd;
+        context.nd = self.ctx.nd.map(Into::into);
         context.bitshuffle = self.bitshuffle;
         context
     }
 }
 
 impl BlockEncoder {
-    pub(crate) fn new(codec: Box<dyn Codec>) -> Self {
-        let pipeline = Pipeline::default();
-        Self { codec, pipeline, filtered: Vec::new(), apart: Vec::new(), finished: Vec::new(), spare: Vec::new() }
+    /// An encoder with this codec.
+    ///
+    /// # Errors
+    /// The codec cannot be made.
+    pub(crate) fn new(entry: &CodecEntry) -> Result<Self, RegistryError> {
+        let info = *entry.info();
+        Ok(Self {
+            codec: made(info.plugin(), || entry.instance())?,
+            info,
+            pipeline: Pipeline::default(),
+            filtered: Vec::new(),
+            apart: Vec::new(),
+            finished: Vec::new(),
+            spare: Vec::new(),
+        })
     }
 
     /// Writes the streams of `block`, whose bytes are `src`, to the front of `out`. `None` if they do not fit.
@@ -115,8 +129,8 @@ impl BlockEncoder {
         src: &[u8],
         out: &mut [u8],
     ) -> Result<Option<EncodedBlock>, ChunkError> {
-        let Self { codec, pipeline, filtered, apart, .. } = self;
-        let mut coder = StreamEncoder { codec: &mut **codec, apart, job, block };
+        let Self { codec, info, pipeline, filtered, apart, .. } = self;
+        let mut coder = StreamEncoder { codec, info, apart, job, block };
         pipeline.set(job.slots, job.registry).map_err(|e| failed(block, e))?;
         if job.filtered || pipeline.is_empty() {
             return coder.encode(src, true, out);
@@ -139,8 +153,20 @@ impl BlockEncoder {
         self.pipeline.forward(&job.block(block, src.len()), src, dst).map_err(|e| failed(block, e))
     }
 
-    pub(crate) fn codec(&mut self) -> &mut dyn Codec {
-        &mut *self.codec
+    /// Trains a dictionary with the codec; see [`Codec::train_dict`].
+    pub(crate) fn train_dict(
+        &mut self,
+        registry: &Registry,
+        samples: &[u8],
+        sample_len: usize,
+        sample_count: usize,
+        max_len: usize,
+    ) -> Result<Option<Vec<u8>>, ChunkError> {
+        let codec = &mut self.codec;
+        guarded(|| codec.train_dict(samples, sample_len, sample_count, max_len)).map_err(|source| {
+            renew(&mut self.codec, &self.info, registry, &source);
+            ChunkError::Dictionary { codec: Box::new(self.info.plugin()), source }
+        })
     }
 
     /// `block` as a decoder will have it: `src` without what the filters discard.
@@ -164,6 +190,16 @@ impl BlockEncoder {
     }
 }
 
+/// Replaces a codec that has panicked: what that leaves in an instance may be anything.
+fn renew(codec: &mut Box<dyn Codec>, info: &CodecInfo, registry: &Registry, error: &CodecError) {
+    if let CodecError::Panicked(_) = error
+        && let Ok(entry) = registry.codec(info.id)
+        && let Ok(fresh) = made(info.plugin(), || entry.instance())
+    {
+        *codec = fresh;
+    }
+}
+
 fn failed(block: usize, source: PipelineError) -> ChunkError {
     ChunkError::Pipeline { block, source }
 }
@@ -179,7 +215,8 @@ pub(crate) fn resized(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
 
 /// Turns one filtered block into streams.
 struct StreamEncoder<'a> {
-    codec: &'a mut dyn Codec,
+    codec: &'a mut Box<dyn Codec>,
+    info: &'a CodecInfo,
     apart: &'a mut Vec<u8>,
     job: &'a EncodeContext<'a>,
     block: usize,
@@ -203,7 +240,8 @@ impl StreamEncoder<'_> {
                 encoded.zero = false;
                 let context = CodecContext {
                     block: context,
-                    level: self.job.params.level,
+                    level: Some(self.job.params.level),
+                    version: self.info.traits.version,
                     meta: self.job.params.codec_meta,
                     stream,
                     streams,
@@ -236,20 +274,23 @@ impl StreamEncoder<'_> {
     /// encoded the blocks before it, and where.
     fn code(&mut self, context: &CodecContext<'_>, src: &[u8], out: &mut [u8]) -> Result<Option<usize>, ChunkError> {
         let Some((word, room)) = out.split_first_chunk_mut::<WORD>() else { return Ok(None) };
-        let Self { codec, apart, .. } = self;
-        let failed = |source| ChunkError::Encode {
-            block: self.block,
-            stream: context.stream,
-            codec: self.job.params.codec,
-            source,
+        let Self { codec, info, apart, job, block } = self;
+        let mut compress = |dst: &mut [u8]| {
+            let room = dst.len();
+            let written = guarded(|| codec.compress(context, src, dst)).and_then(|written| match written {
+                Some(found) if !(1..=room).contains(&found) => Err(CodecError::Written { found, room }),
+                written => Ok(written.filter(|&len| len < src.len())),
+            });
+            written.map_err(|source| {
+                renew(codec, info, job.registry, &source);
+                ChunkError::Encode { block: *block, stream: context.stream, codec: Box::new(info.plugin()), source }
+            })
         };
-        let shorter = |len: &usize| (1..src.len()).contains(len);
         let len = if let Some(room) = room.get_mut(..src.len()) {
-            codec.compress(context, src, room).map_err(failed)?.filter(shorter)
+            compress(room)?
         } else {
             let apart = resized(apart, src.len());
-            let coded = codec.compress(context, src, apart).map_err(failed)?.filter(shorter);
-            coded.filter(|&len| match room.get_mut(..len) {
+            compress(apart)?.filter(|&len| match room.get_mut(..len) {
                 Some(room) => {
                     room.copy_from_slice(&apart[..len]);
                     true

@@ -5,8 +5,8 @@ use super::decoder::BlockScratch;
 use super::map::BlockMapBody;
 use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
 use crate::executor::{Executor, Inline, PerWorker, locked, try_for_each, unlocked};
-use crate::id::FilterId;
 use crate::pipeline::FilterSlots;
+use crate::registry::Registry;
 
 /// Workers share a chunk only as long as the blocks decoded at a time have at most this many bytes.
 const MOST_AT_ONCE: usize = 64 << 20;
@@ -41,8 +41,8 @@ impl ChunkDecoder {
 
     /// The most memory that [`ChunkDecoder::check`] takes with this many workers, in bytes: the blocks being decoded,
     /// a second buffer for each if there are filters, and the first block if others are coded against it. The chunk
-    /// itself, its dictionary and the internal state of codecs are not included.
-    pub fn check_bytes(header: &ChunkHeader, workers: usize) -> usize {
+    /// itself, its dictionary and the internal state of codecs are not included. `registry` knows the filters.
+    pub fn check_bytes(header: &ChunkHeader, registry: &Registry, workers: usize) -> usize {
         if header.special().is_some() || header.is_stored() {
             return 0;
         }
@@ -50,7 +50,7 @@ impl ChunkDecoder {
         let longest = if header.has_vl_blocks() { header.nbytes } else { header.blocksize.min(header.nbytes) };
         let together = workers.max(1).saturating_mul(longest).min(MOST_AT_ONCE.max(longest)).min(header.nbytes);
         let filtered = if header.filters == FilterSlots::NONE { 0 } else { together };
-        let has_reference = header.filters.contains(FilterId::DELTA) && !header.has_vl_blocks();
+        let has_reference = registry.needs_reference(&header.filters) && !header.has_vl_blocks();
         let reference = if has_reference && longest < header.nbytes { longest } else { 0 };
         together.saturating_add(filtered).saturating_add(reference)
     }
@@ -169,7 +169,9 @@ impl ChunkDecoder {
         ctx: &ChunkContext<'_>,
         buffer: &'b mut Vec<u8>,
     ) -> Result<Option<&'b [u8]>, ChunkError> {
-        let Some(first) = map.block_bytes(0).filter(|_| map.needs_reference(1)) else { return Ok(None) };
+        let Some(first) = map.block_bytes(0).filter(|_| map.needs_reference(1, self.registry())) else {
+            return Ok(None);
+        };
         let place = resized(buffer, first.len())?;
         let job = DecodeContext { map, ctx, reference: None };
         unlocked(&mut self.workers(1)?[0]).decode(&job, 0, &chunk[map.span(0)], place)?;

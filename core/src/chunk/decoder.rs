@@ -124,7 +124,7 @@ impl ChunkDecoder {
             });
         }
         let found = reference.map_or(0, <[u8]>::len);
-        if map.needs_reference(block) && found < expected {
+        if map.needs_reference(block, &self.registry) && found < expected {
             return Err(ChunkError::Reference { block, expected, found });
         }
         let job = DecodeContext { map, ctx, reference };
@@ -154,6 +154,10 @@ impl ChunkDecoder {
 
     pub(super) fn scratch(&mut self) -> &mut Scratch {
         &mut self.scratch
+    }
+
+    pub(super) fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     pub(super) fn limits(&self) -> &Limits {
@@ -210,7 +214,7 @@ impl ChunkDecoder {
             BlockMapBody::Blocks { .. } => {
                 let mut blocks = dst.chunks_mut(header.blocksize).enumerate();
                 let mut reference = None;
-                if map.needs_reference(1) {
+                if map.needs_reference(1, &self.registry) {
                     // The other blocks refer to this one.
                     if let Some((block, dst)) = blocks.next() {
                         let job = DecodeContext { map, ctx, reference: None };

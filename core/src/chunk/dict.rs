@@ -3,9 +3,9 @@
 //! Source: chunk format document, dictionary section; the sizes are those of C-Blosc2. Readers take any dictionary.
 
 use super::ChunkError;
-use super::block_encoder::repeated;
+use super::block_encoder::{BlockEncoder, repeated};
 use super::plan::Blocking;
-use crate::codec::Codec;
+use crate::registry::Registry;
 
 /// The largest dictionary that C-Blosc2 reads.
 pub(crate) const MAX_LEN: usize = 32 << 10;
@@ -18,7 +18,12 @@ const MIN_SAMPLES: usize = 8;
 
 /// Trains a dictionary on the filtered bytes of a chunk. `None` if the chunk is too small, or the codec finds nothing
 /// that the streams have in common.
-pub(crate) fn train(plan: &Blocking, codec: &mut dyn Codec, filtered: &[u8]) -> Result<Option<Vec<u8>>, ChunkError> {
+pub(crate) fn train(
+    plan: &Blocking,
+    worker: &mut BlockEncoder,
+    registry: &Registry,
+    filtered: &[u8],
+) -> Result<Option<Vec<u8>>, ChunkError> {
     let nbytes = filtered.len();
     let max_len = MAX_LEN.min(nbytes / FRACTION);
     let (count, sample_len) = if plan.vl {
@@ -33,7 +38,7 @@ pub(crate) fn train(plan: &Blocking, codec: &mut dyn Codec, filtered: &[u8]) -> 
     if max_len < MIN_LEN || sample_len == 0 || repeated(filtered).is_some() {
         return Ok(None);
     }
-    let dict = codec.train_dict(filtered, sample_len, count, max_len).map_err(ChunkError::Dictionary)?;
+    let dict = worker.train_dict(registry, filtered, sample_len, count, max_len)?;
     // A plugin that ignores `max_len` must not lead to a chunk that no reader accepts.
     Ok(dict.filter(|dict| (1..=max_len).contains(&dict.len())))
 }

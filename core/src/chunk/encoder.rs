@@ -16,6 +16,7 @@ use super::{
 };
 use crate::codec::CodecTraits;
 use crate::executor::{Executor, Inline, PerWorker, locked, try_for_each, unlocked};
+use crate::filter::FilterTraits;
 use crate::id::{CodecId, FilterId, IdRange};
 use crate::pipeline::{FilterSlot, FilterSlots, Pipeline};
 use crate::registry::Registry;
@@ -30,6 +31,10 @@ pub struct ChunkEncoder {
     params: EncodeParams,
     registry: Registry,
     traits: CodecTraits,
+    /// The filters group bytes, so that splitting blocks pays.
+    grouped: bool,
+    /// Blocks with the same content may have different streams.
+    positional: bool,
     workers: PerWorker<BlockEncoder>,
     /// Where a chunk is built before it is copied into a buffer of the right length.
     scratch: Vec<u8>,
@@ -58,12 +63,16 @@ impl ChunkEncoder {
             return Err(ChunkError::parameter("codec", params.codec, "a codec that can compress"));
         }
         if params.level > 0 && params.use_dict && !traits.dict {
-            return Err(ChunkError::parameter("use_dict", true, "a codec with dictionaries (lz4, lz4hc, zstd)"));
+            let able = registry.codecs().filter(|entry| entry.info().traits.dict).map(|entry| entry.info().name);
+            let able = able.collect::<Vec<_>>().join(", ");
+            return Err(ChunkError::parameter("use_dict", true, format!("a codec with dictionaries ({able})")));
         }
         let mut encoder = Self {
             params: params.clone(),
             registry: registry.clone(),
             traits,
+            grouped: filter_traits(params, registry).any(|traits| traits.groups_bytes),
+            positional: traits.positional || filter_traits(params, registry).any(|traits| traits.positional),
             workers: PerWorker::new(),
             scratch: Vec::new(),
             filtered: Vec::new(),
@@ -157,7 +166,7 @@ impl ChunkEncoder {
 
     /// Encodes a source that has been cut into blocks of [`block_size_of`](Self::block_size_of) bytes, which may share
     /// their bytes: it takes the memory of those and of the chunk, however long the source is. The chunk is the one that
-    /// [`encode`](Self::encode) makes of the source, if codec and filters do not look at the number of a block.
+    /// [`encode`](Self::encode) makes of the source.
     pub(crate) fn encode_cut(&mut self, blocks: &[&[u8]], ctx: &ChunkContext<'_>) -> Result<Vec<u8>, ChunkError> {
         /// The initial guess of how many source bytes one byte of the chunk holds.
         const EXPECTED: usize = 64;
@@ -211,7 +220,7 @@ impl ChunkEncoder {
             let (what, limit) = ("chunk to encode", ChunkHeader::MAX_NBYTES);
             return Err(ChunkError::Limit { what, limit, found: nbytes });
         }
-        Ok(Blocking::new(&self.params, &self.traits, nbytes))
+        Ok(Blocking::new(&self.params, &self.traits, self.grouped, nbytes))
     }
 
     /// Whether to store the data without trying to compress it.
@@ -322,13 +331,13 @@ impl ChunkEncoder {
         out: &mut ChunkBuffer<'_>,
     ) -> Result<EncodeResult, ChunkError> {
         let slots = header.filters;
-        let Self { params, registry, workers, reference, filtered, repeats, .. } = self;
+        let Self { params, registry, workers, reference, filtered, repeats, positional, .. } = self;
         let count = executor.workers().min(plan.block_count()).max(1);
         let workers = workers.first(count, || new_worker(params, registry))?;
         let mut job = EncodeContext::new(params, registry, plan, &slots, ctx);
-        job.repeats = *repeats;
+        job.repeats = *repeats && !*positional;
         if let Some((_, first)) = blocks.clone().next()
-            && slots.contains(FilterId::DELTA)
+            && registry.needs_reference(&slots)
             && plan.block_count() > 1
         {
             job.reference = Some(unlocked(&mut workers[0]).decoded(&job, 0, first, reference)?);
@@ -339,7 +348,7 @@ impl ChunkEncoder {
         }
         let filtered = filter_all(workers, executor, &job, blocks.clone(), filtered)?;
         job.filtered = true;
-        let dict = dict::train(plan, unlocked(&mut workers[0]).codec(), filtered)?;
+        let dict = dict::train(plan, unlocked(&mut workers[0]), registry, filtered)?;
         if let Some(dict) = &dict {
             header.blosc2_flags |= flag2::DICT;
             // "int32 size, then the dictionary"; at most 32 KiB.
@@ -372,11 +381,18 @@ impl ChunkEncoder {
         slots
     }
 
-    /// Whether `src`, which the filters turned into zeros, may be encoded as zeros: the filters of Blosc turn zeros
-    /// back into zeros, those of users may not.
+    /// Whether `src`, which the filters turned into zeros, may be encoded as zeros.
     fn zeros_decode_to_zeros(&self, src: &[u8]) -> bool {
-        self.params.filters.active().all(|(_, slot)| slot.id.range() != IdRange::User) || src.iter().all(|&b| b == 0)
+        filter_traits(&self.params, &self.registry).all(|traits| traits.keeps_zeros) || src.iter().all(|&b| b == 0)
     }
+}
+
+/// The traits of the filters, as far as they have a provider.
+fn filter_traits<'a>(params: &'a EncodeParams, registry: &'a Registry) -> impl Iterator<Item = FilterTraits> + 'a {
+    params
+        .filters
+        .active()
+        .map(|(_, slot)| registry.filter(slot.id).map_or(FilterTraits::LOSSLESS, |e| e.info().traits))
 }
 
 /// Applies the filters to all blocks and returns the results in one buffer.
@@ -408,7 +424,7 @@ fn split_off<'b>(rest: &mut &'b [u8], len: usize) -> &'b [u8] {
 }
 
 pub(super) fn new_worker(params: &EncodeParams, registry: &Registry) -> Result<BlockEncoder, ChunkError> {
-    Ok(BlockEncoder::new(registry.codec(params.codec)?.instance()))
+    Ok(BlockEncoder::new(registry.codec(params.codec)?)?)
 }
 
 /// The traits assumed for a codec without a provider, when all data is stored.

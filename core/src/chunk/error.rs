@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use thiserror::Error;
 
 use crate::codec::CodecError;
-use crate::id::CodecId;
 use crate::pipeline::PipelineError;
+use crate::plugin::PluginName;
 use crate::registry::RegistryError;
 
 /// Why a chunk could not be read or written. Offsets count from the first byte of the chunk.
@@ -58,20 +58,25 @@ pub enum ChunkError {
         needed: usize,
     },
     /// The codec failed to compress.
-    #[error("block {block}, stream {stream} cannot be encoded by codec {codec}")]
+    #[error("block {block}, stream {stream} cannot be encoded: {codec} failed")]
     Encode {
         /// Number of the block.
         block: usize,
         /// Number of the stream in its block.
         stream: usize,
         /// The codec.
-        codec: CodecId,
+        codec: Box<PluginName>,
         /// What it says.
         source: CodecError,
     },
     /// The codec failed to train a dictionary.
-    #[error("no dictionary could be trained")]
-    Dictionary(#[source] CodecError),
+    #[error("{codec} could not train a dictionary")]
+    Dictionary {
+        /// The codec.
+        codec: Box<PluginName>,
+        /// What it says.
+        source: CodecError,
+    },
     /// A filter failed, or one that the block needs has no provider.
     #[error("block {block} cannot be filtered")]
     Pipeline {
@@ -214,18 +219,18 @@ pub enum StreamError {
         found: i32,
     },
     /// The codec refused.
-    #[error("codec {codec} failed")]
+    #[error("{codec} failed")]
     Codec {
         /// The codec.
-        codec: CodecId,
+        codec: Box<PluginName>,
         /// What it says.
         source: CodecError,
     },
     /// The codec decoded to another number of bytes.
-    #[error("codec {codec} decoded {found} bytes, expected {expected}")]
+    #[error("{codec} decoded {found} bytes, expected {expected}")]
     Length {
         /// The codec.
-        codec: CodecId,
+        codec: Box<PluginName>,
         /// Bytes of the stream.
         expected: usize,
         /// Bytes decoded.

@@ -6,7 +6,7 @@ use super::header::{MAX_BLOCKSIZE, VERSION_BLOSC1};
 use super::special::Fill;
 use super::{ChunkError, ChunkHeader};
 use crate::filter::BitshuffleRule;
-use crate::id::FilterId;
+use crate::registry::Registry;
 
 /// The largest dictionary read: C-Blosc2 writes up to 32 KiB, its releases before 3.0 up to 128 KiB.
 const MAX_DICT: usize = 128 << 10;
@@ -36,7 +36,7 @@ pub(crate) const WORD: usize = 4;
 ///     }
 /// };
 /// let block = map.blocks_of_bytes(40..50)?.start;
-/// let reference = None; // the decoded block 0, when `map.needs_reference(block)`
+/// let reference = None; // the decoded block 0, when `map.needs_reference(block, &registry)`
 /// let mut decoder = ChunkDecoder::new(&registry);
 /// let decoded = decoder.decode_block(&map, block, &fetch(map.span(block)), reference, &ChunkContext::default())?;
 /// assert_eq!(decoded, &data[32..64]);
@@ -297,13 +297,14 @@ impl BlockMap {
         Ok(bytes.start / self.header.blocksize..bytes.end.div_ceil(self.header.blocksize))
     }
 
-    /// Whether `block` can only be decoded when the decoded first block is at hand: those of a chunk with the delta
-    /// filter do, except the first one and blocks of variable length.
-    pub fn needs_reference(&self, block: usize) -> bool {
+    /// Whether `block` can only be decoded when the decoded first block is at hand: those of a chunk with a filter that
+    /// [needs it](crate::filter::FilterTraits::needs_reference) do, except the first one and blocks of variable length.
+    /// `registry` knows the filters.
+    pub fn needs_reference(&self, block: usize, registry: &Registry) -> bool {
         block > 0
             && matches!(self.body, BlockMapBody::Blocks { .. })
             && !self.header.has_vl_blocks()
-            && self.header.filters.contains(FilterId::DELTA)
+            && registry.needs_reference(&self.header.filters)
     }
 
     /// The bit-shuffle rule of the writer, as far as the version of the chunk tells.

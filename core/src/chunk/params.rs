@@ -78,7 +78,7 @@ pub enum ChunkFormat {
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct ChunkContext<'a> {
-    /// Number of the chunk in its frame.
+    /// Number of the chunk in its frame. Plugins are not told: it changes when chunks are inserted or deleted.
     pub number: Option<u64>,
     /// True item size in bytes when the frame knows it (the chunk header cannot hold more than 255).
     pub item_size: Option<usize>,
@@ -98,5 +98,11 @@ impl ChunkContext<'_> {
     /// Bytes of an item, at least 1; `typesize` when the frame does not know better.
     pub(crate) fn item_size_or(&self, typesize: usize) -> usize {
         self.item_size.unwrap_or(typesize).max(1)
+    }
+
+    /// Bytes of an item, if writer and reader both know them; `typesize` is that of the header, where 1 also stands for
+    /// items that are too wide for it.
+    pub(crate) fn known_item_size(&self, typesize: usize) -> Option<usize> {
+        self.item_size.or((typesize > 1).then_some(typesize))
     }
 }

@@ -6,7 +6,7 @@
 use super::header::MAX_BLOCKSIZE;
 use super::{ChunkFormat, EncodeParams, SplitMode};
 use crate::codec::CodecTraits;
-use crate::id::{CodecId, FilterId};
+use crate::id::CodecId;
 
 /// Blosc2 splits, under the automatic modes, only when each stream gets this many bytes.
 const MIN_STREAM: usize = 32;
@@ -37,15 +37,16 @@ pub(crate) struct Blocking {
 }
 
 impl Blocking {
-    /// The plan for `nbytes` bytes. `traits` are those of the codec, or of a plain one if none will be used.
-    pub(crate) fn new(params: &EncodeParams, traits: &CodecTraits, nbytes: usize) -> Self {
+    /// The plan for `nbytes` bytes. `traits` are those of the codec, or of a plain one if none will be used; `grouped`
+    /// says that a filter groups the bytes of items.
+    pub(crate) fn new(params: &EncodeParams, traits: &CodecTraits, grouped: bool, nbytes: usize) -> Self {
         let blocksize = match params.format {
-            ChunkFormat::Blosc2 | ChunkFormat::Early => blosc2_blocksize(params, traits, nbytes),
+            ChunkFormat::Blosc2 | ChunkFormat::Early => blosc2_blocksize(params, traits, grouped, nbytes),
             ChunkFormat::Blosc1 => blosc1_blocksize(params, traits, nbytes),
         };
         let typesize = header_typesize(params.typesize);
         let split = match params.format {
-            ChunkFormat::Blosc2 => blosc2_splits(params, traits, usize::from(typesize), blocksize),
+            ChunkFormat::Blosc2 => blosc2_splits(params, traits, grouped, usize::from(typesize), blocksize),
             // Decoders of 2019 may have the same expectations of split blocks as those of Blosc 1.
             ChunkFormat::Blosc1 | ChunkFormat::Early => blosc1_splits(params, usize::from(typesize), blocksize),
         };
@@ -75,20 +76,26 @@ pub(crate) fn header_typesize(typesize: usize) -> u8 {
     u8::try_from(typesize).unwrap_or(1)
 }
 
-fn blosc2_splits(params: &EncodeParams, traits: &CodecTraits, typesize: usize, blocksize: usize) -> bool {
+fn blosc2_splits(
+    params: &EncodeParams,
+    traits: &CodecTraits,
+    grouped: bool,
+    typesize: usize,
+    blocksize: usize,
+) -> bool {
     match params.split {
         SplitMode::Always => true,
         SplitMode::Never => false,
         SplitMode::Auto | SplitMode::ForwardCompat => {
             traits.split_up_to_level.is_some_and(|level| params.level <= level)
-                && params.filters.contains(FilterId::SHUFFLE)
+                && grouped
                 && typesize <= MAX_STREAMS
                 && blocksize / typesize >= MIN_STREAM
         }
     }
 }
 
-fn blosc2_blocksize(params: &EncodeParams, traits: &CodecTraits, nbytes: usize) -> usize {
+fn blosc2_blocksize(params: &EncodeParams, traits: &CodecTraits, grouped: bool, nbytes: usize) -> usize {
     let typesize = params.typesize;
     if nbytes < typesize {
         return 1;
@@ -96,7 +103,7 @@ fn blosc2_blocksize(params: &EncodeParams, traits: &CodecTraits, nbytes: usize) 
     let wanted = match params.block_size {
         Some(size) => size.clamp(1, MAX_BLOCKSIZE),
         // Apply the split rule to the largest possible block.
-        None if params.level > 0 && blosc2_splits(params, traits, typesize, nbytes) => {
+        None if params.level > 0 && blosc2_splits(params, traits, grouped, typesize, nbytes) => {
             let per_stream = match params.level {
                 ..=3 => 32 << 10,
                 4..=6 => 64 << 10,

@@ -6,22 +6,24 @@ use super::check::{resized, zeroed};
 use super::header::{MAX_BLOCKSIZE, flag, flag2};
 use super::map::BlockMapBody;
 use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
+use crate::registry::Registry;
 
 impl BlockMap {
     /// The blocks whose bytes are needed to decode `bytes`: those that hold them, and the first one if it is their
-    /// reference (delta). Empty if nothing is stored per block.
+    /// reference ([`BlockMap::needs_reference`]). Empty if nothing is stored per block.
     ///
     /// # Errors
     /// As for [`BlockMap::blocks_of_bytes`].
     pub fn blocks_needed(
         &self,
         bytes: Range<usize>,
+        registry: &Registry,
     ) -> Result<impl Iterator<Item = usize> + Clone + use<>, ChunkError> {
         let mut blocks = self.blocks_of_bytes(bytes)?;
         if let BlockMapBody::Special(_) = self.body() {
             blocks = 0..0;
         }
-        let reference = (blocks.start > 0 && self.needs_reference(blocks.start)).then_some(0);
+        let reference = (blocks.start > 0 && self.needs_reference(blocks.start, registry)).then_some(0);
         Ok(reference.into_iter().chain(blocks))
     }
 
@@ -140,7 +142,7 @@ impl ChunkDecoder {
         let result = (|| {
             let mut rest = dst;
             // Decode the first block separately if others refer to it.
-            let last_needs_it = blocks.end > blocks.start && map.needs_reference(blocks.end - 1);
+            let last_needs_it = blocks.end > blocks.start && map.needs_reference(blocks.end - 1, self.registry());
             let reference = match map.block_bytes(0) {
                 Some(first) if last_needs_it => {
                     let reference = resized(&mut parts.reference, first.len())?;

@@ -33,13 +33,7 @@ const LARGE_WINDOW_MASK: u8 = 0b111_1111;
 ///
 /// oxiblosc_plugins::link();
 /// let mut registry = Registry::linked()?.clone();
-/// let info = CodecInfo {
-///     id: CodecId(160),
-///     name: "brotli",
-///     provider: "my-crate",
-///     traits: CodecTraits::PLAIN.high_ratio(),
-///     overrides: false,
-/// };
+/// let info = CodecInfo::new(CodecId(160), "brotli", CodecTraits::PLAIN.high_ratio(), oxiblosc_core::provider!());
 /// registry.add_codec(info, Box::new(Brotli))?;
 /// assert!(registry.codec_by_name("brotli").is_ok());
 /// # Ok::<(), oxiblosc_core::registry::RegistryError>(())
@@ -49,7 +43,8 @@ pub struct Brotli;
 
 impl Codec for Brotli {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
-        let quality = if ctx.level >= 9 { 11 } else { ctx.level.into() };
+        let level = ctx.level_or_default();
+        let quality = if level >= 9 { 11 } else { level.into() };
         // A window larger than the data only takes memory.
         let lgwin = (src.len().max(2).ilog2() as i32 + 1).clamp(*WINDOW_LOG.start(), *WINDOW_LOG.end());
         let params = BrotliEncoderParams { quality, lgwin, size_hint: src.len(), ..BrotliEncoderParams::default() };

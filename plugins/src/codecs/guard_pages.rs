@@ -403,7 +403,7 @@ fn ndlz() {
             for (kind, src) in testing::data((height * width) as usize) {
                 for meta in [4, 8] {
                     let mut block = BlockContext::new(1);
-                    block.nd = Some(&geometry);
+                    block.nd = Some((&geometry).into());
                     let mut ctx = CodecContext::new(block, 5);
                     ctx.meta = meta;
                     let what = format!("ndlz, {kind} of {height} x {width} in cells of {meta}");
@@ -435,7 +435,7 @@ fn zfp() {
                         src
                     });
                 let mut block = BlockContext::new(typesize);
-                block.nd = Some(&geometry);
+                block.nd = Some((&geometry).into());
                 let mut ctx = CodecContext::new(block, 5);
                 ctx.meta = meta;
                 let what = format!("zfp {mode:?}, {shape:?} of {typesize} bytes");

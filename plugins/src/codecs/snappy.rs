@@ -5,7 +5,7 @@
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::{CodecId, register_codec};
 
-register_codec!(CodecId::SNAPPY, "snappy", CodecTraits::PLAIN.decode_only(), || Box::new(Snappy));
+register_codec!(builtin CodecId::SNAPPY, "snappy", CodecTraits::PLAIN.decode_only(), || Box::new(Snappy));
 
 /// The codec `snappy`, which decodes chunks of Blosc 1 and cannot encode.
 #[derive(Debug, Clone, Copy, Default)]

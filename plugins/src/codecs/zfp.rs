@@ -11,9 +11,9 @@ use zfp_rs::{
     ZfpStreamAlignment,
 };
 
-register_codec!(CodecId::ZFP_ACCURACY, "zfp_acc", CodecTraits::PLAIN, || Box::new(Zfp::new(ZfpMode::Accuracy)));
-register_codec!(CodecId::ZFP_PRECISION, "zfp_prec", CodecTraits::PLAIN, || Box::new(Zfp::new(ZfpMode::Precision)));
-register_codec!(CodecId::ZFP_RATE, "zfp_rate", CodecTraits::PLAIN, || Box::new(Zfp::new(ZfpMode::Rate)));
+register_codec!(builtin CodecId::ZFP_ACCURACY, "zfp_acc", CodecTraits::PLAIN.lossy().for_arrays(), || Box::new(Zfp::new(ZfpMode::Accuracy)));
+register_codec!(builtin CodecId::ZFP_PRECISION, "zfp_prec", CodecTraits::PLAIN.lossy().for_arrays(), || Box::new(Zfp::new(ZfpMode::Precision)));
+register_codec!(builtin CodecId::ZFP_RATE, "zfp_rate", CodecTraits::PLAIN.lossy().for_arrays(), || Box::new(Zfp::new(ZfpMode::Rate)));
 
 /// zfp encodes cells of 4 values along each axis; C-Blosc2 refuses blocks shorter than one.
 const CELL_SIDE: u32 = 4;
@@ -195,7 +195,7 @@ mod tests {
 
     fn context(geometry: &Geometry, typesize: usize, meta: u8) -> CodecContext<'_> {
         let mut block = BlockContext::new(typesize);
-        block.nd = Some(geometry);
+        block.nd = Some(geometry.into());
         let mut ctx = CodecContext::new(block, 5);
         ctx.meta = meta;
         ctx

@@ -7,7 +7,7 @@ use oxiblosc_core::{CodecId, FilterId, register_codec};
 use zstd::zstd_safe::zstd_sys::ZSTD_ErrorCode;
 use zstd::zstd_safe::{self, CCtx, CDict, CParameter, DCtx, DDict, ErrorCode, ResetDirective};
 
-register_codec!(CodecId::ZSTD, "zstd", CodecTraits::PLAIN.high_ratio().split_up_to(5).with_dict(), || Box::new(
+register_codec!(builtin CodecId::ZSTD, "zstd", CodecTraits::PLAIN.high_ratio().split_up_to(5).with_dict(), || Box::new(
     Zstd::default()
 ));
 
@@ -54,7 +54,7 @@ fn fitted(ctx: &CodecContext<'_>) -> &'static [CParameter] {
     use CParameter::{MinMatch, SearchLog, Strategy, TargetLength};
     use zstd_safe::Strategy::ZSTD_lazy;
     let split = ctx.streams > 1 || ctx.block.typesize == 1;
-    match (ctx.level, ctx.filter) {
+    match (ctx.level_or_default(), ctx.filter) {
         (1, FilterId::SHUFFLE | FilterId::BYTEDELTA) => &[MinMatch(7)],
         (5, FilterId::SHUFFLE) if split => &[Strategy(ZSTD_lazy), SearchLog(4)],
         // In bit planes of eight-byte items, integers would then lack matches of four, and others need the full search.
@@ -70,7 +70,7 @@ fn fitted(ctx: &CodecContext<'_>) -> &'static [CParameter] {
 impl Zstd {
     /// A context for streams like those of `ctx`.
     fn prepare(&mut self, ctx: &CodecContext<'_>) -> Result<&mut CCtx<'static>, CodecError> {
-        let wanted = (inner_level(ctx.level), fitted(ctx));
+        let wanted = (inner_level(ctx.level_or_default()), fitted(ctx));
         let cctx = get_or_try_init(&mut self.cctx, CCtx::try_create)?;
         // A list of parameters is identified by its address.
         if !self.set_to.is_some_and(|(level, list)| level == wanted.0 && std::ptr::eq(list, wanted.1)) {

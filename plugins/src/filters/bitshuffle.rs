@@ -50,4 +50,4 @@ impl Filter for BitShuffle {
     }
 }
 
-register_filter!(FilterId::BITSHUFFLE, "bitshuffle", FilterTraits::LOSSLESS, || Box::new(BitShuffle::default()));
+register_filter!(builtin FilterId::BITSHUFFLE, "bitshuffle", FilterTraits::LOSSLESS.keeping_zeros(), || Box::new(BitShuffle::default()));

@@ -34,7 +34,7 @@ impl Filter for ByteDelta {
     }
 }
 
-register_filter!(FilterId::BYTEDELTA, "bytedelta", FilterTraits::LOSSLESS, || Box::new(ByteDelta::default()));
+register_filter!(builtin FilterId::BYTEDELTA, "bytedelta", FilterTraits::LOSSLESS.keeping_zeros(), || Box::new(ByteDelta::default()));
 
 /// Byte delta as C-Blosc2 wrote it before 2.5: decode only.
 ///
@@ -70,7 +70,7 @@ impl Filter for ByteDeltaOld {
     }
 }
 
-register_filter!(FilterId::BYTEDELTA_OLD, "bytedelta_old", FilterTraits::LOSSLESS, || {
+register_filter!(builtin FilterId::BYTEDELTA_OLD, "bytedelta_old", FilterTraits::LOSSLESS.keeping_zeros(), || {
     Box::new(ByteDeltaOld::default())
 });
 
@@ -80,7 +80,7 @@ fn per_channel(
     dst: &mut [u8],
     mut apply: impl FnMut(&[u8], &mut [u8]),
 ) -> Result<(), FilterError> {
-    let channels = if ctx.meta == 0 { ctx.item_size } else { ctx.meta.into() };
+    let channels = if ctx.meta == 0 { ctx.item_size_or_typesize() } else { ctx.meta.into() };
     let Some(channels) = NonZeroUsize::new(channels) else {
         let expected = "the number of channels, since the item size is not known";
         return Err(FilterError::Meta { meta: 0, typesize: ctx.typesize, expected });

@@ -25,7 +25,7 @@ impl Cells {
     pub(super) fn new(ctx: &BlockContext<'_>, item_size: usize, len: usize, side: usize) -> Result<Self, FilterError> {
         let error = |reason: String| FilterError::Geometry { reason };
         let shape = match ctx.nd {
-            Some(geometry) => &geometry.block_shape[..],
+            Some(array) => array.block_shape,
             None => return Err(error("the chunk is not part of an n-dimensional array".into())),
         };
         let Some(unused) = MAX_NDIM.checked_sub(shape.len()) else {

@@ -73,4 +73,4 @@ impl Filter for Delta {
     }
 }
 
-register_filter!(FilterId::DELTA, "delta", FilterTraits::LOSSLESS, || Box::new(Delta::default()));
+register_filter!(builtin FilterId::DELTA, "delta", FilterTraits::LOSSLESS.keeping_zeros().with_reference(), || Box::new(Delta::default()));

@@ -60,7 +60,7 @@ fn every_filter() {
                         for rule in [BitshuffleRule::LeadingEights, BitshuffleRule::WholeBlockOrNothing] {
                             let mut ctx = BlockContext::new(typesize);
                             ctx.meta = meta;
-                            ctx.nd = (items > 0).then_some(&geometry);
+                            ctx.nd = (items > 0).then(|| (&geometry).into());
                             ctx.reference = reference;
                             ctx.bitshuffle = rule;
                             let gap = turn * 29 % ALIGNMENTS;

@@ -34,4 +34,4 @@ impl Filter for IntTrunc {
     }
 }
 
-register_filter!(FilterId::INT_TRUNC, "int_trunc", FilterTraits::FORWARD_ONLY, || Box::new(IntTrunc));
+register_filter!(builtin FilterId::INT_TRUNC, "int_trunc", FilterTraits::FORWARD_ONLY, || Box::new(IntTrunc));

@@ -19,7 +19,7 @@ impl NdCell {
         if ctx.meta == 0 {
             return Err(error("the side of a cell, at least 1"));
         }
-        let cells = Cells::new(ctx, ctx.item_size, len, ctx.meta.into())?;
+        let cells = Cells::new(ctx, ctx.item_size_or_typesize(), len, ctx.meta.into())?;
         if cells.items_per_cell().is_none_or(|items| items > cells.items()) {
             return Err(error("a cell with at most as many items as the block"));
         }
@@ -29,9 +29,10 @@ impl NdCell {
 
 impl Filter for NdCell {
     fn forward(&mut self, ctx: &BlockContext<'_>, src: &[u8], mut dst: &mut [u8]) -> Result<(), FilterError> {
+        let item_size = ctx.item_size_or_typesize();
         Self::cells(ctx, src.len())?.for_each(|cell| {
             cell.for_each_run(|first, items| {
-                let row = &src[first * ctx.item_size..][..items * ctx.item_size];
+                let row = &src[first * item_size..][..items * item_size];
                 let (head, rest) = std::mem::take(&mut dst).split_at_mut(row.len());
                 head.copy_from_slice(row);
                 dst = rest;
@@ -41,7 +42,7 @@ impl Filter for NdCell {
     }
 
     fn backward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
-        scatter(&Self::cells(ctx, src.len())?, ctx.item_size, src, dst);
+        scatter(&Self::cells(ctx, src.len())?, ctx.item_size_or_typesize(), src, dst);
         Ok(())
     }
 }
@@ -57,4 +58,4 @@ pub(super) fn scatter(cells: &Cells, item_size: usize, mut src: &[u8], dst: &mut
     });
 }
 
-register_filter!(FilterId::NDCELL, "ndcell", FilterTraits::LOSSLESS, || Box::new(NdCell));
+register_filter!(builtin FilterId::NDCELL, "ndcell", FilterTraits::LOSSLESS.keeping_zeros().for_arrays(), || Box::new(NdCell));

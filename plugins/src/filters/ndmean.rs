@@ -82,4 +82,4 @@ fn fill<T: Add<Output = T> + Default + Copy, const N: usize>(
     });
 }
 
-register_filter!(FilterId::NDMEAN, "ndmean", FilterTraits::LOSSY, || Box::new(NdMean));
+register_filter!(builtin FilterId::NDMEAN, "ndmean", FilterTraits::LOSSY.keeping_zeros().for_arrays(), || Box::new(NdMean));

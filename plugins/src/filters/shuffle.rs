@@ -37,4 +37,4 @@ impl Filter for Shuffle {
     }
 }
 
-register_filter!(FilterId::SHUFFLE, "shuffle", FilterTraits::LOSSLESS, || Box::new(Shuffle::default()));
+register_filter!(builtin FilterId::SHUFFLE, "shuffle", FilterTraits::LOSSLESS.keeping_zeros().grouping_bytes(), || Box::new(Shuffle::default()));

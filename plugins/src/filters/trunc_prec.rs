@@ -33,4 +33,4 @@ impl Filter for TruncPrec {
     }
 }
 
-register_filter!(FilterId::TRUNC_PREC, "trunc_prec", FilterTraits::FORWARD_ONLY, || Box::new(TruncPrec));
+register_filter!(builtin FilterId::TRUNC_PREC, "trunc_prec", FilterTraits::FORWARD_ONLY, || Box::new(TruncPrec));

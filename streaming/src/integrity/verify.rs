@@ -199,10 +199,10 @@ async fn check<S: RangeSource + 'static>(
     let decoding = &shared.decoding;
     let header = ChunkHeader::parse(bytes).map_err(|e| shared.decode_error(chunk, e))?;
     let limit = decoding.limits.in_flight_bytes;
-    let mut needed = ChunkDecoder::check_bytes(&header, decoding.pool.threads());
+    let mut needed = ChunkDecoder::check_bytes(&header, &decoding.registry, decoding.pool.threads());
     let alone = needed > limit;
     if alone {
-        needed = ChunkDecoder::check_bytes(&header, 1);
+        needed = ChunkDecoder::check_bytes(&header, &decoding.registry, 1);
     }
     if needed > limit {
         let what = "memory for its blocks (`Limits::in_flight_bytes`)";

@@ -43,8 +43,7 @@ impl Codec for Turns {
 
 pub(super) fn registry() -> Registry {
     let mut registry = Registry::empty();
-    let info =
-        CodecInfo { id: CodecId(200), name: "turns", provider: "models", traits: CodecTraits::PLAIN, overrides: false };
+    let info = CodecInfo::new(CodecId(200), "turns", CodecTraits::PLAIN, oxiblosc_core::provider!());
     registry.add_codec(info, Box::new(Turns)).unwrap();
     registry
 }

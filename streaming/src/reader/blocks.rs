@@ -131,7 +131,7 @@ impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
         dst: &mut [u8],
     ) -> Result<(), ChunkError> {
         let (map, span) = (self.map, &self.span);
-        if !map.needs_reference(block) {
+        if !map.needs_reference(block, &self.decoding.registry) {
             return decoder.decode_block_into(map, block, span(block), None, ctx, dst);
         }
         if self.reference.is_none() {

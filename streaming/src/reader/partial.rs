@@ -261,7 +261,7 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
         blocks.retain(|&block| !is_decoded(block));
         let first = blocks.first().is_some_and(|&first| first > 0)
             && !is_decoded(0)
-            && blocks.iter().any(|&b| map.needs_reference(b));
+            && blocks.iter().any(|&b| map.needs_reference(b, &self.decoding.registry));
         let (mut here, mut wanted) = (Vec::new(), Vec::new());
         for block in first.then_some(0).into_iter().chain(blocks) {
             let span = map.span(block);

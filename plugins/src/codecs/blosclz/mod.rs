@@ -15,7 +15,7 @@ use oxiblosc_core::{CodecId, register_codec};
 
 use self::encode::Encoder;
 
-register_codec!(CodecId::BLOSCLZ, "blosclz", CodecTraits::PLAIN.split_up_to(9), || Box::new(Blosclz::default()));
+register_codec!(builtin CodecId::BLOSCLZ, "blosclz", CodecTraits::PLAIN.split_up_to(9), || Box::new(Blosclz::default()));
 
 #[cfg(all(test, unix))]
 pub(super) use self::decode::on_each_machine as decoders;
@@ -47,7 +47,7 @@ impl Clone for Blosclz {
 
 impl Codec for Blosclz {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
-        Ok(self.encoder.get_or_insert_with(Encoder::new).compress(ctx.level, src, dst))
+        Ok(self.encoder.get_or_insert_with(Encoder::new).compress(ctx.level_or_default(), src, dst))
     }
 
     fn decompress(&mut self, _: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {

@@ -26,8 +26,8 @@ use self::high::HighEncoder;
 #[cfg(all(test, unix))]
 pub(super) use self::decode::{Decoder, on_each_machine as decoders};
 
-register_codec!(CodecId::LZ4, "lz4", CodecTraits::PLAIN.split_up_to(9).with_dict(), || Box::new(Lz4::default()));
-register_codec!(CodecId::LZ4HC, "lz4hc", CodecTraits::PLAIN.high_ratio().with_dict(), || Box::new(Lz4Hc::default()));
+register_codec!(builtin CodecId::LZ4, "lz4", CodecTraits::PLAIN.split_up_to(9).with_dict(), || Box::new(Lz4::default()));
+register_codec!(builtin CodecId::LZ4HC, "lz4hc", CodecTraits::PLAIN.high_ratio().with_dict(), || Box::new(Lz4Hc::default()));
 
 /// The codec `lz4`. The level sets how soon it gives up on bytes that do not compress: the acceleration is 10 - level.
 #[derive(Default)]
@@ -44,7 +44,7 @@ impl Clone for Lz4 {
 
 impl Codec for Lz4 {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
-        let acceleration = 10usize.saturating_sub(ctx.level.into()).max(1);
+        let acceleration = 10usize.saturating_sub(ctx.level_or_default().into()).max(1);
         let dict = ctx.dict.unwrap_or_default();
         Ok(self.encoder.get_or_insert_with(FastEncoder::new).compress(src, dict, dst, acceleration))
     }
@@ -79,7 +79,12 @@ impl Clone for Lz4Hc {
 
 impl Codec for Lz4Hc {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
-        Ok(self.encoder.get_or_insert_default().compress(src, ctx.dict.unwrap_or_default(), dst, ctx.level))
+        Ok(self.encoder.get_or_insert_default().compress(
+            src,
+            ctx.dict.unwrap_or_default(),
+            dst,
+            ctx.level_or_default(),
+        ))
     }
 
     fn decompress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {

@@ -20,7 +20,7 @@ use oxiblosc_core::{CodecId, register_codec};
 
 use self::encode::Encoder;
 
-register_codec!(CodecId::NDLZ, "ndlz", CodecTraits::PLAIN, || Box::new(Ndlz::default()));
+register_codec!(builtin CodecId::NDLZ, "ndlz", CodecTraits::PLAIN.for_arrays(), || Box::new(Ndlz::default()));
 
 /// The cell's bytes follow.
 const LITERAL: u8 = 0x00;
@@ -59,7 +59,7 @@ impl Codec for Ndlz {
                 reason: "ndlz needs the shape of an array, but the data is not an array".into(),
             });
         };
-        let &[height, width] = geometry.block_shape.as_slice() else {
+        let &[height, width] = geometry.block_shape else {
             let reason = format!("ndlz works on 2 dimensions, not {}", geometry.block_shape.len());
             return Err(CodecError::Geometry { reason });
         };
@@ -160,7 +160,7 @@ mod tests {
 
     fn context(geometry: &Geometry, meta: u8) -> CodecContext<'_> {
         let mut block = BlockContext::new(1);
-        block.nd = Some(geometry);
+        block.nd = Some(geometry.into());
         let mut ctx = CodecContext::new(block, 5);
         ctx.meta = meta;
         ctx

@@ -24,7 +24,7 @@ use oxiblosc_core::{CodecId, FilterId, register_codec};
 use self::parse::{Effort, ParsingEncoder};
 use self::quick::QuickEncoder;
 
-register_codec!(CodecId::ZLIB, "zlib", CodecTraits::PLAIN.high_ratio(), || Box::new(Zlib::default()));
+register_codec!(builtin CodecId::ZLIB, "zlib", CodecTraits::PLAIN.high_ratio(), || Box::new(Zlib::default()));
 
 /// The codec `zlib`. The level is deflate's own, 1..=9.
 ///
@@ -74,8 +74,8 @@ impl Zlib {
     fn encoder(&mut self, ctx: &CodecContext<'_>, src: &[u8]) -> Encoder {
         use FilterId as Filter;
         // At level 3 zlib finds little more than at 2.
-        let same = Encoder::Libdeflate(if ctx.level == 3 { 2 } else { ctx.level });
-        match (ctx.level, ctx.filter) {
+        let same = Encoder::Libdeflate(if ctx.level_or_default() == 3 { 2 } else { ctx.level_or_default() });
+        match (ctx.level_or_default(), ctx.filter) {
             (1, _) => Encoder::Quick,
             (2 | 3 | 5..=7, Filter::SHUFFLE | Filter::BITSHUFFLE) | (2 | 3 | 7, Filter::BYTEDELTA) => same,
             (5 | 6, Filter::BYTEDELTA) if !self.shrinks(src, 4) => same,
@@ -153,7 +153,7 @@ impl Codec for Zlib {
             Encoder::Libdeflate(level) => {
                 Ok(kept(&mut self.libdeflate, level, compressor).zlib_compress(src, dst).ok())
             }
-            Encoder::Zlib => self.compress_by_zlib(ctx.level.min(9), src, dst),
+            Encoder::Zlib => self.compress_by_zlib(ctx.level_or_default().min(9), src, dst),
         }
     }
 
