@@ -103,6 +103,6 @@ impl ChunkContext<'_> {
     /// Bytes of an item, if writer and reader both know them; `typesize` is that of the header, where 1 also stands for
     /// items that are too wide for it.
     pub(crate) fn known_item_size(&self, typesize: usize) -> Option<usize> {
-        self.item_size.or((typesize > 1).then_some(typesize))
+        self.item_size.filter(|&bytes| bytes > 0).or((typesize > 1).then_some(typesize))
     }
 }
