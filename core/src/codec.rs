@@ -1,5 +1,7 @@
 //! The codec trait, and the context that a codec gets.
 
+use std::ops::Range;
+
 use dyn_clone::DynClone;
 use thiserror::Error;
 
@@ -23,6 +25,24 @@ pub trait Codec: DynClone + Send + Sync {
     /// `src` may hold anything that a damaged file can contain. Producing more or fewer bytes than `dst` holds is an
     /// error; the caller checks the count as well.
     fn decompress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError>;
+
+    /// Decompresses only the bytes `range` of a stream that decodes to `len` bytes into `dst`, which has the length of the
+    /// range, and returns the number of bytes written; `None` when this stream has to be decompressed as a whole.
+    ///
+    /// It is called for codecs that [say so](CodecTraits::ranges), where items or a slice are read of a block that went
+    /// through no filter, or only through such that have no way back. The range is neither empty nor the whole stream.
+    /// What is checked of the rest of the stream is up to the codec.
+    fn decompress_range(
+        &mut self,
+        ctx: &CodecContext<'_>,
+        src: &[u8],
+        range: Range<usize>,
+        len: usize,
+        dst: &mut [u8],
+    ) -> Result<Option<usize>, CodecError> {
+        let _ = (ctx, src, range, len, dst);
+        Ok(None)
+    }
 
     /// Builds a dictionary for streams like `sample_count` consecutive samples of `sample_len` bytes at the start of
     /// `samples`, or returns `None` when the codec has no dictionaries or the samples do not allow one.
@@ -61,6 +81,8 @@ pub struct CodecTraits {
     pub positional: bool,
     /// The codec works on blocks of arrays alone: it uses [`BlockContext::nd`].
     pub needs_array: bool,
+    /// [`Codec::decompress_range`] decompresses a part of a stream for less than the whole takes.
+    pub ranges: bool,
     /// Version of the payload format, at least 1, stored in the `versionlz` byte. A chunk that a later version of a
     /// codec has written is refused, and the version of an earlier one is in [`CodecContext::version`].
     pub version: u8,
@@ -76,6 +98,7 @@ impl CodecTraits {
         lossy: false,
         positional: false,
         needs_array: false,
+        ranges: false,
         version: 1,
     };
 
@@ -118,6 +141,12 @@ impl CodecTraits {
     /// States [`CodecTraits::needs_array`].
     pub const fn for_arrays(mut self) -> Self {
         self.needs_array = true;
+        self
+    }
+
+    /// States [`CodecTraits::ranges`].
+    pub const fn with_ranges(mut self) -> Self {
+        self.ranges = true;
         self
     }
 

@@ -360,3 +360,117 @@ fn the_dictionary_error_names_the_codecs_that_have_them() {
     let error = ChunkEncoder::new(&params, &registry).err().unwrap().to_string();
     assert!(error.contains("lz4, lz4hc, zstd, counting"), "{error}");
 }
+
+/// Pages of 100 bytes, each compressed on its own (by leaving out zeros at its end), with an index in front. It counts
+/// the pages that it decodes.
+#[derive(Clone, Default)]
+struct Paged {
+    pages: Arc<Mutex<usize>>,
+    refuses: bool,
+}
+
+const PAGE: usize = 100;
+
+impl Paged {
+    fn page(&self, src: &[u8], page: usize, dst: &mut [u8]) -> Option<()> {
+        *self.pages.lock().unwrap() += 1;
+        let count = usize::from(*src.first()?);
+        let start: usize = src.get(1..1 + page)?.iter().map(|&len| usize::from(len)).sum();
+        let kept = src.get(1 + count..)?.get(start..)?.get(..usize::from(*src.get(1 + page)?))?;
+        dst.fill(0);
+        dst.get_mut(..kept.len())?.copy_from_slice(kept);
+        Some(())
+    }
+}
+
+impl Codec for Paged {
+    fn compress(&mut self, _: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
+        let kept = src.chunks(PAGE).map(|page| &page[..page.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1)]);
+        let mut out = vec![kept.len() as u8];
+        out.extend(kept.clone().map(|page| page.len() as u8));
+        kept.for_each(|page| out.extend(page));
+        Ok(dst.get_mut(..out.len()).map(|dst| dst.copy_from_slice(&out)).map(|()| out.len()))
+    }
+
+    fn decompress(&mut self, _: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
+        let done = dst.chunks_mut(PAGE).enumerate().try_for_each(|(page, dst)| self.page(src, page, dst));
+        done.map(|()| dst.len()).ok_or(CodecError::Corrupt { offset: 0, reason: "a page is missing" })
+    }
+
+    fn decompress_range(
+        &mut self,
+        _: &CodecContext<'_>,
+        src: &[u8],
+        range: std::ops::Range<usize>,
+        len: usize,
+        dst: &mut [u8],
+    ) -> Result<Option<usize>, CodecError> {
+        assert!(range.len() == dst.len() && !range.is_empty() && range.end <= len && range.len() < len);
+        if self.refuses {
+            return Ok(None);
+        }
+        for page in range.start / PAGE..range.end.div_ceil(PAGE) {
+            let mut whole = [0; PAGE];
+            let bytes = page * PAGE..len.min((page + 1) * PAGE);
+            self.page(src, page, &mut whole[..bytes.len()])
+                .ok_or(CodecError::Corrupt { offset: 0, reason: "a page is missing" })?;
+            let wanted = range.start.max(bytes.start)..range.end.min(bytes.end);
+            dst[wanted.start - range.start..wanted.end - range.start]
+                .copy_from_slice(&whole[wanted.start - bytes.start..wanted.end - bytes.start]);
+        }
+        Ok(Some(dst.len()))
+    }
+}
+
+#[test]
+fn a_codec_that_decodes_ranges_decodes_no_more_than_is_asked_for() {
+    // Half of each page is zeros; the third block is a run, and the fourth has pages of nothing else.
+    let mut src: Vec<u8> = data(0, 20_350)
+        .chunks(50)
+        .enumerate()
+        .flat_map(|(i, half)| if i % 2 == 0 { half.to_vec() } else { vec![0; half.len()] })
+        .collect();
+    src[8000..12_000].fill(0);
+    src[12_500..15_000].fill(0);
+    let forward_only: Apply = |_, src, dst| dst.copy_from_slice(src);
+    let mut random = support::Random(1);
+    for (filter, split) in [
+        (None, SplitMode::Never),
+        (None, SplitMode::Always),
+        (Some(FilterTraits::FORWARD_ONLY), SplitMode::Never),
+        (Some(FilterTraits::LOSSLESS), SplitMode::Never),
+    ] {
+        for refuses in [false, true] {
+            let paged = Paged { refuses, ..Paged::default() };
+            let mut registry = with_codec(CodecTraits::PLAIN.with_ranges(), paged.clone());
+            if let Some(traits) = filter {
+                let info = FilterInfo::new(FilterId(200), "made", traits, provider!());
+                registry.add_filter(info, Box::new(Made(forward_only, forward_only))).unwrap();
+            }
+            let params = EncodeParams {
+                typesize: 4,
+                codec: CodecId(200),
+                filters: filter.map_or(FilterSlots::NONE, |_| FilterSlots::single(FilterId(200))),
+                split,
+                block_size: Some(4000),
+                ..EncodeParams::default()
+            };
+            let ctx = ChunkContext::default();
+            let chunk = round_trip(&registry, &params, &src, &ctx);
+            let map = map(&chunk).unwrap();
+            let mut decoder = ChunkDecoder::new(&registry);
+            let ranges = filter.is_none_or(|traits| traits.forward_only);
+            assert_eq!(decoder.decodes_ranges(&map), ranges);
+            for _ in 0..500 {
+                let start = random.below(src.len() / 4);
+                let end = start + random.below((src.len() / 4 - start).min(300));
+                *paged.pages.lock().unwrap() = 0;
+                let items = decoder.decode_items(&chunk, start..end, &ctx).unwrap();
+                assert!(items == src[4 * start..4 * end], "{start}..{end}");
+                let touched = (4 * end).div_ceil(PAGE) - 4 * start / PAGE;
+                let pages = *paged.pages.lock().unwrap();
+                assert!(!ranges || refuses || pages <= touched, "{pages} pages for {start}..{end}");
+            }
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! Decodes the streams of one block.
 
+use std::ops::Range;
+
 use super::check::resized;
 use super::error::StreamError;
 use super::header::VERSION_BLOSC1;
@@ -30,6 +32,23 @@ pub(crate) struct DecodeContext<'a> {
     pub(crate) reference: Option<&'a [u8]>,
 }
 
+impl<'a> DecodeContext<'a> {
+    /// What plugins are told of a block.
+    fn block(&self, block: usize, registry: &Registry) -> BlockContext<'a> {
+        let Self { map, ctx, reference } = *self;
+        let typesize = usize::from(map.header().typesize);
+        let mut context = BlockContext::new(typesize);
+        context.item_size = ctx.known_item_size(typesize);
+        context.block = block;
+        context.offset = map.block_bytes(block).map(|bytes| bytes.start);
+        context.last_short = map.is_last_short(block);
+        context.nd = ctx.nd.map(Into::into);
+        context.reference = reference.filter(|_| map.needs_reference(block, registry));
+        context.bitshuffle = ctx.bitshuffle.unwrap_or_else(|| map.bitshuffle_rule());
+        context
+    }
+}
+
 impl BlockDecoder {
     pub(crate) fn new(registry: Registry) -> Self {
         let codecs = Codecs { registry, loaded: Vec::new() };
@@ -44,7 +63,7 @@ impl BlockDecoder {
         span: &[u8],
         dst: &mut [u8],
     ) -> Result<(), ChunkError> {
-        let DecodeContext { map, ctx, reference } = *job;
+        let map = job.map;
         let header = map.header();
         let dict = match map.body() {
             BlockMapBody::Special(fill) => {
@@ -61,16 +80,7 @@ impl BlockDecoder {
         let failed = |source| ChunkError::Pipeline { block, source };
         pipeline.set(&header.filters, &codecs.registry).map_err(failed)?;
 
-        let typesize = usize::from(header.typesize);
-        let mut context = BlockContext::new(typesize);
-        context.item_size = ctx.known_item_size(typesize);
-        context.block = block;
-        context.offset = map.block_bytes(block).map(|bytes| bytes.start);
-        context.last_short = map.is_last_short(block);
-        context.nd = ctx.nd.map(Into::into);
-        context.reference = reference.filter(|_| map.needs_reference(block, &codecs.registry));
-        context.bitshuffle = ctx.bitshuffle.unwrap_or_else(|| map.bitshuffle_rule());
-
+        let context = job.block(block, &codecs.registry);
         let mut streams = Streams { codecs, map, context, dict, span };
         if pipeline.backward_is_identity() {
             return streams.decode(dst);
@@ -80,6 +90,22 @@ impl BlockDecoder {
         let (block, spare) = if pipeline.backward_steps().is_multiple_of(2) { (dst, spare) } else { (spare, dst) };
         streams.decode(block)?;
         pipeline.backward_between(&context, block, spare).map_err(failed)
+    }
+
+    /// Decodes only the bytes `range` of `block`, which lie in `dst` then, if that is possible without the others. Returns
+    /// whether it was. Call it if [`ChunkDecoder::decodes_ranges`](super::ChunkDecoder::decodes_ranges).
+    pub(crate) fn decode_range(
+        &mut self,
+        job: &DecodeContext<'_>,
+        block: usize,
+        span: &[u8],
+        range: Range<usize>,
+        dst: &mut [u8],
+    ) -> Result<bool, ChunkError> {
+        let BlockMapBody::Blocks { dict, .. } = job.map.body() else { return Ok(false) };
+        let context = job.block(block, &self.codecs.registry);
+        let mut streams = Streams { codecs: &mut self.codecs, map: job.map, context, dict: dict.as_deref(), span };
+        streams.decode_range(range, dst)
     }
 
     /// Frees buffers longer than `longest` bytes.
@@ -102,13 +128,8 @@ struct LoadedCodec {
 }
 
 impl Codecs {
-    fn decompress(
-        &mut self,
-        id: CodecId,
-        ctx: &CodecContext<'_>,
-        src: &[u8],
-        dst: &mut [u8],
-    ) -> Result<(), StreamError> {
+    /// The codec with this id.
+    fn get(&mut self, id: CodecId) -> Result<&mut LoadedCodec, StreamError> {
         let index = match self.loaded.iter().position(|loaded| loaded.info.id == id) {
             Some(index) => index,
             None => {
@@ -118,20 +139,33 @@ impl Codecs {
                 self.loaded.len() - 1
             }
         };
-        let LoadedCodec { info, codec } = &mut self.loaded[index];
+        Ok(&mut self.loaded[index])
+    }
+
+    /// Runs `call`, which returns the number of bytes that it has written, with the codec of this id. The number must be
+    /// `expected`; `None` passes.
+    fn run(
+        &mut self,
+        id: CodecId,
+        ctx: &CodecContext<'_>,
+        expected: usize,
+        call: impl FnOnce(&mut dyn Codec) -> Result<Option<usize>, CodecError>,
+    ) -> Result<bool, StreamError> {
+        let LoadedCodec { info, codec } = self.get(id)?;
         let (known, plugin) = (info.traits.version, info.plugin());
         // The codecs of the format have one version each, and old writers left other numbers behind.
         if id.range() != IdRange::Blosc && ctx.version > known {
             let source = CodecError::Version { found: ctx.version, known };
             return Err(StreamError::Codec { codec: Box::new(plugin), source });
         }
-        match guarded(|| codec.decompress(ctx, src, dst)) {
-            Ok(found) if found == dst.len() => Ok(()),
-            Ok(found) => Err(StreamError::Length { codec: Box::new(plugin), expected: dst.len(), found }),
+        match guarded(|| call(&mut **codec)) {
+            Ok(None) => Ok(false),
+            Ok(Some(found)) if found == expected => Ok(true),
+            Ok(Some(found)) => Err(StreamError::Length { codec: Box::new(plugin), expected, found }),
             Err(source) => {
                 // What a panic leaves in an instance may be anything.
                 if let CodecError::Panicked(_) = source {
-                    self.loaded.swap_remove(index);
+                    self.loaded.retain(|loaded| loaded.info.id != id);
                 }
                 Err(StreamError::Codec { codec: Box::new(plugin), source })
             }
@@ -148,7 +182,17 @@ struct Streams<'a> {
     span: &'a [u8],
 }
 
-impl Streams<'_> {
+/// A stream, as its length word describes it.
+enum EncodedStream<'a> {
+    /// The byte that all of it is.
+    Run(u8),
+    /// The stream itself.
+    Stored(&'a [u8]),
+    /// The output of the codec.
+    Coded(&'a [u8]),
+}
+
+impl<'a> Streams<'a> {
     fn decode(&mut self, dst: &mut [u8]) -> Result<(), ChunkError> {
         if self.map.header().has_vl_blocks() {
             return self.decode_vl(dst);
@@ -197,14 +241,26 @@ impl Streams<'_> {
         start: usize,
         dst: &mut [u8],
     ) -> Result<usize, StreamError> {
-        let rest = &self.span[start.min(self.span.len())..];
+        let (encoded, taken) = self.stream_at(start, dst.len())?;
+        match encoded {
+            EncodedStream::Run(byte) => dst.fill(byte),
+            EncodedStream::Stored(bytes) => dst.copy_from_slice(bytes),
+            EncodedStream::Coded(bytes) => self.decompress(stream, streams, bytes, dst)?,
+        }
+        Ok(taken)
+    }
+
+    /// The stream of `len` decoded bytes at `start` of the span, and how many bytes of the span it takes.
+    fn stream_at(&self, start: usize, len: usize) -> Result<(EncodedStream<'a>, usize), StreamError> {
+        let span = self.span;
+        let rest = &span[start.min(span.len())..];
         let (word, rest) = rest.split_first_chunk::<WORD>().ok_or(StreamError::Truncated {
             what: "length word",
             expected: WORD,
             found: rest.len(),
         })?;
         let word = i32::from_le_bytes(*word);
-        let Ok(len) = usize::try_from(word) else {
+        let Ok(found) = usize::try_from(word) else {
             // "csize < 0: the stream is a run of one byte, whose value is -csize; a token follows, bit 0 of which says
             // that it is a run." There is no other kind of token.
             let byte = u8::try_from(word.unsigned_abs()).map_err(|_| StreamError::Size { found: word })?;
@@ -212,19 +268,76 @@ impl Streams<'_> {
             if token & 1 == 0 {
                 return Err(StreamError::Token { found: token });
             }
-            dst.fill(byte);
-            return Ok(WORD + 1);
+            return Ok((EncodedStream::Run(byte), WORD + 1));
         };
         let payload =
-            rest.get(..len).ok_or(StreamError::Truncated { what: "stream", expected: len, found: rest.len() })?;
-        if len == 0 {
-            dst.fill(0);
-        } else if len == dst.len() {
-            dst.copy_from_slice(payload);
-        } else {
-            self.decompress(stream, streams, payload, dst)?;
+            rest.get(..found).ok_or(StreamError::Truncated { what: "stream", expected: found, found: rest.len() })?;
+        let encoded = match found {
+            0 => EncodedStream::Run(0),
+            found if found == len => EncodedStream::Stored(payload),
+            _ => EncodedStream::Coded(payload),
+        };
+        Ok((encoded, WORD + found))
+    }
+
+    /// Decodes the bytes `range` of the block into `dst`, without the streams that do not hold any of them. Returns false
+    /// if that is not possible.
+    fn decode_range(&mut self, range: Range<usize>, dst: &mut [u8]) -> Result<bool, ChunkError> {
+        let block = self.map.block_bytes(self.context.block).unwrap_or_default();
+        let (count, other) = self.counts(block.len());
+        let len = block.len() / count;
+        if other.is_some() || len * count != block.len() || len == 0 || range.end > block.len() {
+            return Ok(false);
         }
-        Ok(WORD + len)
+        let (mut pos, mut rest) = (0, dst);
+        for stream in 0..count {
+            let start = pos;
+            let here =
+                range.start.clamp(stream * len, (stream + 1) * len)..range.end.clamp(stream * len, (stream + 1) * len);
+            let (part, tail) = std::mem::take(&mut rest).split_at_mut(here.len());
+            rest = tail;
+            let within = here.start - stream * len..here.end - stream * len;
+            let taken = self.decode_stream_range(stream, count, start, len, within, part);
+            match taken.map_err(|e| self.error(stream, start, e))? {
+                Some(taken) => pos += taken,
+                None => return Ok(false),
+            }
+            if here.end == range.end {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Decodes the bytes `range` of the stream of `len` decoded bytes at `start` of the span, and returns how many bytes
+    /// of the span it takes; `None` if the codec wants to decode all of it.
+    fn decode_stream_range(
+        &mut self,
+        stream: usize,
+        streams: usize,
+        start: usize,
+        len: usize,
+        range: Range<usize>,
+        dst: &mut [u8],
+    ) -> Result<Option<usize>, StreamError> {
+        let (encoded, taken) = self.stream_at(start, len)?;
+        match encoded {
+            _ if range.is_empty() => {}
+            EncodedStream::Run(byte) => dst.fill(byte),
+            EncodedStream::Stored(bytes) => dst.copy_from_slice(&bytes[range]),
+            EncodedStream::Coded(bytes) if range == (0..len) => self.decompress(stream, streams, bytes, dst)?,
+            EncodedStream::Coded(bytes) => {
+                let (id, context) = self.codec(stream, streams)?;
+                let expected = dst.len();
+                let decoded = self
+                    .codecs
+                    .run(id, &context, expected, |codec| codec.decompress_range(&context, bytes, range, len, dst))?;
+                if !decoded {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(taken))
     }
 
     /// A block of variable length is one stream: its decoded length, then either that many raw bytes or the output of
@@ -250,6 +363,14 @@ impl Streams<'_> {
     }
 
     fn decompress(&mut self, stream: usize, streams: usize, src: &[u8], dst: &mut [u8]) -> Result<(), StreamError> {
+        let (id, context) = self.codec(stream, streams)?;
+        let expected = dst.len();
+        self.codecs.run(id, &context, expected, |codec| codec.decompress(&context, src, dst).map(Some))?;
+        Ok(())
+    }
+
+    /// The codec of the chunk, and what it is told of a stream.
+    fn codec(&self, stream: usize, streams: usize) -> Result<(CodecId, CodecContext<'a>), StreamError> {
         let header = self.map.header();
         let code = header.codec_format();
         let id = CodecId::from_format_code(code, header.udcodec).ok_or(StreamError::Format { code })?;
@@ -263,7 +384,7 @@ impl Streams<'_> {
             filter: header.filters.last(),
             dict: self.dict,
         };
-        self.codecs.decompress(id, &context, src, dst)
+        Ok((id, context))
     }
 
     fn error(&self, stream: usize, start: usize, source: StreamError) -> ChunkError {

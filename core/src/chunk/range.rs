@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
+use super::block_decoder::DecodeContext;
 use super::check::{resized, zeroed};
 use super::header::{MAX_BLOCKSIZE, flag, flag2};
 use super::map::BlockMapBody;
 use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
+use crate::executor::unlocked;
+use crate::id::CodecId;
 use crate::registry::Registry;
 
 impl BlockMap {
@@ -170,7 +173,7 @@ impl ChunkDecoder {
                     part.copy_from_slice(&first[inside]);
                 } else if inside.len() == block_bytes.len() {
                     self.decode_block_into(map, block, span(block)?, reference, ctx, part)?;
-                } else {
+                } else if !self.decode_block_range_into(map, block, span(block)?, inside.clone(), ctx, part)? {
                     let whole = resized(&mut parts.block, block_bytes.len())?;
                     self.decode_block_into(map, block, span(block)?, reference, ctx, whole)?;
                     part.copy_from_slice(&whole[inside]);
@@ -180,6 +183,52 @@ impl ChunkDecoder {
         })();
         self.give_back_parts(parts);
         result
+    }
+
+    /// Whether parts of the blocks can be decoded for less than the whole blocks take: their codec
+    /// [can](crate::codec::CodecTraits::ranges), and no filter has to be undone.
+    pub fn decodes_ranges(&self, map: &BlockMap) -> bool {
+        let header = map.header();
+        let BlockMapBody::Blocks { .. } = map.body() else { return false };
+        let Some(id) = CodecId::from_format_code(header.codec_format(), header.udcodec) else { return false };
+        !header.has_vl_blocks()
+            && self.registry().codec(id).is_ok_and(|codec| codec.info().traits.ranges)
+            && header
+                .filters
+                .active()
+                .all(|(_, slot)| self.registry().filter(slot.id).is_ok_and(|filter| filter.info().traits.forward_only))
+    }
+
+    /// Decodes the bytes `range` of one block into `dst`, which must be of that length, if the codec can do that without
+    /// the rest of the block; returns whether it could. Where it cannot, the contents of `dst` are unspecified, and the
+    /// whole block is to be [decoded](Self::decode_block_into). `span` holds the bytes of the chunk that
+    /// [`BlockMap::span`] names.
+    ///
+    /// # Errors
+    /// [`ChunkError::OutOfRange`] when the block does not have these bytes, and those of
+    /// [`decode_block_into`](Self::decode_block_into).
+    pub fn decode_block_range_into(
+        &mut self,
+        map: &BlockMap,
+        block: usize,
+        span: &[u8],
+        range: Range<usize>,
+        ctx: &ChunkContext<'_>,
+        dst: &mut [u8],
+    ) -> Result<bool, ChunkError> {
+        if !self.decodes_ranges(map) {
+            return Ok(false);
+        }
+        self.check_limit(map)?;
+        let available = map.decoded_len(block, span)?;
+        if range.start > range.end || range.end > available {
+            return Err(ChunkError::OutOfRange { what: "bytes", start: range.start, end: range.end, available });
+        }
+        if range.len() != dst.len() {
+            return Err(ChunkError::Destination { expected: range.len(), found: dst.len() });
+        }
+        let job = DecodeContext { map, ctx, reference: None };
+        unlocked(&mut self.workers(1)?[0]).decode_range(&job, block, span, range, dst)
     }
 
     /// Decodes a chunk of blocks of variable length into those blocks.

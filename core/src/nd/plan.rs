@@ -388,6 +388,29 @@ impl<'p> BlockPlan<'p> {
         Ok(())
     }
 
+    /// Which bytes of the decoded block hold the first selected item, the last one, and all between: nothing else is
+    /// copied. Not empty.
+    pub fn touched(&self) -> Range<usize> {
+        let item = self.plan.tiling.item_size();
+        let (first, last) = match &self.plan.kind {
+            PlanKind::Product { axes, .. } => {
+                let offset = |member: fn(&TileSpan) -> u64| -> usize {
+                    let axes = axes.iter().zip(self.plan.tiling.axes()).zip(&self.stretches).zip(&self.origin);
+                    axes.map(|(((axis, tiling), stretch), origin)| {
+                        (axis.index(member(stretch)) - origin) as usize * tiling.item_stride
+                    })
+                    .sum()
+                };
+                (offset(|stretch| stretch.from), offset(|stretch| stretch.to - 1))
+            }
+            PlanKind::Points(_) => {
+                let offsets = self.points.iter().map(|point| point.offset);
+                (offsets.clone().min().unwrap_or(0), offsets.max().unwrap_or(0))
+            }
+        };
+        first..last + item
+    }
+
     /// Where the whole decoded block goes in the buffer, if it does so in one piece: it can then be decoded in place.
     pub fn in_place(&self) -> Option<Range<usize>> {
         self.plan.buffer_bytes().ok()?;

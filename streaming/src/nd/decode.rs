@@ -198,7 +198,14 @@ impl<'d> PartDecoder<'d> {
                 continue;
             }
             let scratch = self.scratch(bytes.len());
-            blocks.read(bytes, decoder, ctx, scratch)?;
+            if blocks.reads_ranges(decoder) {
+                // What is not touched is not copied either.
+                let touched = block.touched();
+                let within = bytes.start + touched.start..bytes.start + touched.end;
+                blocks.read(within, decoder, ctx, &mut scratch[touched])?;
+            } else {
+                blocks.read(bytes, decoder, ctx, scratch)?;
+            }
             destination.copy(&block, scratch)?;
         }
         Ok(())

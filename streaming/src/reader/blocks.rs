@@ -57,6 +57,11 @@ impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
         Self { keep, ..self }
     }
 
+    /// Whether it costs less to read a part of a block than all of it.
+    pub(crate) fn reads_ranges(&self, decoder: &ChunkDecoder) -> bool {
+        self.keep.is_none() && decoder.decodes_ranges(self.map)
+    }
+
     /// Decodes the bytes `wanted` of the chunk into `dst`, which has their length.
     pub(crate) fn read(
         &mut self,
@@ -93,7 +98,15 @@ impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
                 place.copy_from_slice(stored.get(within).ok_or_else(|| out_of_range(&wanted, stored.len()))?);
                 continue;
             }
-            if self.cut.as_ref().is_none_or(|(cut, _)| *cut != block) {
+            let is_cut = self.cut.as_ref().is_some_and(|(cut, _)| *cut == block);
+            if !is_cut && self.reads_ranges(decoder) {
+                // The codec decodes what is wanted and no more.
+                let span = (self.span)(block);
+                if decoder.decode_block_range_into(self.map, block, span, within.clone(), ctx, place)? {
+                    continue;
+                }
+            }
+            if !is_cut {
                 self.cut = Some((block, self.decode_all(block, covers.len(), decoder, ctx)?));
             }
             if let Some((_, decoded)) = &self.cut {
