@@ -4,13 +4,16 @@ mod common;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use common::array::{self, Reference, random_selection, random_tiling};
 use common::{CHUNK, data};
 use futures::io::AsyncWriteExt;
 use oxiblosc_core::Chain;
 use oxiblosc_core::chunk::EncodeParams;
+use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::filter::{BlockContext, Filter, FilterError, FilterTraits};
 use oxiblosc_core::pipeline::FilterSlots;
-use oxiblosc_core::{FilterId, Registry, register_filter};
+use oxiblosc_core::{CodecId, FilterId, Registry, register_codec, register_filter};
+use oxiblosc_streaming::nd::NdArray;
 use oxiblosc_streaming::{FrameReader, Pool, ReadError, ReadOptions, WriteError, WriteOptions, block_on};
 
 /// Adds one to every byte. Fails or panics on the chunk that is asked for, which its first byte tells.
@@ -162,4 +165,105 @@ fn an_unknown_plugin_is_named_and_its_frame_still_opens() {
     });
     let unknown = options(212).in_memory().unwrap_err();
     assert!(matches!(unknown, WriteError::Params(_)) && Chain(&unknown).to_string().contains("212"), "{unknown}");
+}
+
+/// Packs bytes below 16 into half the room, and unpacks any of them. It counts the bytes that it unpacks.
+#[derive(Clone)]
+struct Nibbles;
+
+static UNPACKED: AtomicU64 = AtomicU64::new(0);
+
+impl Nibbles {
+    fn unpack(src: &[u8], range: std::ops::Range<usize>, dst: &mut [u8]) -> Option<usize> {
+        UNPACKED.fetch_add(range.len() as u64, Ordering::SeqCst);
+        for (at, byte) in range.zip(dst.iter_mut()) {
+            *byte = src.get(at / 2)? >> (at % 2 * 4) & 0x0f;
+        }
+        Some(dst.len())
+    }
+}
+
+impl Codec for Nibbles {
+    fn compress(&mut self, _: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
+        let len = src.len().div_ceil(2);
+        if dst.len() < len || src.iter().any(|&b| b >= 16) {
+            return Ok(None);
+        }
+        dst.iter_mut().zip(src.chunks(2)).for_each(|(d, s)| *d = s[0] | s.get(1).unwrap_or(&0) << 4);
+        Ok(Some(len))
+    }
+
+    fn decompress(&mut self, _: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
+        Ok(Self::unpack(src, 0..dst.len(), dst).unwrap_or(0))
+    }
+
+    fn decompress_range(
+        &mut self,
+        _: &CodecContext<'_>,
+        src: &[u8],
+        range: std::ops::Range<usize>,
+        _len: usize,
+        dst: &mut [u8],
+    ) -> Result<Option<usize>, CodecError> {
+        Ok(Some(Self::unpack(src, range, dst).unwrap_or(0)))
+    }
+}
+
+register_codec!(CodecId(212), "nibbles", CodecTraits::PLAIN.with_ranges(), || Box::new(Nibbles));
+
+#[test]
+fn slices_items_and_bytes_decode_no_more_than_they_need() {
+    let mut random = common::Random::new(5);
+    for round in 0..150 {
+        let tiling = random_tiling(&mut random);
+        let mut reference = Reference::new(tiling.shape(), tiling.item_size());
+        reference.bytes.iter_mut().for_each(|byte| *byte &= 0x0f);
+        let params = EncodeParams { codec: CodecId(212), filters: FilterSlots::NONE, ..EncodeParams::default() };
+        let pool = Pool::new(round % 3);
+        let frame = WriteOptions::new(params).pool(&pool);
+        let mut sink = array::options(&tiling, false).frame(frame).in_memory().unwrap();
+        block_on(async {
+            sink.push(reference.bytes.clone().into()).await.unwrap();
+            sink.close().await.unwrap();
+            let frame = sink.into_target().into_bytes();
+            let read = ReadOptions::new().pool(&pool);
+            let read = if random.chance(2) { read.cache_bytes(0) } else { read };
+            let array = NdArray::new(read.open(frame).await.unwrap()).unwrap();
+            for _ in 0..5 {
+                let (selection, members) = random_selection(tiling.shape(), &mut random);
+                let found = array.read(&selection).await.unwrap();
+                assert_eq!(*found.bytes(), reference.product(&members), "{selection:?} of {tiling:?}");
+            }
+            let stored = tiling.stored_bytes();
+            for _ in 0..20 {
+                let start = random.below(stored + 1);
+                let end = start + random.below(stored - start + 1);
+                let whole = array.reader().bytes(0..stored).await.unwrap();
+                assert!(array.reader().bytes(start..end).await.unwrap() == whole[start as usize..end as usize]);
+            }
+        });
+    }
+
+    // One row of an array of blocks of 64 KiB, and one item.
+    let data: Vec<u8> = (0..1 << 20).map(|i| (i % 13) as u8).collect();
+    let params = EncodeParams {
+        codec: CodecId(212),
+        filters: FilterSlots::NONE,
+        typesize: 4,
+        block_size: Some(1 << 16),
+        ..EncodeParams::default()
+    };
+    let mut sink = WriteOptions::new(params).chunk_size(1 << 19).in_memory().unwrap();
+    block_on(async {
+        sink.write_all(&data).await.unwrap();
+        sink.close().await.unwrap();
+        let frame = sink.into_target().into_bytes();
+        let reader = ReadOptions::new().cache_bytes(0).pool(&Pool::inline()).open(frame).await.unwrap();
+        for (range, most) in [(1000..1004, 4), (65_000..66_000, 1000), (400_000..600_000, 200_000)] {
+            UNPACKED.store(0, Ordering::SeqCst);
+            let found = reader.bytes(range.clone()).await.unwrap();
+            assert!(found == data[range.start as usize..range.end as usize]);
+            assert_eq!(UNPACKED.load(Ordering::SeqCst), most, "{range:?}");
+        }
+    });
 }
