@@ -218,7 +218,7 @@ pub use oxiblosc_core::chunk::{EncodeParams, SplitMode};
 pub use oxiblosc_core::pipeline::FilterSlots;
 pub use oxiblosc_core::{
     Chain, CodecId, Executor, FilterId, IdRange, Inline, Limits, Registry, chunk, codec, filter, frame, pipeline,
-    plugin, provider, register_codec, register_filter, registry,
+    plugin, plugin_params, provider, register_codec, register_filter, registry,
 };
 pub use oxiblosc_streaming::{
     Acquire, Budget, ByteStream, ChecksumPolicy, ChunkStream, Drive, Driven, Driver, ErrorKind, Finding,

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use oxiblosc::codec::CodecTraits;
 use oxiblosc::filter::FilterTraits;
 use oxiblosc::plugin::Provider;
+use oxiblosc::plugin_params::ParamInfo;
 use oxiblosc::{IdRange, Registry};
 use serde_json::{Value, json};
 
@@ -17,18 +18,31 @@ struct Row {
     name: &'static str,
     provider: &'static Provider,
     notes: Vec<&'static str>,
+    params: &'static [ParamInfo],
 }
 
 pub(crate) fn run(args: &PluginsArgs, registry: &Registry) -> Result<(), CliError> {
     let codecs: Vec<Row> = registry
         .codecs()
         .map(|entry| entry.info())
-        .map(|info| Row { id: info.id.0, name: info.name, provider: info.provider, notes: codec_notes(info.traits) })
+        .map(|info| Row {
+            id: info.id.0,
+            name: info.name,
+            provider: info.provider,
+            notes: codec_notes(info.traits),
+            params: info.traits.params,
+        })
         .collect();
     let filters: Vec<Row> = registry
         .filters()
         .map(|entry| entry.info())
-        .map(|info| Row { id: info.id.0, name: info.name, provider: info.provider, notes: filter_notes(info.traits) })
+        .map(|info| Row {
+            id: info.id.0,
+            name: info.name,
+            provider: info.provider,
+            notes: filter_notes(info.traits),
+            params: info.traits.params,
+        })
         .collect();
     let mut out = io::stdout().lock();
     if args.json {
@@ -49,12 +63,16 @@ pub(crate) fn run(args: &PluginsArgs, registry: &Registry) -> Result<(), CliErro
 
 fn codec_notes(traits: CodecTraits) -> Vec<&'static str> {
     let mut notes = vec![if traits.encode { "reads and writes" } else { "reads only" }];
+    notes.extend(traits.lossy.then_some("lossy"));
     notes.extend(traits.dict.then_some("dictionaries"));
+    notes.extend(traits.needs_array.then_some("for arrays"));
     notes
 }
 
 fn filter_notes(traits: FilterTraits) -> Vec<&'static str> {
-    vec![if traits.lossy { "lossy" } else { "lossless" }]
+    let mut notes = vec![if traits.lossy { "lossy" } else { "lossless" }];
+    notes.extend(traits.needs_array.then_some("for arrays"));
+    notes
 }
 
 impl Row {
@@ -74,6 +92,9 @@ impl Row {
             "provider": self.provider.name,
             "version": self.provider.version,
             "notes": self.notes,
+            "params": self.params.iter().map(|param| {
+                json!({ "name": param.name, "help": param.help, "recorded": param.recorded })
+            }).collect::<Vec<_>>(),
         })
     }
 }

@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::filter::BlockContext;
 use crate::id::FilterId;
 use crate::plugin::Panicked;
+use crate::plugin_params::{ParamError, ParamInfo, Params};
 
 /// Compresses and decompresses one stream: a filtered block, or one of the parts of a split block.
 ///
@@ -42,6 +43,14 @@ pub trait Codec: DynClone + Send + Sync {
     ) -> Result<Option<usize>, CodecError> {
         let _ = (ctx, src, range, len, dst);
         Ok(None)
+    }
+
+    /// Takes parameters, all of which the codec [declares](CodecTraits::params). It is called once for each instance,
+    /// before anything else, if there are any: for compressing with all that the writer gave, for decompressing with
+    /// those that are recorded.
+    fn configure(&mut self, params: &Params) -> Result<(), CodecError> {
+        let _ = params;
+        Ok(())
     }
 
     /// Builds a dictionary for streams like `sample_count` consecutive samples of `sample_len` bytes at the start of
@@ -83,6 +92,8 @@ pub struct CodecTraits {
     pub needs_array: bool,
     /// [`Codec::decompress_range`] decompresses a part of a stream for less than the whole takes.
     pub ranges: bool,
+    /// The parameters that [`Codec::configure`] takes.
+    pub params: &'static [ParamInfo],
     /// Version of the payload format, at least 1, stored in the `versionlz` byte. A chunk that a later version of a
     /// codec has written is refused, and the version of an earlier one is in [`CodecContext::version`].
     pub version: u8,
@@ -99,6 +110,7 @@ impl CodecTraits {
         positional: false,
         needs_array: false,
         ranges: false,
+        params: &[],
         version: 1,
     };
 
@@ -135,6 +147,12 @@ impl CodecTraits {
     /// States [`CodecTraits::positional`].
     pub const fn positional(mut self) -> Self {
         self.positional = true;
+        self
+    }
+
+    /// Declares the [parameters](CodecTraits::params).
+    pub const fn with_params(mut self, params: &'static [ParamInfo]) -> Self {
+        self.params = params;
         self
     }
 
@@ -267,6 +285,9 @@ pub enum CodecError {
         /// Its message.
         message: String,
     },
+    /// The codec does not take a parameter.
+    #[error(transparent)]
+    Param(#[from] ParamError),
     /// The codec panicked. Its instance is discarded; the next block gets a new one.
     #[error(transparent)]
     Panicked(#[from] Panicked),

@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use crate::nd::Geometry;
 use crate::plugin::Panicked;
+use crate::plugin_params::{ParamError, ParamInfo, Params};
 
 /// A reversible (or deliberately lossy) transformation of one block.
 ///
@@ -22,6 +23,14 @@ pub trait Filter: DynClone + Send + Sync {
     /// Undoes [`Filter::forward`] on the way back. Both slices have the length of the block; `src` may hold anything
     /// that a damaged file can contain.
     fn backward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError>;
+
+    /// Takes parameters, all of which the filter [declares](FilterTraits::params). It is called once for each instance,
+    /// before anything else, if there are any: on the way in all that the writer gave, on the way back those that are
+    /// recorded.
+    fn configure(&mut self, params: &Params) -> Result<(), FilterError> {
+        let _ = params;
+        Ok(())
+    }
 }
 
 dyn_clone::clone_trait_object!(Filter);
@@ -52,6 +61,8 @@ pub struct FilterTraits {
     pub positional: bool,
     /// The filter works on blocks of arrays alone: it uses [`BlockContext::nd`].
     pub needs_array: bool,
+    /// The parameters that [`Filter::configure`] takes.
+    pub params: &'static [ParamInfo],
 }
 
 impl FilterTraits {
@@ -64,6 +75,7 @@ impl FilterTraits {
         groups_bytes: false,
         positional: false,
         needs_array: false,
+        params: &[],
     };
     /// A filter that discards information.
     pub const LOSSY: Self = Self { lossy: true, ..Self::LOSSLESS };
@@ -91,6 +103,12 @@ impl FilterTraits {
     /// States [`FilterTraits::positional`].
     pub const fn positional(mut self) -> Self {
         self.positional = true;
+        self
+    }
+
+    /// Declares the [parameters](FilterTraits::params).
+    pub const fn with_params(mut self, params: &'static [ParamInfo]) -> Self {
+        self.params = params;
         self
     }
 
@@ -214,6 +232,9 @@ pub enum FilterError {
         /// What is missing or does not match.
         reason: String,
     },
+    /// The filter does not take a parameter.
+    #[error(transparent)]
+    Param(#[from] ParamError),
     /// The filter panicked. Its instance is discarded; the next block gets a new one.
     #[error(transparent)]
     Panicked(#[from] Panicked),

@@ -27,6 +27,7 @@
 //! | [`filter`], [`codec`] | the two traits and what they are told about a block |
 //! | [`registry`] | who provides which id |
 //! | [`plugin`] | how a filter or codec is named in errors |
+//! | [`plugin_params`] | parameters of filters and codecs beyond a byte |
 //! | [`pipeline`] | the six filter slots |
 //! | [`chunk`] | one compressed buffer |
 //! | [`frame`] | many chunks in one file |
@@ -44,6 +45,7 @@ pub mod limits;
 pub mod nd;
 pub mod pipeline;
 pub mod plugin;
+pub mod plugin_params;
 pub mod registry;
 
 pub use chain::Chain;

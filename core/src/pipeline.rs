@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::filter::{BlockContext, Filter, FilterError, FilterTraits};
 use crate::id::FilterId;
 use crate::plugin::{PluginName, guarded};
+use crate::plugin_params::{Params, PluginParams};
 use crate::registry::{Registry, RegistryError, made};
 
 /// Number of filter slots in a chunk header.
@@ -123,28 +124,36 @@ impl Stage {
 
 struct Instance {
     id: FilterId,
+    /// The slot that it is for, if it has the parameters of that slot.
+    slot: Option<u8>,
     plugin: PluginName,
     traits: FilterTraits,
     filter: Box<dyn Filter>,
 }
 
 impl Pipeline {
-    /// Instantiates the filters in `slots`.
+    /// Instantiates the filters in `slots`, with those of `params` that are for them.
     ///
     /// # Errors
-    /// [`PipelineError::Registry`] names the slot whose filter has no provider.
-    pub fn new(slots: &FilterSlots, registry: &Registry) -> Result<Self, PipelineError> {
+    /// [`PipelineError::Registry`] names the slot whose filter has no provider, [`PipelineError::Filter`] one that does
+    /// not take its parameters.
+    pub fn new(slots: &FilterSlots, registry: &Registry, params: &PluginParams) -> Result<Self, PipelineError> {
         let mut pipeline = Self::default();
-        pipeline.set(slots, registry)?;
+        pipeline.set(slots, registry, params)?;
         Ok(pipeline)
     }
 
-    /// Changes the slots, keeping the filters that were instantiated before. `registry` must be the one that they
-    /// came from.
+    /// Changes the slots, keeping the filters that were instantiated before. `registry` and `params` must be those that
+    /// they came from.
     ///
     /// # Errors
     /// As for [`Pipeline::new`]; the pipeline is empty then.
-    pub fn set(&mut self, slots: &FilterSlots, registry: &Registry) -> Result<(), PipelineError> {
+    pub fn set(
+        &mut self,
+        slots: &FilterSlots,
+        registry: &Registry,
+        params: &PluginParams,
+    ) -> Result<(), PipelineError> {
         if self.slots == *slots {
             return Ok(());
         }
@@ -153,7 +162,7 @@ impl Pipeline {
         let mut stages = std::mem::take(&mut self.stages);
         for (slot, FilterSlot { id, meta }) in slots.active() {
             let slot = slot as u8;
-            let instance = self.instance(id, registry).map_err(|source| PipelineError::Registry { slot, source })?;
+            let instance = self.instance(slot, id, registry, params.of_filter(slot, id))?;
             stages.push(Stage { slot, meta, instance });
         }
         self.stages = stages;
@@ -161,14 +170,27 @@ impl Pipeline {
         Ok(())
     }
 
-    fn instance(&mut self, id: FilterId, registry: &Registry) -> Result<usize, RegistryError> {
-        if let Some(index) = self.instances.iter().position(|instance| instance.id == id) {
+    fn instance(
+        &mut self,
+        slot: u8,
+        id: FilterId,
+        registry: &Registry,
+        params: Option<&Params>,
+    ) -> Result<usize, PipelineError> {
+        // Without parameters, one instance serves all slots.
+        let for_slot = params.map(|_| slot);
+        if let Some(index) = self.instances.iter().position(|found| (found.id, found.slot) == (id, for_slot)) {
             return Ok(index);
         }
-        let entry = registry.filter(id)?;
+        let missing = |source| PipelineError::Registry { slot, source };
+        let entry = registry.filter(id).map_err(missing)?;
         let (plugin, traits) = (entry.info().plugin(), entry.info().traits);
-        let filter = made(plugin, || entry.instance())?;
-        self.instances.push(Instance { id, plugin, traits, filter });
+        let mut filter = made(plugin, || entry.instance()).map_err(missing)?;
+        if let Some(params) = params {
+            let failed = |source| PipelineError::Filter { slot, filter: Box::new(plugin), source };
+            guarded(|| filter.configure(params)).map_err(failed)?;
+        }
+        self.instances.push(Instance { id, slot: for_slot, plugin, traits, filter });
         Ok(self.instances.len() - 1)
     }
 
@@ -353,7 +375,7 @@ mod tests {
         let ctx = BlockContext::new(1);
         for count in 0..=6 {
             let list: Vec<(u8, u8)> = (1..=count).map(|meta| (160, meta)).collect();
-            let mut pipeline = Pipeline::new(&slots(&list), &registry()).unwrap();
+            let mut pipeline = Pipeline::new(&slots(&list), &registry(), &PluginParams::default()).unwrap();
             let src = [9, 9, 0, 0, 0, 0, 0, 0];
             let mut dst = [0xff; 8];
             pipeline.forward(&ctx, &src, &mut dst).unwrap();
@@ -372,12 +394,13 @@ mod tests {
     #[test]
     fn filters_without_a_way_back_are_left_out_of_it() {
         let ctx = BlockContext::new(1);
-        let mut pipeline = Pipeline::new(&slots(&[(161, 1), (160, 2), (161, 3)]), &registry()).unwrap();
+        let mut pipeline =
+            Pipeline::new(&slots(&[(161, 1), (160, 2), (161, 3)]), &registry(), &PluginParams::default()).unwrap();
         assert!(pipeline.is_lossy() && !pipeline.backward_is_identity());
         let mut dst = [0xff; 4];
         pipeline.backward(&ctx, &[2, 7, 7, 7], &mut dst).unwrap();
         assert_eq!(dst, [7, 7, 7, 0]);
-        pipeline.set(&slots(&[(161, 1)]), &registry()).unwrap();
+        pipeline.set(&slots(&[(161, 1)]), &registry(), &PluginParams::default()).unwrap();
         assert!(pipeline.backward_is_identity());
         pipeline.backward(&ctx, &[1, 2, 3, 4], &mut dst).unwrap();
         assert_eq!(dst, [1, 2, 3, 4]);
@@ -385,11 +408,11 @@ mod tests {
 
     #[test]
     fn a_pipeline_that_cannot_be_set_is_empty() {
-        let mut pipeline = Pipeline::new(&slots(&[(160, 1)]), &registry()).unwrap();
-        let error = pipeline.set(&slots(&[(160, 1), (170, 0)]), &registry()).unwrap_err();
+        let mut pipeline = Pipeline::new(&slots(&[(160, 1)]), &registry(), &PluginParams::default()).unwrap();
+        let error = pipeline.set(&slots(&[(160, 1), (170, 0)]), &registry(), &PluginParams::default()).unwrap_err();
         assert!(matches!(error, PipelineError::Registry { slot: 1, .. }));
         assert!(pipeline.is_empty());
-        pipeline.set(&slots(&[(160, 1)]), &registry()).unwrap();
+        pipeline.set(&slots(&[(160, 1)]), &registry(), &PluginParams::default()).unwrap();
         assert!(!pipeline.is_empty());
     }
 

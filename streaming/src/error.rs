@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use oxiblosc_core::chunk::ChunkError;
 use oxiblosc_core::frame::{ChecksumState, FrameError, FrameWriteError};
+use oxiblosc_core::plugin_params::InvalidPluginParams;
 use oxiblosc_core::registry::RegistryError;
 use thiserror::Error;
 
@@ -173,6 +174,9 @@ pub enum ReadError {
         /// The panic.
         panic: JobPanicked,
     },
+    /// The metalayer with the parameters of the plugins cannot be read, so that chunks might be decoded wrongly.
+    #[error(transparent)]
+    PluginParams(#[from] InvalidPluginParams),
     /// A filter or codec panicked on a variable-length metalayer.
     #[error("variable-length metalayer {name:?}: a filter or codec {panic}")]
     MetalayerPanicked {
@@ -264,7 +268,7 @@ impl ReadError {
             Self::Decode { source, .. } => ErrorKind::of_chunk(source),
             Self::Panicked { .. } | Self::MetalayerPanicked { .. } => ErrorKind::Panicked,
             Self::Registry(_) => ErrorKind::NoProvider,
-            Self::Checksums { .. } | Self::OutOfOrder { .. } => ErrorKind::Damaged,
+            Self::Checksums { .. } | Self::OutOfOrder { .. } | Self::PluginParams(_) => ErrorKind::Damaged,
             Self::BreaksOff { .. } => ErrorKind::Unfinished,
             Self::OutOfRange { .. } | Self::Sparse => ErrorKind::InvalidInput,
             Self::Limit { .. } => ErrorKind::Limit,

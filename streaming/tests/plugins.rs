@@ -4,6 +4,7 @@ mod common;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
 use common::array::{self, Reference, random_selection, random_tiling};
 use common::{CHUNK, data};
 use futures::io::AsyncWriteExt;
@@ -12,9 +13,14 @@ use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::filter::{BlockContext, Filter, FilterError, FilterTraits};
 use oxiblosc_core::pipeline::FilterSlots;
+use oxiblosc_core::plugin_params::{ParamInfo, Params, PluginParams};
 use oxiblosc_core::{CodecId, FilterId, Registry, register_codec, register_filter};
+use oxiblosc_streaming::edit::{EditOptions, recompress};
 use oxiblosc_streaming::nd::NdArray;
-use oxiblosc_streaming::{FrameReader, Pool, ReadError, ReadOptions, WriteError, WriteOptions, block_on};
+use oxiblosc_streaming::target::MemoryTarget;
+use oxiblosc_streaming::{
+    FrameReader, FrameStream, Pool, ReadError, ReadOptions, WriteError, WriteOptions, block_on, blocking,
+};
 
 /// Adds one to every byte. Fails or panics on the chunk that is asked for, which its first byte tells.
 #[derive(Clone)]
@@ -265,5 +271,152 @@ fn slices_items_and_bytes_decode_no_more_than_they_need() {
             assert!(found == data[range.start as usize..range.end as usize]);
             assert_eq!(UNPACKED.load(Ordering::SeqCst), most, "{range:?}");
         }
+    });
+}
+
+/// Adds a key of any length to the bytes; the key is a parameter that readers need.
+#[derive(Clone, Default)]
+struct Keyed {
+    key: Vec<u8>,
+    /// A parameter of the encoder alone: it panics if a reader gets it.
+    effort: u8,
+}
+
+impl Keyed {
+    const PARAMS: &[ParamInfo] =
+        &[ParamInfo::recorded("key", "any text"), ParamInfo::encoder("effort", "a number up to 9")];
+
+    fn apply(&self, src: &[u8], dst: &mut [u8], change: fn(u8, u8) -> u8) {
+        let key = self.key.iter().copied().cycle();
+        dst.iter_mut().zip(src).zip(key).for_each(|((d, s), k)| *d = change(*s, k));
+    }
+}
+
+impl Filter for Keyed {
+    fn forward(&mut self, _: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
+        assert_eq!(self.effort, 7);
+        self.apply(src, dst, u8::wrapping_add);
+        Ok(())
+    }
+
+    fn backward(&mut self, _: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
+        assert_eq!(self.effort, 0);
+        self.apply(src, dst, u8::wrapping_sub);
+        Ok(())
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), FilterError> {
+        let key: String = params.get("key", "any text")?.unwrap_or_default();
+        if key.is_empty() {
+            return Err(params.invalid("key", "at least one letter").into());
+        }
+        self.key = key.into_bytes();
+        self.effort = params.get("effort", "0..=9")?.unwrap_or(0);
+        Ok(())
+    }
+}
+
+register_filter!(FilterId(213), "keyed", FilterTraits::LOSSLESS.with_params(Keyed::PARAMS), || {
+    Box::new(Keyed::default())
+});
+
+fn keyed(key: &str) -> EncodeParams {
+    let params = Params::default().with("key", key).with("effort", 7);
+    EncodeParams {
+        filters: FilterSlots::single(FilterId(213)),
+        plugin_params: PluginParams::default().filter(5, FilterId(213), params),
+        ..EncodeParams::default()
+    }
+}
+
+#[test]
+fn parameters_that_readers_need_are_in_the_frame() {
+    let data = compressible(5 * CHUNK + 7);
+    for threads in [0, 2] {
+        let pool = Pool::new(threads);
+        let mut sink = WriteOptions::new(keyed("sesame")).pool(&pool).chunk_size(CHUNK).in_memory().unwrap();
+        let frame = block_on(async {
+            sink.write_all(&data).await.unwrap();
+            sink.close().await.unwrap();
+            sink.into_target().into_bytes()
+        });
+        block_on(async {
+            let reader = ReadOptions::new().pool(&pool).open(frame.clone()).await.unwrap();
+            assert!(reader.bytes(0..data.len() as u64).await.unwrap() == data);
+            let recorded = PluginParams::find(reader.metalayers()).unwrap();
+            let expected = Params::default().with("key", "sesame");
+            assert_eq!(recorded.of_filter(5, FilterId(213)), Some(&expected), "the effort is not recorded");
+
+            // From front to back.
+            let stream = FrameStream::open(futures::io::Cursor::new(frame.clone())).await.unwrap();
+            let chunks: Vec<Bytes> = futures::TryStreamExt::try_collect(stream).await.unwrap();
+            assert!(chunks.concat() == data);
+        });
+
+        // What is added later needs the same key.
+        for (params, key) in [(keyed("sesame"), true), (keyed("saffron"), false)] {
+            let options = EditOptions::new().params(params);
+            match blocking::FrameEditor::with_file(frame.clone(), options) {
+                Ok(mut editor) => {
+                    assert!(key);
+                    editor.append(&data).unwrap();
+                    editor.commit().unwrap();
+                    let reader = blocking::FrameReader::from_bytes(editor.frame_bytes().unwrap()).unwrap();
+                    let (old, new) = (data.len() as u64, 2 * data.len() as u64);
+                    assert!(reader.bytes(0..old).unwrap() == data && reader.bytes(old..new).unwrap() == data);
+                }
+                Err(error) => {
+                    assert!(!key && Chain(&error).to_string().contains("those that the frame records"), "{error}");
+                }
+            }
+        }
+
+        // A copy with other parameters records those, one without the filter none.
+        for (params, key) in [(keyed("saffron"), Some("saffron")), (EncodeParams::default(), None)] {
+            let copied = block_on(async {
+                let reader = FrameReader::open(frame.clone()).await.unwrap();
+                let mut target = MemoryTarget::new();
+                recompress(&reader, WriteOptions::new(params), &mut target).await.unwrap();
+                let reader = FrameReader::open(target.into_bytes()).await.unwrap();
+                assert!(reader.bytes(0..data.len() as u64).await.unwrap() == data);
+                PluginParams::find(reader.metalayers()).unwrap()
+            });
+            let found = copied.of_filter(5, FilterId(213)).and_then(|params| params.get::<String>("key", "").unwrap());
+            assert_eq!(found.as_deref(), key);
+        }
+    }
+}
+
+#[test]
+fn parameters_that_a_plugin_does_not_take_are_refused() {
+    let with = |slot, id, params: &str| EncodeParams {
+        plugin_params: PluginParams::default().filter(slot, FilterId(id), params.parse::<Params>().unwrap()),
+        ..keyed("sesame")
+    };
+    for (params, expected) in [
+        (with(5, 213, "depth=2"), "known: key, effort"),
+        (with(4, 213, "key=2"), "slot 4"),
+        (with(5, 212, "key=2"), "filter 212"),
+        (with(5, 213, "key="), "parameter key is \"\", expected at least one letter"),
+        (with(5, 213, "key=a,effort=many"), "parameter effort is \"many\", expected 0..=9"),
+        (
+            EncodeParams {
+                plugin_params: PluginParams::default().codec(CodecId::BLOSCLZ, "key=2".parse::<Params>().unwrap()),
+                ..EncodeParams::default()
+            },
+            "takes none",
+        ),
+    ] {
+        let error = WriteOptions::new(params).in_memory().err().unwrap();
+        let text = Chain(&error).to_string();
+        assert!(text.contains(expected), "{text}");
+    }
+    // A metalayer that is not one.
+    let options = WriteOptions::default().metalayer(PluginParams::METALAYER, &b"\xc1"[..]);
+    let mut sink = options.in_memory().unwrap();
+    block_on(async {
+        sink.close().await.unwrap();
+        let frame = sink.into_target().into_bytes();
+        assert!(matches!(FrameReader::open(frame).await, Err(ReadError::PluginParams(_))));
     });
 }

@@ -19,8 +19,9 @@ pub(crate) struct EncodingArgs {
     /// Size of an item in bytes [default: from the .npy file, --dtype or the input of recompress, otherwise 1]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=MAX_TYPESIZE))]
     pub(crate) typesize: Option<u32>,
-    /// Codec, by name or id (see `oxiblosc plugins`) [default: zstd, or as the input of recompress]
-    #[arg(long, value_name = "NAME|ID")]
+    /// Codec, by name or id (see `oxiblosc plugins`), with its parameters if it takes any [default: zstd, or as the input
+    /// of recompress]
+    #[arg(long, value_name = "NAME|ID[:PARAM=VALUE,...]")]
     codec: Option<CodecChoice>,
     /// Meta byte of the codec [default: 0, or as the input of recompress if the codec stays]
     #[arg(long, value_name = "N")]
@@ -28,9 +29,9 @@ pub(crate) struct EncodingArgs {
     /// Compression level: 0 stores, 9 compresses best [default: 5, or as the input of recompress]
     #[arg(long, value_name = "0-9", value_parser = clap::value_parser!(u8).range(0..=9))]
     level: Option<u8>,
-    /// Filter, by name or id, with an optional meta byte; repeat for up to six filters in order, `none` for no filter
+    /// Filter, by name or id, with an optional meta byte and its parameters if it takes any; repeat for up to six filters in order, `none` for no filter
     /// [default: shuffle, or as the input of recompress]
-    #[arg(long = "filter", value_name = "NAME[=META]")]
+    #[arg(long = "filter", value_name = "NAME[=META][:PARAM=VALUE,...]")]
     filters: Vec<FilterChoice>,
     /// Decoded bytes per chunk, as in 500000, 256K or 4M; for an array the maximum [default: 4M, or as the input of
     /// recompress]
@@ -73,7 +74,9 @@ impl EncodingArgs {
         }
         let mut params = EncodeParams { block_size: self.block_size, ..base };
         if let Some(codec) = &self.codec {
-            params.codec = codec.resolve(registry)?;
+            let (codec, given) = codec.resolve(registry)?;
+            params.codec = codec;
+            params.plugin_params = std::mem::take(&mut params.plugin_params).codec(codec, given);
             // Metadata and dictionaries belong to one codec and mean nothing to another.
             params.codec_meta = 0;
             params.use_dict = false;
@@ -81,7 +84,8 @@ impl EncodingArgs {
         params.codec_meta = self.codec_meta.unwrap_or(params.codec_meta);
         params.level = self.level.unwrap_or(params.level);
         if !self.filters.is_empty() {
-            params.filters = resolve_filters(&self.filters, registry)?;
+            let codec = std::mem::take(&mut params.plugin_params).codec_only();
+            (params.filters, params.plugin_params) = resolve_filters(&self.filters, codec, registry)?;
         }
         params.typesize = self.typesize.map_or(params.typesize, |size| size as usize);
         params.split = self.split.map_or(params.split, Split::mode);

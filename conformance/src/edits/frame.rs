@@ -6,8 +6,8 @@ use bytes::Bytes;
 use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::SpecialValue;
 use oxiblosc_core::frame::{Checksums, FrameHeader, Sequential};
-use oxiblosc_core::id::IdRange;
 use oxiblosc_core::pipeline::Pipeline;
+use oxiblosc_core::plugin_params::PluginParams;
 use oxiblosc_streaming::blocking::FrameEditor;
 use oxiblosc_streaming::blocking::FrameReader;
 use oxiblosc_streaming::edit::EditError;
@@ -303,9 +303,10 @@ fn vlmetalayers_of<S: RangeSource + 'static>(reader: &FrameReader<S>) -> Result<
 
 /// Whether encoding with the parameters of the header may lose information.
 pub(super) fn is_lossy(header: &FrameHeader) -> bool {
-    let filters =
-        |registry: &Registry| Pipeline::new(&header.filters, registry).is_ok_and(|filters| !filters.is_lossy());
-    header.codec.range() != IdRange::Blosc || !Registry::linked().is_ok_and(filters)
+    let Ok(registry) = Registry::linked() else { return true };
+    let filters = Pipeline::new(&header.filters, registry, &PluginParams::default());
+    let codec = registry.codec(header.codec);
+    filters.map_or(true, |filters| filters.is_lossy()) || codec.map_or(true, |codec| codec.info().traits.lossy)
 }
 
 fn repeated(item: &[u8], len: usize) -> Vec<u8> {

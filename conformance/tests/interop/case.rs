@@ -66,6 +66,7 @@ impl Case {
             split: self.split,
             use_dict: self.dict,
             format: self.format,
+            ..EncodeParams::default()
         }
     }
 

@@ -13,6 +13,7 @@ use crate::filter::BlockContext;
 use crate::id::{CodecId, IdRange};
 use crate::pipeline::Pipeline;
 use crate::plugin::guarded;
+use crate::plugin_params::PluginParams;
 use crate::registry::{CodecInfo, Registry, made};
 
 /// Decodes blocks; one per thread. Codecs, filters and buffers are kept from chunk to chunk.
@@ -50,8 +51,8 @@ impl<'a> DecodeContext<'a> {
 }
 
 impl BlockDecoder {
-    pub(crate) fn new(registry: Registry) -> Self {
-        let codecs = Codecs { registry, loaded: Vec::new() };
+    pub(crate) fn new(registry: Registry, params: PluginParams) -> Self {
+        let codecs = Codecs { registry, params, loaded: Vec::new() };
         Self { codecs, pipeline: Pipeline::default(), filtered: Vec::new() }
     }
 
@@ -78,7 +79,7 @@ impl BlockDecoder {
         };
         let Self { codecs, pipeline, filtered } = self;
         let failed = |source| ChunkError::Pipeline { block, source };
-        pipeline.set(&header.filters, &codecs.registry).map_err(failed)?;
+        pipeline.set(&header.filters, &codecs.registry, &codecs.params).map_err(failed)?;
 
         let context = job.block(block, &codecs.registry);
         let mut streams = Streams { codecs, map, context, dict, span };
@@ -119,6 +120,8 @@ impl BlockDecoder {
 /// The codecs used so far.
 struct Codecs {
     registry: Registry,
+    /// The parameters of codec and filters.
+    params: PluginParams,
     loaded: Vec<LoadedCodec>,
 }
 
@@ -135,7 +138,12 @@ impl Codecs {
             None => {
                 let entry = self.registry.codec(id)?;
                 let info = *entry.info();
-                self.loaded.push(LoadedCodec { info, codec: made(info.plugin(), || entry.instance())? });
+                let mut codec = made(info.plugin(), || entry.instance())?;
+                if let Some(params) = self.params.of_codec(id) {
+                    let failed = |source| StreamError::Codec { codec: Box::new(info.plugin()), source };
+                    guarded(|| codec.configure(params)).map_err(failed)?;
+                }
+                self.loaded.push(LoadedCodec { info, codec });
                 self.loaded.len() - 1
             }
         };

@@ -7,7 +7,8 @@ use crate::codec::{Codec, CodecContext, CodecError};
 use crate::filter::{BitshuffleRule, BlockContext};
 use crate::pipeline::{FilterSlots, Pipeline, PipelineError};
 use crate::plugin::guarded;
-use crate::registry::{CodecEntry, CodecInfo, Registry, RegistryError, made};
+use crate::plugin_params::PluginParams;
+use crate::registry::{CodecEntry, CodecInfo, Registry, made};
 
 /// Encodes blocks; one per thread. The codec, the filters and the buffers are kept from chunk to chunk.
 pub(crate) struct BlockEncoder {
@@ -104,14 +105,14 @@ impl<'a> EncodeContext<'a> {
 }
 
 impl BlockEncoder {
-    /// An encoder with this codec.
+    /// An encoder with this codec and its parameters, if there are any.
     ///
     /// # Errors
-    /// The codec cannot be made.
-    pub(crate) fn new(entry: &CodecEntry) -> Result<Self, RegistryError> {
+    /// The codec cannot be made, or does not take the parameters.
+    pub(crate) fn new(entry: &CodecEntry, params: &PluginParams) -> Result<Self, ChunkError> {
         let info = *entry.info();
         Ok(Self {
-            codec: made(info.plugin(), || entry.instance())?,
+            codec: configured(entry, params)?,
             info,
             pipeline: Pipeline::default(),
             filtered: Vec::new(),
@@ -131,7 +132,7 @@ impl BlockEncoder {
     ) -> Result<Option<EncodedBlock>, ChunkError> {
         let Self { codec, info, pipeline, filtered, apart, .. } = self;
         let mut coder = StreamEncoder { codec, info, apart, job, block };
-        pipeline.set(job.slots, job.registry).map_err(|e| failed(block, e))?;
+        pipeline.set(job.slots, job.registry, &job.params.plugin_params).map_err(|e| failed(block, e))?;
         if job.filtered || pipeline.is_empty() {
             return coder.encode(src, true, out);
         }
@@ -149,7 +150,7 @@ impl BlockEncoder {
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<(), ChunkError> {
-        self.pipeline.set(job.slots, job.registry).map_err(|e| failed(block, e))?;
+        self.pipeline.set(job.slots, job.registry, &job.params.plugin_params).map_err(|e| failed(block, e))?;
         self.pipeline.forward(&job.block(block, src.len()), src, dst).map_err(|e| failed(block, e))
     }
 
@@ -157,14 +158,14 @@ impl BlockEncoder {
     pub(crate) fn train_dict(
         &mut self,
         registry: &Registry,
+        params: &PluginParams,
         samples: &[u8],
-        sample_len: usize,
-        sample_count: usize,
+        (sample_len, sample_count): (usize, usize),
         max_len: usize,
     ) -> Result<Option<Vec<u8>>, ChunkError> {
         let codec = &mut self.codec;
         guarded(|| codec.train_dict(samples, sample_len, sample_count, max_len)).map_err(|source| {
-            renew(&mut self.codec, &self.info, registry, &source);
+            renew(&mut self.codec, &self.info, registry, params, &source);
             ChunkError::Dictionary { codec: Box::new(self.info.plugin()), source }
         })
     }
@@ -177,7 +178,7 @@ impl BlockEncoder {
         src: &'b [u8],
         buffer: &'b mut Vec<u8>,
     ) -> Result<&'b [u8], ChunkError> {
-        self.pipeline.set(job.slots, job.registry).map_err(|e| failed(block, e))?;
+        self.pipeline.set(job.slots, job.registry, &job.params.plugin_params).map_err(|e| failed(block, e))?;
         if !self.pipeline.is_lossy() {
             return Ok(src);
         }
@@ -191,13 +192,24 @@ impl BlockEncoder {
 }
 
 /// Replaces a codec that has panicked: what that leaves in an instance may be anything.
-fn renew(codec: &mut Box<dyn Codec>, info: &CodecInfo, registry: &Registry, error: &CodecError) {
+fn renew(codec: &mut Box<dyn Codec>, info: &CodecInfo, registry: &Registry, params: &PluginParams, error: &CodecError) {
     if let CodecError::Panicked(_) = error
         && let Ok(entry) = registry.codec(info.id)
-        && let Ok(fresh) = made(info.plugin(), || entry.instance())
+        && let Ok(fresh) = configured(entry, params)
     {
         *codec = fresh;
     }
+}
+
+/// An instance of a codec with its parameters.
+fn configured(entry: &CodecEntry, params: &PluginParams) -> Result<Box<dyn Codec>, ChunkError> {
+    let info = entry.info();
+    let mut codec = made(info.plugin(), || entry.instance())?;
+    if let Some(params) = params.of_codec(info.id) {
+        let failed = |source| ChunkError::Configure { codec: Box::new(info.plugin()), source };
+        guarded(|| codec.configure(params)).map_err(failed)?;
+    }
+    Ok(codec)
 }
 
 fn failed(block: usize, source: PipelineError) -> ChunkError {
@@ -282,7 +294,7 @@ impl StreamEncoder<'_> {
                 written => Ok(written.filter(|&len| len < src.len())),
             });
             written.map_err(|source| {
-                renew(codec, info, job.registry, &source);
+                renew(codec, info, job.registry, &job.params.plugin_params, &source);
                 ChunkError::Encode { block: *block, stream: context.stream, codec: Box::new(info.plugin()), source }
             })
         };

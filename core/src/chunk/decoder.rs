@@ -8,6 +8,7 @@ use super::map::{BlockMap, BlockMapBody};
 use super::{ChunkContext, ChunkError};
 use crate::executor::{Executor, PerWorker, locked, try_for_each, unlocked};
 use crate::limits::Limits;
+use crate::plugin_params::PluginParams;
 use crate::registry::Registry;
 
 /// Decodes chunks. Owned by one worker and reused, together with its contexts and scratch space.
@@ -16,6 +17,7 @@ use crate::registry::Registry;
 pub struct ChunkDecoder {
     registry: Registry,
     limits: Limits,
+    params: PluginParams,
     workers: PerWorker<BlockDecoder>,
     parts: BlockScratch,
     scratch: Scratch,
@@ -34,6 +36,7 @@ impl ChunkDecoder {
         Self {
             registry: registry.clone(),
             limits: Limits::default(),
+            params: PluginParams::default(),
             workers: PerWorker::new(),
             parts: BlockScratch::default(),
             scratch: Scratch::new(),
@@ -43,6 +46,14 @@ impl ChunkDecoder {
     /// Replaces the limits.
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Hands these parameters to the plugins that they are for: those that the frame of the chunks records
+    /// ([`PluginParams::METALAYER`]).
+    pub fn with_plugin_params(mut self, params: PluginParams) -> Self {
+        self.params = params;
+        self.workers = PerWorker::new();
         self
     }
 
@@ -182,8 +193,8 @@ impl ChunkDecoder {
     }
 
     pub(super) fn workers(&mut self, count: usize) -> Result<&mut [Mutex<BlockDecoder>], ChunkError> {
-        let registry = &self.registry;
-        self.workers.first(count, || Ok(BlockDecoder::new(registry.clone())))
+        let Self { registry, params, workers, .. } = self;
+        workers.first(count, || Ok(BlockDecoder::new(registry.clone(), params.clone())))
     }
 
     pub(super) fn each_worker(&mut self, change: impl FnMut(&mut BlockDecoder)) {

@@ -5,6 +5,7 @@
 use super::ChunkError;
 use super::block_encoder::{BlockEncoder, repeated};
 use super::plan::Blocking;
+use crate::plugin_params::PluginParams;
 use crate::registry::Registry;
 
 /// The largest dictionary that C-Blosc2 reads.
@@ -22,6 +23,7 @@ pub(crate) fn train(
     plan: &Blocking,
     worker: &mut BlockEncoder,
     registry: &Registry,
+    params: &PluginParams,
     filtered: &[u8],
 ) -> Result<Option<Vec<u8>>, ChunkError> {
     let nbytes = filtered.len();
@@ -38,7 +40,7 @@ pub(crate) fn train(
     if max_len < MIN_LEN || sample_len == 0 || repeated(filtered).is_some() {
         return Ok(None);
     }
-    let dict = worker.train_dict(registry, filtered, sample_len, count, max_len)?;
+    let dict = worker.train_dict(registry, params, filtered, (sample_len, count), max_len)?;
     // A plugin that ignores `max_len` must not lead to a chunk that no reader accepts.
     Ok(dict.filter(|dict| (1..=max_len).contains(&dict.len())))
 }

@@ -19,6 +19,7 @@ use crate::executor::{Executor, Inline, PerWorker, locked, try_for_each, unlocke
 use crate::filter::FilterTraits;
 use crate::id::{CodecId, FilterId, IdRange};
 use crate::pipeline::{FilterSlot, FilterSlots, Pipeline};
+use crate::plugin_params::ParamError;
 use crate::registry::Registry;
 
 /// Blosc2 stores anything shorter than this.
@@ -67,6 +68,7 @@ impl ChunkEncoder {
             let able = able.collect::<Vec<_>>().join(", ");
             return Err(ChunkError::parameter("use_dict", true, format!("a codec with dictionaries ({able})")));
         }
+        check_plugin_params(params, registry)?;
         let mut encoder = Self {
             params: params.clone(),
             registry: registry.clone(),
@@ -81,7 +83,7 @@ impl ChunkEncoder {
         };
         if params.level > 0 {
             // Fail now rather than at the first chunk.
-            Pipeline::new(&params.filters, registry).map_err(ChunkError::Filters)?;
+            Pipeline::new(&params.filters, registry, &params.plugin_params).map_err(ChunkError::Filters)?;
             encoder.workers.first(1, || new_worker(params, registry))?;
         }
         Ok(encoder)
@@ -348,7 +350,7 @@ impl ChunkEncoder {
         }
         let filtered = filter_all(workers, executor, &job, blocks.clone(), filtered)?;
         job.filtered = true;
-        let dict = dict::train(plan, unlocked(&mut workers[0]), registry, filtered)?;
+        let dict = dict::train(plan, unlocked(&mut workers[0]), registry, &params.plugin_params, filtered)?;
         if let Some(dict) = &dict {
             header.blosc2_flags |= flag2::DICT;
             // "int32 size, then the dictionary"; at most 32 KiB.
@@ -424,7 +426,7 @@ fn split_off<'b>(rest: &mut &'b [u8], len: usize) -> &'b [u8] {
 }
 
 pub(super) fn new_worker(params: &EncodeParams, registry: &Registry) -> Result<BlockEncoder, ChunkError> {
-    Ok(BlockEncoder::new(registry.codec(params.codec)?)?)
+    BlockEncoder::new(registry.codec(params.codec)?, &params.plugin_params)
 }
 
 /// The traits assumed for a codec without a provider, when all data is stored.
@@ -465,6 +467,31 @@ fn check_early(params: &EncodeParams) -> Result<(), ChunkError> {
     if params.filters.active().any(|(_, slot)| slot.id > FilterId::TRUNC_PREC) {
         let expected = "filters 1 to 4 in an early chunk";
         return Err(ChunkError::parameter("filters", params.filters, expected));
+    }
+    Ok(())
+}
+
+/// Checks that the parameters of plugins are for the codec and the filters that will be used, and declared by them.
+fn check_plugin_params(params: &EncodeParams, registry: &Registry) -> Result<(), ChunkError> {
+    let refused = |error: ParamError| ChunkError::parameter("plugin_params", error, "what the plugin declares");
+    let (codec, filters) = params.plugin_params.subjects();
+    if let Some(id) = codec {
+        if id != params.codec {
+            return Err(ChunkError::parameter("plugin_params", id, format!("those of codec {}", params.codec)));
+        }
+        // Nothing is encoded at level 0, nor need the codec have a provider.
+        if let (Some(given), Ok(entry)) = (params.plugin_params.of_codec(id), registry.codec(id)) {
+            given.check(entry.info().traits.params).map_err(refused)?;
+        }
+    }
+    for (slot, id) in filters {
+        if params.filters.0.get(usize::from(slot)).is_none_or(|filter| filter.id != id) {
+            let expected = format!("those of a filter in its slot: {}", params.filters);
+            return Err(ChunkError::parameter("plugin_params", format!("filter {id} in slot {slot}"), expected));
+        }
+        if let (Some(given), Ok(entry)) = (params.plugin_params.of_filter(slot, id), registry.filter(id)) {
+            given.check(entry.info().traits.params).map_err(refused)?;
+        }
     }
     Ok(())
 }

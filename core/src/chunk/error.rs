@@ -69,6 +69,14 @@ pub enum ChunkError {
         /// What it says.
         source: CodecError,
     },
+    /// The codec does not take its parameters.
+    #[error("{codec} does not take its parameters")]
+    Configure {
+        /// The codec.
+        codec: Box<PluginName>,
+        /// What it says.
+        source: CodecError,
+    },
     /// The codec failed to train a dictionary.
     #[error("{codec} could not train a dictionary")]
     Dictionary {

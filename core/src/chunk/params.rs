@@ -1,9 +1,12 @@
 //! How to encode a chunk, and its place in a frame.
 
+use super::ChunkError;
 use crate::filter::BitshuffleRule;
 use crate::id::CodecId;
 use crate::nd::Geometry;
 use crate::pipeline::FilterSlots;
+use crate::plugin_params::PluginParams;
+use crate::registry::Registry;
 
 /// How to encode a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub struct EncodeParams {
     pub use_dict: bool,
     /// Which layout to write.
     pub format: ChunkFormat,
+    /// Parameters of the codec and the filters beyond their bytes of metadata.
+    pub plugin_params: PluginParams,
 }
 
 impl Default for EncodeParams {
@@ -43,7 +48,35 @@ impl Default for EncodeParams {
             split: SplitMode::default(),
             use_dict: false,
             format: ChunkFormat::Blosc2,
+            plugin_params: PluginParams::default(),
         }
+    }
+}
+
+impl EncodeParams {
+    /// Adds the parameters of plugins that a frame records for its chunks, which chunks with these parameters must have
+    /// too: readers hand all chunks of a frame the same.
+    ///
+    /// # Errors
+    /// [`ChunkError::Parameter`] when the frame records others for the same codec or filter.
+    pub fn with_recorded_params(mut self, recorded: &PluginParams, registry: &Registry) -> Result<Self, ChunkError> {
+        let recorded = recorded.of_pipeline(self.codec, &self.filters);
+        if self.plugin_params.is_empty() {
+            self.plugin_params = recorded;
+        } else if self.recorded_params(registry) != recorded {
+            let expected = "those that the frame records for its codec and filters";
+            return Err(ChunkError::parameter("plugin_params", format!("{:?}", self.plugin_params), expected));
+        }
+        Ok(self)
+    }
+
+    /// The parameters of plugins that readers need too, for the metalayer [`PluginParams::METALAYER`]; none if it is not
+    /// needed. `registry` knows what the plugins declare.
+    pub fn recorded_params(&self, registry: &Registry) -> PluginParams {
+        self.plugin_params.recorded(
+            |id| registry.codec(id).map_or(&[], |entry| entry.info().traits.params),
+            |id| registry.filter(id).map_or(&[], |entry| entry.info().traits.params),
+        )
     }
 }
 

@@ -5,6 +5,7 @@ use super::{FingerprintKind, Frame, FrameLayout, FrameWriteError, Metalayers, Pa
 use crate::chunk::EncodeParams;
 use crate::id::CodecId;
 use crate::pipeline::FilterSlots;
+use crate::plugin_params::PluginParams;
 
 /// Where chunks of a special value go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -90,6 +91,9 @@ impl FrameParams {
             // An empty frame whose chunk size is not settled. Its copy does not state one either.
             ChunkSize::Variable | ChunkSize::Unset => 1 << 20,
         };
+        let filters = if early_filters { FilterSlots::SHUFFLE } else { header.filters };
+        // Readers report one that cannot be parsed; here it records nothing.
+        let recorded = PluginParams::find(&metalayers).unwrap_or_default();
         Self {
             frame_type: header.frame_type,
             encode: EncodeParams {
@@ -97,10 +101,11 @@ impl FrameParams {
                 codec_meta: header.codec_meta,
                 level: header.level.min(9),
                 typesize: header.typesize as usize,
-                filters: if early_filters { FilterSlots::SHUFFLE } else { header.filters },
+                filters,
                 block_size: (header.block_size > 0).then_some(header.block_size as usize),
                 split: header.split.unwrap_or_default(),
                 use_dict: header.use_dict,
+                plugin_params: recorded.of_pipeline(header.codec, &filters),
                 ..EncodeParams::default()
             },
             chunk_size,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::lock::Mutex;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, EncodeParams};
-use oxiblosc_core::id::IdRange;
 use oxiblosc_core::nd::Geometry;
 use oxiblosc_core::pipeline::{FilterSlots, Pipeline};
+use oxiblosc_core::plugin_params::PluginParams;
 use oxiblosc_core::{Inline, Limits, Registry};
 
 use super::EditError;
@@ -41,14 +41,14 @@ impl Coder {
     /// [`EditError::Params`].
     pub(super) fn new(
         params: &EncodeParams,
+        recorded: PluginParams,
         registry: &Registry,
         limits: Limits,
         item_size: usize,
-        pool: Pool,
-        mode: IoMode,
+        (pool, mode): (Pool, IoMode),
     ) -> Result<Self, EditError> {
         let encoder = ChunkEncoder::new(params, registry).map_err(EditError::Params)?;
-        let decoder = ChunkDecoder::new(registry).with_limits(limits);
+        let decoder = ChunkDecoder::new(registry).with_limits(limits).with_plugin_params(recorded);
         Ok(Self {
             codecs: Arc::new(Mutex::new(Codecs { encoder, decoder })),
             params: Arc::new(params.clone()),
@@ -177,9 +177,8 @@ fn store(i: u64, params: &EncodeParams, data: &[u8]) -> Result<Vec<u8>, ChunkErr
     ChunkEncoder::new(&params, &Registry::empty())?.encode(data, &ChunkContext::numbered(i), &Inline)
 }
 
-/// Whether encoding with these parameters may lose information. The codecs defined by Blosc are lossless; filters say
-/// whether they are.
+/// Whether encoding with these parameters may lose information, as codec and filters say.
 fn may_lose(params: &EncodeParams, registry: &Registry) -> bool {
-    params.codec.range() != IdRange::Blosc
-        || Pipeline::new(&params.filters, registry).map_or(true, |filters| filters.is_lossy())
+    registry.codec(params.codec).map_or(true, |codec| codec.info().traits.lossy)
+        || Pipeline::new(&params.filters, registry, &params.plugin_params).map_or(true, |filters| filters.is_lossy())
 }

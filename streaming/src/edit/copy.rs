@@ -9,6 +9,7 @@ use oxiblosc_core::frame::{
     BitshuffleAge, ChecksumState, Checksums, ChunkEntry, FrameLayout, FrameParams, FrameType, FrameWriteError,
     Sequential,
 };
+use oxiblosc_core::plugin_params::PluginParams;
 
 use super::{ChunkOutput, EditError, LockedFile};
 use crate::compute::Pool;
@@ -135,8 +136,10 @@ pub(crate) async fn with_layers_of<S: RangeSource + 'static>(
         options.chunk_size = reader.chunk_size();
     }
     for (name, content) in reader.metalayers().iter() {
-        // It describes the order of the chunks in the other frame only.
-        if name != Sequential::NAME && !options.metalayers.iter().any(|(n, _)| *n == name) {
+        // They describe the order of the chunks in the other frame, and how those were encoded.
+        if ![Sequential::NAME, PluginParams::METALAYER].contains(&&*name)
+            && !options.metalayers.iter().any(|(n, _)| *n == name)
+        {
             options = options.metalayer(name, content.clone());
         }
     }
@@ -170,7 +173,7 @@ where
         output.set_vlmetalayer(name, content)?;
     }
     let mut recoder = Reencoder {
-        decoder: ChunkDecoder::new(reader.registry()).with_limits(reader.limits()),
+        decoder: reader.decoder(),
         encoder: ChunkEncoder::new(&options.params, &registry).map_err(EditError::Params)?,
         pool: pool.clone(),
     };

@@ -7,16 +7,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use oxiblosc_core::chunk::{ChunkHeader, EncodeParams, SpecialKind, SpecialValue, special_chunk};
+use oxiblosc_core::chunk::{ChunkHeader, SpecialKind, SpecialValue, special_chunk};
 use oxiblosc_core::frame::{
     self, ChunkAddress, ChunkEntry, ChunkSize, EditCommit, FrameError, FrameParams, Metalayers,
 };
 use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Geometry, NdError, Tiling};
+use oxiblosc_core::plugin_params::PluginParams;
 
 use super::coder::Coder;
 use super::commit::{Attempt, commits_of};
 use super::storage::{ChunkWritten, Committed, Storage};
 use super::{EditError, EditOptions};
+use crate::error::ReadError;
 use crate::sparse::FileVersion;
 
 /// Changes a frame in a file, in a directory, in memory, or under a prefix of objects. All changes since the last
@@ -128,7 +130,11 @@ impl FrameEditor {
         let registry = crate::given_or_linked(options.registry.as_ref())?;
         let (frame, index) = storage.open(&registry, &options.limits).await?;
         let commits = if storage.is_shared() { commits_of(&frame, &registry) } else { Vec::new() };
-        let mut params: EncodeParams = options.params.clone().unwrap_or_else(|| FrameParams::from_frame(&frame).encode);
+        let recorded = PluginParams::find(frame.metalayers()).map_err(ReadError::from)?;
+        let mut params = match &options.params {
+            Some(params) => params.clone().with_recorded_params(&recorded, &registry).map_err(EditError::Params)?,
+            None => FrameParams::from_frame(&frame).encode,
+        };
         let array = array_in(frame.metalayers(), &FrameSizes::of(&frame));
         // A damaged one may be repaired here.
         let array = array.and_then(Result::ok);
@@ -145,7 +151,7 @@ impl FrameEditor {
         let typesize = frame.typesize();
         let pool = options.pool.clone().unwrap_or_default();
         Ok(Self {
-            coder: Coder::new(&params, &registry, options.limits, typesize, pool, options.mode)?,
+            coder: Coder::new(&params, recorded, &registry, options.limits, typesize, (pool, options.mode))?,
             geometry: array.map(|tiling| Arc::new(tiling.geometry().clone())),
             typesize,
             block_size,

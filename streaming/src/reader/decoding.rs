@@ -7,6 +7,7 @@ use bytes::Bytes;
 use oxiblosc_core::chunk::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader, MapProgress};
 use oxiblosc_core::filter::BitshuffleRule;
 use oxiblosc_core::nd::Geometry;
+use oxiblosc_core::plugin_params::PluginParams;
 use oxiblosc_core::{Inline, Limits, Registry};
 
 use super::cache::{BlockCache, CachePolicy};
@@ -16,6 +17,8 @@ use crate::sync::Mutex;
 /// Decoders and the parameters they need.
 pub(crate) struct Decoding {
     pub(crate) registry: Registry,
+    /// The parameters of plugins that the frame records.
+    pub(crate) plugin_params: PluginParams,
     pub(crate) limits: Limits,
     pub(crate) pool: Pool,
     pub(crate) geometry: Option<Arc<Geometry>>,
@@ -32,13 +35,14 @@ pub(crate) type DecodeJob<T> = Job<Result<T, ChunkError>>;
 impl Decoding {
     pub(crate) fn new(
         registry: Registry,
+        plugin_params: PluginParams,
         limits: Limits,
         pool: Pool,
         geometry: Option<Arc<Geometry>>,
         bitshuffle: Option<BitshuffleRule>,
         cache: Arc<BlockCache>,
     ) -> Self {
-        Self { registry, limits, pool, geometry, bitshuffle, decoders: Mutex::new(Vec::new()), cache }
+        Self { registry, plugin_params, limits, pool, geometry, bitshuffle, decoders: Mutex::new(Vec::new()), cache }
     }
 
     /// Decodes a whole chunk.
@@ -120,10 +124,16 @@ impl Decoding {
         self.with_decoder(|decoder| work(decoder, &ctx))
     }
 
+    /// A new decoder.
+    pub(crate) fn decoder(&self) -> ChunkDecoder {
+        let decoder = ChunkDecoder::new(&self.registry).with_limits(self.limits);
+        decoder.with_plugin_params(self.plugin_params.clone())
+    }
+
     /// Runs `work` with a decoder, which is kept for reuse unless it panics.
     pub(crate) fn with_decoder<T>(&self, work: impl FnOnce(&mut ChunkDecoder) -> T) -> T {
         let kept = self.decoders.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut decoder = kept.unwrap_or_else(|| ChunkDecoder::new(&self.registry).with_limits(self.limits));
+        let mut decoder = kept.unwrap_or_else(|| self.decoder());
         let result = work(&mut decoder);
         self.decoders.lock().unwrap_or_else(PoisonError::into_inner).push(decoder);
         result

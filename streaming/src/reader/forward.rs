@@ -111,12 +111,12 @@ impl FrameStream {
         let immediate = layout == FrameLayout::Current && (promised || options.trust_order || open_ended.is_some());
         let end = Arc::new(OnceLock::new());
         let chunks = if let Some(state) = open_ended {
-            let decoding = options.decoding(registry.clone(), &metalayers, options.cache(0));
+            let decoding = options.decoding(registry.clone(), &metalayers, options.cache(0))?;
             let following = OpenEndedStream::new(reader, state, registry, options.clone(), Arc::clone(&end));
             let step = |mut following: OpenEndedStream<R>| async move { (following.next().await, following) };
             decoded(chunk_stream(following, step), &header, &options, decoding)
         } else if immediate {
-            let decoding = options.decoding(registry, &metalayers, options.cache(0));
+            let decoding = options.decoding(registry, &metalayers, options.cache(0))?;
             let forward = SequentialStream::new(
                 reader,
                 head,

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::TryFutureExt;
+use oxiblosc_core::Registry;
+use oxiblosc_core::chunk::ChunkDecoder;
 use oxiblosc_core::frame::{
     ChecksumState, Frame, FrameError, FrameHeader, FrameOpener, Metalayers, OpenEnded, PartialHeader, Sequential,
 };
-use oxiblosc_core::{Limits, Registry};
 
 use super::cache::BlockCache;
 use super::inner::ReaderInner;
@@ -69,7 +70,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         let registry = crate::given_or_linked(options.registry.as_ref())?;
         let Opened { frame, head, growing } = open_frame(&source, &options, &registry).await?;
         let cache = options.cache(source.request_cost());
-        let decoding = options.decoding(registry, frame.metalayers(), cache);
+        let decoding = options.decoding(registry, frame.metalayers(), cache)?;
         let requests_in_flight = options.requests_in_flight;
         let shared = ReaderInner {
             budget: options.budget.clone(),
@@ -134,7 +135,7 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         }
         let shared = ReaderInner {
             checked: is_checked(&frame, old.checksums)?,
-            decoding: options.decoding(registry.clone(), frame.metalayers(), cache),
+            decoding: options.decoding(registry.clone(), frame.metalayers(), cache)?,
             gapless: is_gapless(&frame),
             frame,
             budget: old.budget.clone(),
@@ -275,8 +276,9 @@ impl<S> FrameReader<S> {
         &self.shared.decoding.registry
     }
 
-    pub(crate) fn limits(&self) -> Limits {
-        self.shared.decoding.limits
+    /// A decoder for the chunks of the frame.
+    pub(crate) fn decoder(&self) -> ChunkDecoder {
+        self.shared.decoding.decoder()
     }
 
     /// Decoded bytes.

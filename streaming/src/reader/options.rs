@@ -8,6 +8,7 @@ use oxiblosc_core::filter::BitshuffleRule;
 use oxiblosc_core::frame::ChecksumState;
 use oxiblosc_core::frame::Metalayers;
 use oxiblosc_core::nd::ArrayMeta;
+use oxiblosc_core::plugin_params::PluginParams;
 use oxiblosc_core::{Limits, Registry};
 
 use super::cache::BlockCache;
@@ -232,12 +233,13 @@ impl ReadOptions {
         registry: Registry,
         metalayers: &Metalayers,
         cache: Arc<BlockCache>,
-    ) -> Arc<Decoding> {
+    ) -> Result<Arc<Decoding>, ReadError> {
         // Few filters and codecs need the shape; if it is invalid they report that, and the others still work.
         let array = metalayers.get(ArrayMeta::NAME).or_else(|| metalayers.get(ArrayMeta::LEGACY_NAME));
         let geometry = array.and_then(|content| ArrayMeta::parse(content).ok()).map(|meta| Arc::new(meta.geometry));
         let pool = self.pool.clone().unwrap_or_default();
-        Arc::new(Decoding::new(registry, self.limits, pool, geometry, self.bitshuffle, cache))
+        let params = PluginParams::find(metalayers)?;
+        Ok(Arc::new(Decoding::new(registry, params, self.limits, pool, geometry, self.bitshuffle, cache)))
     }
 
     /// The block cache for a source whose requests cost this many bytes.

@@ -3,6 +3,7 @@
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkHeader};
 use oxiblosc_core::frame::{ChunkSize, PartialHeader};
 use oxiblosc_core::nd::{ArrayMeta, Geometry};
+use oxiblosc_core::plugin_params::PluginParams;
 use oxiblosc_core::{Inline, Limits, Registry};
 
 use super::error::RecoverError;
@@ -29,10 +30,12 @@ pub(super) enum CheckResult {
 
 impl<'a> ChunkChecker<'a> {
     pub(super) fn new(head: &PartialHeader, registry: &'a Registry, limits: &Limits) -> Self {
+        // Damaged ones would be reported for each chunk that needs them.
+        let params = PluginParams::find(&head.metalayers).unwrap_or_default();
         let array = head.metalayers.get(ArrayMeta::NAME).and_then(|content| ArrayMeta::parse(content).ok());
         Self {
             registry,
-            decoder: ChunkDecoder::new(registry).with_limits(*limits),
+            decoder: ChunkDecoder::new(registry).with_limits(*limits).with_plugin_params(params),
             geometry: array.map(|meta| meta.geometry),
             typesize: head.header.typesize as usize,
             chunk_size: head.header.chunk_size,

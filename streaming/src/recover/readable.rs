@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use futures::SinkExt;
 use oxiblosc_core::Inline;
-use oxiblosc_core::chunk::{ChunkDecoder, ChunkHeader, SpecialKind};
+use oxiblosc_core::chunk::{ChunkHeader, SpecialKind};
 use oxiblosc_core::frame::{BitshuffleAge, ChunkEntry, Frame, FrameLayout, FrameParams, FrameType};
 
 use super::assemble::{RecoveryCount, without_checksums, write_specials};
@@ -255,10 +255,7 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
         self.budget.decode(if plain { 0 } else { header.nbytes as u64 })?;
         let context = frame.chunk_context(i);
         let checked = if self.plain {
-            ChunkDecoder::new(self.reader.registry())
-                .with_limits(self.reader.limits())
-                .check(encoded, &context, &Inline)
-                .map_err(|error| shared.decode_error(i, error))
+            self.reader.decoder().check(encoded, &context, &Inline).map_err(|error| shared.decode_error(i, error))
         } else {
             shared.decoded(i, shared.decoding.check(encoded.clone(), context, false).await)
         };
@@ -280,11 +277,7 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
         }
         let Ok(encoded) = self.source.read_range(at..at + header.cbytes as u64).await else { return Ok(None) };
         self.budget.decode(header.nbytes as u64)?;
-        let checked = ChunkDecoder::new(reader.registry()).with_limits(reader.limits()).check(
-            &encoded,
-            &frame.chunk_context(i),
-            &Inline,
-        );
+        let checked = reader.decoder().check(&encoded, &frame.chunk_context(i), &Inline);
         Ok(checked.ok().map(|nbytes| (encoded, nbytes as u64)))
     }
 }

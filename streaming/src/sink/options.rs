@@ -5,6 +5,7 @@ use futures::io::{AsyncSeek, AsyncWrite};
 use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::{ChunkHeader, EncodeParams};
 use oxiblosc_core::frame::{FingerprintKind, FrameLayout, FrameParams, FrameWriteError, SpecialPlacement};
+use oxiblosc_core::plugin_params::PluginParams;
 
 use super::FrameSink;
 use crate::budget::Budget;
@@ -214,6 +215,15 @@ impl WriteOptions {
         params.checksums = self.checksums;
         for (name, content) in &self.metalayers {
             params.metalayers.insert(name, content.clone())?;
+        }
+        if !self.params.plugin_params.is_empty()
+            // Without plugins there is no encoder either.
+            && let Ok(registry) = crate::given_or_linked(self.registry.as_ref())
+        {
+            let recorded = self.params.recorded_params(&registry);
+            if !recorded.is_empty() {
+                params.metalayers.insert(PluginParams::METALAYER, recorded.to_bytes())?;
+            }
         }
         Ok(params)
     }

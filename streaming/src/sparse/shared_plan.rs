@@ -7,6 +7,7 @@ use oxiblosc_core::chunk::{ChunkFormat, EncodeParams, SplitMode};
 use oxiblosc_core::frame::{FingerprintKind, FrameParams, FrameType, SpecialPlacement};
 use oxiblosc_core::nd::{ArrayMeta, Tiling};
 use oxiblosc_core::pipeline::{FilterSlot, FilterSlots};
+use oxiblosc_core::plugin_params::PluginParams;
 use oxiblosc_core::{CodecId, FilterId};
 
 use super::error::ShareError;
@@ -78,6 +79,9 @@ impl SharedPlan {
             ("fingerprint".to_owned(), params.fingerprint.map_or(0, FingerprintKind::to_u8).to_string()),
             ("checksums".to_owned(), params.checksums.to_string()),
         ];
+        if !encode.plugin_params.is_empty() {
+            lines.push(("plugin parameters".to_owned(), hex(&encode.plugin_params.to_bytes())));
+        }
         let content = |name: &str, content: &[u8]| format!("{} {}", hex(name.as_bytes()), hex(content));
         lines.extend(params.metalayers.iter().map(|(name, bytes)| ("metalayer".to_owned(), content(&name, bytes))));
         let variable = |(name, bytes): &(String, Bytes)| ("vlmetalayer".to_owned(), content(name, bytes));
@@ -106,6 +110,10 @@ impl SharedPlan {
                 "filters" => encode.filters = filters(value).ok_or_else(bad)?,
                 "split" => encode.split = SPLITS.iter().find(|known| known.1 == value).ok_or_else(bad)?.0,
                 "dictionary" => encode.use_dict = value.parse().map_err(|_| bad())?,
+                "plugin parameters" => {
+                    let bytes = unhex(value).ok_or_else(bad)?;
+                    encode.plugin_params = PluginParams::from_bytes(&bytes).map_err(|_| bad())?;
+                }
                 "format" => encode.format = FORMATS.iter().find(|known| known.1 == value).ok_or_else(bad)?.0,
                 "fingerprint" if value == "0" => fingerprint = None,
                 "fingerprint" => {
@@ -199,6 +207,8 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use oxiblosc_core::plugin_params::Params;
+
     use super::*;
     use crate::nd::ArrayOptions;
 
@@ -215,6 +225,7 @@ mod tests {
             split: SplitMode::Never,
             use_dict: true,
             format: ChunkFormat::Blosc1,
+            plugin_params: PluginParams::default().codec(CodecId(200), Params::default().with("a\n", "\u{e4}")),
         };
         let full = WriteOptions::new(params)
             .chunk_size(6000)
