@@ -249,3 +249,16 @@ pub use oxiblosc_streaming::transport;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The guide for authors of plugins, whose examples run as tests.
+#[cfg(doctest)]
+mod guide {
+    #[doc = include_str!("../docs/guide/filter.md")]
+    struct Filter;
+    #[doc = include_str!("../docs/guide/codec.md")]
+    struct Codec;
+    #[doc = include_str!("../docs/guide/ids.md")]
+    struct Ids;
+    #[doc = include_str!("../docs/guide/threads.md")]
+    struct Threads;
+}

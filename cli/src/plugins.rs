@@ -111,6 +111,9 @@ fn table(out: &mut impl Write, title: &str, rows: &[Row]) -> io::Result<()> {
             row.range(),
             row.provider.to_string()
         )?;
+        for param in row.params {
+            writeln!(out, "       {}: {}", param.name, param.help)?;
+        }
     }
     Ok(())
 }
