@@ -261,4 +261,8 @@ mod guide {
     struct Ids;
     #[doc = include_str!("../docs/guide/threads.md")]
     struct Threads;
+    #[doc = include_str!("../docs/guide/test.md")]
+    struct Test;
+    #[doc = include_str!("../docs/guide/ship.md")]
+    struct Ship;
 }

@@ -1,4 +1,16 @@
-//! The `oxiblosc` command.
+//! The `oxiblosc` command, as a library.
+//!
+//! A program that links plugins has the command with these plugins in four lines. It reads what they have written,
+//! writes with them, lists and tries them:
+//!
+//! ```no_run
+//! # mod rle {}
+//! use rle as _;
+//!
+//! fn main() -> std::process::ExitCode {
+//!     oxiblosc_cli::main()
+//! }
+//! ```
 
 #![forbid(unsafe_code)]
 
@@ -39,7 +51,8 @@ use oxiblosc::{Registry, blocking};
 use args::{Cli, Command};
 use error::CliError;
 
-/// Runs the program with its arguments and returns its exit status.
+/// Runs the command with the arguments of the program and returns its exit status: 0 if all went well, 2 for bad usage, 1
+/// for other errors, or what `oxiblosc help` says of a subcommand. Bad usage ends the program at once.
 pub fn main() -> ExitCode {
     // Bad usage exits here, with status 2.
     let cli = Cli::parse();
