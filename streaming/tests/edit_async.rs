@@ -5,6 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
+use std::ops::Range;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,6 +18,7 @@ use oxiblosc_core::chunk::SpecialValue;
 use oxiblosc_plugins as _;
 use oxiblosc_streaming::edit::{EditError, EditOptions, FrameEditor, compact_place};
 use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, NdArray, NdEditor, Selection};
+use oxiblosc_streaming::source::ChunkFiles;
 use oxiblosc_streaming::sparse::{FileVersion, MemoryDirectory, SparsePlace};
 use oxiblosc_streaming::target::PlaceTarget;
 use oxiblosc_streaming::{ErrorKind, FrameReader, IoMode, Pool, WriteOptions, block_on, blocking};
@@ -449,7 +451,7 @@ fn files_of_others_are_left_alone() {
         editor.commit().await.unwrap();
         assert_eq!(read(&place).await, [content, noise(SMALL * 20, 2)].concat());
         for id in foreign {
-            let (_, bytes) = place.chunk_head(id, 100).await.unwrap();
+            let bytes = place.read_file(id, 0..100).await.unwrap();
             assert_eq!(bytes, &b"of somebody else"[..], "{id}");
         }
         compact_place(place.clone()).await.unwrap();
@@ -488,6 +490,12 @@ struct LossyPlace {
     loses: Arc<AtomicBool>,
 }
 
+impl ChunkFiles for LossyPlace {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        self.inner.read_files(ranges)
+    }
+}
+
 impl SparsePlace for LossyPlace {
     fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.inner.put_chunk(id, bytes)
@@ -495,10 +503,6 @@ impl SparsePlace for LossyPlace {
 
     fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.inner.create_chunk(id, bytes)
-    }
-
-    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
-        self.inner.chunk_head(id, len)
     }
 
     fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {

@@ -16,7 +16,7 @@ use oxiblosc_core::Chain;
 use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_core::frame::{FingerprintKind, INDEX_FILE};
 use oxiblosc_streaming::nd::{ArrayOptions, NdArray};
-use oxiblosc_streaming::source::FileSource;
+use oxiblosc_streaming::source::{ChunkFiles, FileSource};
 use oxiblosc_streaming::sparse::{
     Directory, MemoryDirectory, MissingChunks, ShareError, SharedWriter, SparsePlace, clear,
 };
@@ -95,7 +95,7 @@ fn missing_chunks_are_named_or_filled() {
             }
             let error = writer.commit(MissingChunks::Fail).await.unwrap_err();
             assert!(error.to_string().ends_with("3 of 40 chunks have not been written: 3, 17, 39"), "{error}");
-            assert_eq!(place.count("chunk_head"), 0, "a list says what is missing");
+            assert_eq!(place.count("read_files"), 0, "a list says what is missing");
             writer.write(17, chunk_of(&data, 17)).await.unwrap();
             writer.commit(kind).await.unwrap();
             let reader = FrameReader::open(copy(&place).await).await.unwrap();
@@ -256,7 +256,7 @@ fn a_commit_right_after_the_last_chunk() {
 #[test]
 fn no_acknowledged_chunk_is_left_out() {
     let content = data(3 * CHUNK);
-    for (step, skip) in [("chunks", 0), ("put_plan", 0), ("chunks", 1), ("chunk_head", 0), ("put_index", 0)] {
+    for (step, skip) in [("chunks", 0), ("put_plan", 0), ("chunks", 1), ("read_files", 0), ("put_index", 0)] {
         for (kind, place, _kept) in places() {
             block_on(async {
                 let inner = Arc::clone(&place.inner);
@@ -468,7 +468,7 @@ fn commits_that_were_interrupted_are_finished_by_others() {
         ("chunks", false),
         ("put_plan", false),
         ("put_plan", true),
-        ("chunk_head", false),
+        ("read_files", false),
         ("put_index", false),
         ("put_index", true),
         ("remove_chunk", false),
@@ -589,7 +589,7 @@ fn wrong_numbers_lengths_and_files() {
     block_on(async {
         let writer = SharedWriter::create(place.clone(), 3 * CHUNK as u64, options()).await.unwrap();
         writer.write(0, vec![1; CHUNK].into()).await.unwrap();
-        place.put_chunk(1, place.chunk_head(0, usize::MAX).await.unwrap().1).await.unwrap();
+        place.put_chunk(1, place.read_file(0, 0..u64::MAX).await.unwrap()).await.unwrap();
         let foreign = oxiblosc_core::chunk::special_chunk(oxiblosc_core::chunk::SpecialValue::Zero, CHUNK - 4, 4, 1024);
         place.put_chunk(2, foreign.unwrap().into()).await.unwrap();
         let error = writer.commit(MissingChunks::Zero).await.unwrap_err();

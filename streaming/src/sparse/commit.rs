@@ -171,11 +171,13 @@ impl<P: SparsePlace> SharedWriter<P> {
         let whole = params.checksums || params.fingerprint.is_some();
         let wanted = if whole { ChunkHeader::MAX_NBYTES } else { ChunkHeader::EXTENDED_LEN };
         let heads = (0..self.nchunks()).map(|i| {
-            let file = survey.last.get(&i).map(|&(file, _)| file);
-            let head = file.map(|file| (file, self.place.chunk_head(file, wanted)));
+            let last = survey.last.get(&i).copied();
             async move {
-                match head {
-                    Some((file, head)) => head.await.map(|head| (i, Some((file, head)))),
+                match last {
+                    Some((file, len)) => {
+                        let head = self.place.read_file(file, 0..wanted as u64).await?;
+                        Ok::<_, io::Error>((i, Some((file, len, head))))
+                    }
                     None => Ok((i, None)),
                 }
             }
@@ -184,7 +186,7 @@ impl<P: SparsePlace> SharedWriter<P> {
         let (mut chunk_bytes, mut named) = (0, BTreeSet::new());
         while let Some((i, found)) = heads.try_next().await? {
             let expected = self.stored_bytes(i)?;
-            let Some((file, (len, head))) = found else {
+            let Some((file, len, head)) = found else {
                 let nchunks = self.nchunks();
                 let kind = missing.kind().ok_or(ShareError::Missing { chunks: vec![i], count: 1, nchunks })?;
                 // Lossless: no more than a chunk.

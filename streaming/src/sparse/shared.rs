@@ -353,7 +353,7 @@ impl<P: SparsePlace> SharedWriter<P> {
             let mut last = file;
             attempt += 1;
             while let Some(next) = self.claim.file_of(i, attempt) {
-                match self.place.chunk_head(next, ChunkHeader::MIN_LEN).await {
+                match self.place.read_file(next, 0..ChunkHeader::MIN_LEN as u64).await {
                     Ok(_) => last = next,
                     Err(error) if error.kind() == io::ErrorKind::NotFound => break,
                     Err(error) => return Err(error.into()),
@@ -368,11 +368,11 @@ impl<P: SparsePlace> SharedWriter<P> {
 
     /// Whether a file holds exactly this chunk.
     async fn is_there(&self, file: u32, chunk: &Bytes) -> Result<bool, ShareError> {
-        let head = chunk.len().min(ChunkHeader::EXTENDED_LEN);
-        for wanted in [head, chunk.len()] {
-            match self.place.chunk_head(file, wanted).await {
-                Ok((len, bytes)) => {
-                    if len != chunk.len() as u64 || !begins_with(chunk.clone(), bytes).await {
+        // The header is enough to tell most other chunks. Then one byte more than there should be is asked for.
+        for wanted in [chunk.len().min(ChunkHeader::EXTENDED_LEN), chunk.len() + 1] {
+            match self.place.read_file(file, 0..wanted as u64).await {
+                Ok(bytes) => {
+                    if bytes.len() != wanted.min(chunk.len()) || !begins_with(chunk.clone(), bytes).await {
                         return Ok(false);
                     }
                 }

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use oxiblosc_streaming::source::ChunkFiles;
 use oxiblosc_streaming::sparse::{Directory, FileVersion, MemoryDirectory, SparsePlace};
 
 /// A place with which something is done before or after a step.
@@ -90,6 +92,17 @@ impl Hooked {
     }
 }
 
+impl ChunkFiles for Hooked {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        let (inner, asked) = (Arc::clone(&self.inner), ranges.len());
+        let read = self.run("read_files", Box::pin(async move { Ok(inner.read_files(ranges).await) }));
+        Box::pin(async move {
+            let failed = |error: io::Error| (0..asked).map(|_| Err(error.kind().into())).collect();
+            read.await.unwrap_or_else(failed)
+        })
+    }
+}
+
 impl SparsePlace for Hooked {
     fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.run("put_chunk", self.inner.put_chunk(id, bytes))
@@ -97,10 +110,6 @@ impl SparsePlace for Hooked {
 
     fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.run("create_chunk", self.inner.create_chunk(id, bytes))
-    }
-
-    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
-        self.run("chunk_head", self.inner.chunk_head(id, len))
     }
 
     fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {
@@ -159,7 +168,7 @@ pub(crate) async fn copy(place: &dyn SparsePlace) -> MemoryDirectory {
     let mut files = Vec::new();
     for id in place.chunks().await.unwrap().into_keys() {
         let name = oxiblosc_core::frame::chunk_file_name(id);
-        files.push((name, place.chunk_head(id, i32::MAX as usize).await.unwrap().1));
+        files.push((name, place.read_file(id, 0..u64::MAX).await.unwrap()));
     }
     if let Some(index) = place.index().await.unwrap() {
         files.push((oxiblosc_core::frame::INDEX_FILE.to_owned(), index.content));
