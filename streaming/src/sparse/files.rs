@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
 use super::directory::read_chunk_file;
 use super::place::{FileVersion, SparsePlace, written_by_another};
 use super::plan_file::CLAIM_FILE;
 use crate::disk::{
-    Handle, IoMode, TRIES, is_at, lock, lock_later, replaced_by_another, sync_directory, temporary_beside,
+    Handle, IoMode, TRIES, is_at, lock, lock_later, replace_file, replaced_by_another, sync_directory, write_beside,
 };
 use crate::source::ChunkFiles;
 
@@ -104,16 +104,9 @@ impl Directory {
     }
 
     /// Writes a file that does not have its name yet.
-    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<TempPath> {
         self.check()?;
-        let mut file = temporary_beside(&self.path.join(name))?;
-        file.write_all(bytes)?;
-        if self.durable {
-            file.as_file().sync_all()?;
-            // The new names of the chunk files must be on the disk before the index that needs them.
-            sync_directory(&self.path)?;
-        }
-        Ok(file)
+        write_beside(&self.path.join(name), bytes, self.durable)
     }
 
     /// Compare-and-replace takes several steps; a lock on the directory makes them atomic for all that use it. Not
@@ -137,8 +130,8 @@ impl Directory {
     }
 
     /// Gives a file its name if it has none yet.
-    fn create(&self, file: NamedTempFile, name: &str) -> io::Result<()> {
-        file.persist_noclobber(self.path.join(name)).map(drop).map_err(|failed| match failed.error.kind() {
+    fn create(&self, file: TempPath, name: &str) -> io::Result<()> {
+        file.persist_noclobber(self.path.join(name)).map_err(|failed| match failed.error.kind() {
             io::ErrorKind::AlreadyExists => written_by_another(name),
             _ => failed.error,
         })
@@ -149,9 +142,7 @@ impl Directory {
         let file = self.write(name, content)?;
         match replaces {
             Some(replaces) => self.exclusively(|| match self.version(name)? {
-                Some(now) if now.content == replaces.content => {
-                    file.persist(self.path.join(name)).map(drop).map_err(|failed| failed.error)
-                }
+                Some(now) if now.content == replaces.content => replace_file(file, &self.path.join(name)),
                 // An earlier call failed before the new name was on the disk, and nobody else writes here.
                 Some(now) if self.locked.is_some() && now.content == content => Ok(()),
                 _ => Err(written_by_another(name)),
@@ -177,7 +168,7 @@ impl SparsePlace for Directory {
         self.run(move |this| {
             let name = chunk_file_name(id);
             let file = this.write(&name, &bytes)?;
-            file.persist(this.path.join(name)).map(drop).map_err(|failed| failed.error)
+            replace_file(file, &this.path.join(name))
         })
     }
 
