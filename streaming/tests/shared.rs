@@ -15,6 +15,7 @@ use futures::future::{BoxFuture, Either, join_all, select};
 use oxiblosc_core::Chain;
 use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_core::frame::{FingerprintKind, INDEX_FILE};
+use oxiblosc_streaming::edit::{EditOptions, compact_place};
 use oxiblosc_streaming::nd::{ArrayOptions, NdArray};
 use oxiblosc_streaming::source::{ChunkFiles, FileSource};
 use oxiblosc_streaming::sparse::{
@@ -224,6 +225,87 @@ fn stragglers_are_refused_and_reach_nothing() {
                 assert_eq!(inner.chunks().await.unwrap().len(), 7, "{kind}");
                 assert_eq!(clear(&*inner).await.unwrap(), 0, "{kind}");
                 assert!(read_all(&inner).await == content, "{kind}");
+            });
+        }
+    }
+}
+
+/// A write that arrives very late, when other frames have been committed and removed in between, is not taken for a
+/// chunk of the frame that is being written: not even if the index before says nothing about the numbers of its files.
+#[test]
+fn late_writes_reach_no_later_frame() {
+    let content = data(2 * CHUNK);
+    let other = Bytes::from(vec![0xEE; CHUNK]);
+    let length = content.len() as u64;
+    for (late_is_first, between) in [
+        (true, "an empty frame"),
+        (true, "zeros"),
+        (false, "zeros"),
+        (false, "zeros, then compacted"),
+        (false, "zeros, then cleared"),
+        (false, "cleared"),
+        (true, "cleared, then a single writer"),
+    ] {
+        for (kind, place, _kept) in places() {
+            block_on(async {
+                let inner = Arc::clone(&place.inner);
+                let first = SharedWriter::create(Arc::clone(&inner), length, options()).await.unwrap();
+                let (second, late) = if late_is_first {
+                    (None, SharedWriter::open(place.clone()).await.unwrap())
+                } else {
+                    first.write(0, other.clone()).await.unwrap();
+                    first.commit(MissingChunks::Zero).await.unwrap();
+                    let second = SharedWriter::replace(Arc::clone(&inner), length, options()).await.unwrap();
+                    (Some(second), SharedWriter::open(place.clone()).await.unwrap())
+                };
+                let (sender, receiver) = channel();
+                let work = async move {
+                    if between.starts_with("cleared") {
+                        clear(&*inner).await.unwrap();
+                    }
+                    if between == "cleared, then a single writer" {
+                        let mut sink = options().sink(PlaceTarget::new(Arc::clone(&inner))).unwrap();
+                        sink.close().await.unwrap();
+                    } else if between != "cleared" {
+                        let second = match second {
+                            Some(second) => second,
+                            None => {
+                                first.write(0, data(CHUNK).into()).await.unwrap();
+                                first.commit(MissingChunks::Zero).await.unwrap();
+                                let length = if between == "zeros" { length } else { 0 };
+                                SharedWriter::replace(Arc::clone(&inner), length, options()).await.unwrap()
+                            }
+                        };
+                        let summary = second.commit(MissingChunks::Zero).await.unwrap();
+                        // A repeated commit says so again, and others are told that there is a frame.
+                        assert_eq!(second.commit(MissingChunks::Zero).await.unwrap(), summary);
+                        let joined = SharedWriter::open(Arc::clone(&inner)).await;
+                        assert!(matches!(joined, Err(ShareError::Committed(_))), "{between}, {kind}");
+                        assert!(inner.chunks().await.unwrap().is_empty());
+                        if between.ends_with("cleared") {
+                            clear(&*inner).await.unwrap();
+                        }
+                        if between.ends_with("compacted") {
+                            compact_place(Arc::clone(&inner)).await.unwrap();
+                        }
+                        // What is left of the plan does not keep editors out.
+                        EditOptions::new().edit_sparse(Arc::clone(&inner)).await.unwrap();
+                    }
+                    let last = SharedWriter::replace(Arc::clone(&inner), length, options()).await.unwrap();
+                    last.write(0, chunk_of(&data(2 * CHUNK), 0)).await.unwrap();
+                    let _ = sender.send(last);
+                    Ok(())
+                };
+                place.before("create_chunk", 0, Box::new(move || Box::pin(work)));
+                let error = late.write(1, other.clone()).await.unwrap_err();
+                assert!(matches!(error, ShareError::Committed(_) | ShareError::PlanGone), "{between}, {kind}: {error}");
+                let last = receiver.await.unwrap();
+                let error = last.commit(MissingChunks::Fail).await.unwrap_err();
+                assert!(matches!(error, ShareError::Missing { count: 1, .. }), "{between}, {kind}: {error}");
+                last.write(1, chunk_of(&content, 1)).await.unwrap();
+                last.commit(MissingChunks::Fail).await.unwrap();
+                assert!(read_all(&place).await == content, "{between}, {kind}");
+                assert!(place.plan().await.unwrap().is_none(), "{between}, {kind}: nothing is left of any plan");
             });
         }
     }

@@ -11,7 +11,7 @@ use oxiblosc_core::frame::{FrameParams, FrameWriteError, FrameWriter, SpecialPla
 
 use super::error::ShareError;
 use super::place::{FileVersion, SparsePlace};
-use super::plan_file::{ClaimState, put_claim, remove_chunks};
+use super::plan_file::{ClaimState, end_claim, end_of_numbers, put_claim, remove_chunks};
 use super::shared::{PlanStatus, SharedWriter};
 use crate::sink::Summary;
 
@@ -63,7 +63,7 @@ impl<P: SparsePlace> SharedWriter<P> {
     ///
     /// Missing chunks are found by listing the files. If none is missing, their headers are read and checked, and the
     /// index is made of them. Afterwards the plan and the unused files are removed; what cannot be removed does no
-    /// harm.
+    /// harm. (The plan of a frame without any chunk file stays if a late writer may still use its file numbers.)
     ///
     /// If the future is dropped, the commit may or may not have succeeded, and may be called again. Until then writers
     /// may fail with [`ShareError::Committing`].
@@ -119,7 +119,7 @@ impl<P: SparsePlace> SharedWriter<P> {
             }
             Err(error) => return Err(error.into()),
         }
-        self.clean(plan, survey.files.difference(&named).copied()).await;
+        self.clean(plan, &survey, &named).await;
         Ok(summary)
     }
 
@@ -220,8 +220,9 @@ impl<P: SparsePlace> SharedWriter<P> {
 
     /// Removes what the frame does not need. Nobody else removes files here, and nobody needs these: file numbers are
     /// never reused.
-    async fn clean(&self, plan: FileVersion, files: impl Iterator<Item = u32>) {
-        let _ = remove_chunks(&self.place, files).await;
-        let _ = self.place.remove_plan(plan).await;
+    async fn clean(&self, plan: FileVersion, survey: &ChunkListing, named: &BTreeSet<u32>) {
+        let _ = remove_chunks(&self.place, survey.files.difference(named).copied()).await;
+        let known = end_of_numbers(named.last().copied(), self.nchunks());
+        let _ = end_claim(&self.place, &self.claim, plan, known).await;
     }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -20,6 +22,8 @@ pub(crate) struct Hooked {
     pub(crate) calls: Arc<Mutex<BTreeMap<&'static str, u64>>>,
     /// The indexes passed to `put_index`.
     pub(crate) indexes: Arc<Mutex<Vec<Bytes>>>,
+    /// Whether every call is pending once.
+    yields: bool,
 }
 
 type Work = Box<dyn FnOnce() -> BoxFuture<'static, io::Result<()>> + Send>;
@@ -40,7 +44,12 @@ impl fmt::Debug for Hooked {
 
 impl Hooked {
     pub(crate) fn new(inner: Arc<dyn SparsePlace>) -> Self {
-        Self { inner, hook: Arc::default(), calls: Arc::default(), indexes: Arc::default() }
+        Self { inner, hook: Arc::default(), calls: Arc::default(), indexes: Arc::default(), yields: false }
+    }
+
+    /// With every call pending once.
+    pub(crate) fn yielding(&self) -> Self {
+        Self { yields: true, ..self.clone() }
     }
 
     /// Does `work` once, before the call of `step` that comes after `skip` others; should it fail, the call does.
@@ -65,6 +74,17 @@ impl Hooked {
         let this = self.clone();
         Box::pin(async move {
             *this.calls.lock().unwrap().entry(step).or_insert(0) += 1;
+            if this.yields {
+                let mut has_yielded = false;
+                poll_fn(|cx| match std::mem::replace(&mut has_yielded, true) {
+                    true => Poll::Ready(()),
+                    false => {
+                        cx.waker().wake_by_ref();
+                        Poll::Pending
+                    }
+                })
+                .await;
+            }
             let due = {
                 let mut hook = this.hook.lock().unwrap();
                 match &mut *hook {
