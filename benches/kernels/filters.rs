@@ -1,4 +1,4 @@
-//! Every filter, both directions, at every instruction set of this machine: which kernel wins where.
+//! Every filter in both directions, with every instruction set of this machine, to see which kernel is fastest where.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use oxiblosc_bench::workload::Source;

@@ -23,5 +23,5 @@ impl Error {
     }
 }
 
-/// The result of everything here: errors are only ever shown.
+/// The result of everything here. Errors are only printed.
 pub type Result<T> = std::result::Result<T, Error>;

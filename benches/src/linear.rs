@@ -22,10 +22,11 @@ const LENGTHS: [usize; 6] = [1, 8, 64, 512, 2048, 8192];
 /// The buffer that is written repeatedly.
 const BUFFER: usize = 64 * MIB;
 
-/// How much time per byte, or the memory for the longest frame, may be above that of the frame of [`BUFFER`] bytes.
+/// The most by which the time per byte, or the memory for the longest frame, may exceed that of the frame of [`BUFFER`]
+/// bytes.
 const TOLERANCE: f64 = 1.10;
 
-/// What one frame took.
+/// What one frame cost.
 struct Cost {
     mib: usize,
     /// Nanoseconds of processor time per byte.
@@ -102,7 +103,7 @@ fn measure(path: &Path, options: &WriteOptions, data: &Bytes, mib: usize) -> Res
             let chunk = chunk.map_err(Error::new)?;
             // One look at each: the time is that of reading.
             if chunk.len() != CHUNK || chunk[..64] != data[at % data.len()..][..64] {
-                return Err(Error::new(format!("other bytes at {at}")));
+                return Err(Error::new(format!("the bytes at {at} differ")));
             }
             at += CHUNK;
         }

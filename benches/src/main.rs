@@ -18,7 +18,7 @@ use oxiblosc_bench::{Error, Result, linear};
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Args {
-    /// A cross section in less than two minutes instead of everything in less than twenty.
+    /// Measure a cross section in less than two minutes instead of everything in less than twenty.
     #[arg(long)]
     short: bool,
     /// Write the report as JSON to this file.
@@ -27,16 +27,16 @@ struct Args {
     /// Write an SVG plot per group into this directory.
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
-    /// Take the processors' time instead of the time that passes: for machines that are busy.
+    /// Measure processor time instead of wall-clock time, for machines that are busy.
     #[arg(long)]
     cpu_time: bool,
-    /// Instead of all that: time and memory from 1 MiB to 8 GiB, which are to be in proportion.
+    /// Instead of all that, check that time and memory grow no faster than frames from 1 MiB to 8 GiB.
     #[arg(long, conflicts_with_all = ["short", "json", "svg", "only", "data"])]
     linear: bool,
-    /// Only these groups: compress (with decompress), filter, access, stream.
+    /// Measure only these groups: compress (with decompress), filter, access, stream.
     #[arg(long, value_name = "GROUP", value_delimiter = ',', value_parser = GROUPS)]
     only: Vec<String>,
-    /// Only these data sets.
+    /// Measure only these data sets.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     data: Vec<String>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Timing several ways of doing the same work against each other on a machine that does other things too.
+//! Compares the speed of several ways to do the same work on a machine that is busy with other things, too.
 //!
 //! One measurement of one implementation says little on a shared machine: clock rates, caches and neighbours change from
 //! second to second. So the contestants run in turns, a piece of work each, A B A B ..., and what counts is the
@@ -122,7 +122,7 @@ impl Times {
         median(self.0[lane].iter().flatten().copied().collect())
     }
 
-    /// How many times faster contestant `ours` is than `peer`: the median over the rounds that both ran.
+    /// How many times as fast as `peer` contestant `ours` is: the median over the rounds that both ran.
     pub fn speed_ratio(&self, ours: usize, peer: usize) -> f64 {
         let pairs = self.0[ours].iter().zip(&self.0[peer]);
         median(pairs.filter_map(|(o, p)| Some((*p)? / (*o)?)).collect())

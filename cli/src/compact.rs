@@ -1,13 +1,11 @@
 //! `oxiblosc compact`.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
 
 use indicatif::ProgressBar;
-use oxiblosc::edit::{self, LockedFile};
+use oxiblosc::edit::{self, FrameLock};
 use oxiblosc::frame::ChecksumState;
 use oxiblosc::location::ObjectLocation;
-use oxiblosc::sparse::Directory;
 use oxiblosc::{Registry, block_on, blocking};
 
 use crate::append::{editable, path_of, prefix};
@@ -23,12 +21,11 @@ pub(crate) fn run(args: &CompactArgs, registry: &Registry) -> Result<(), CliErro
     }
     let path = path_of(&args.frame, "compact")?;
     // Before it is read, or an edit could be lost.
-    let lock = Lock::open(path).map_err(CliError::io(args.frame.name()))?;
+    let _lock = FrameLock::new(path).map_err(CliError::io(args.frame.name()))?;
     let reader = editable(&args.frame, "compact", registry, &bar)?;
     let before = reader.cbytes();
     bar.set_length(before);
-    let sparse = matches!(lock, Lock::Directory(_));
-    let mut target = output::replacement(path, sparse).map_err(CliError::io(args.frame.name()))?;
+    let mut target = output::replacement(path, path.is_dir()).map_err(CliError::io(args.frame.name()))?;
     let summary = block_on(edit::copy(&reader, &mut target)).map_err(CliError::data(args.frame.name()))?;
     bar.finish_and_clear();
     let checksums = reader.frame().checksums();
@@ -61,19 +58,4 @@ fn unnamed(
         eprintln!("{object}: {removed} unused chunks removed");
     }
     Ok(())
-}
-
-/// Locks out editors until the frame has been replaced.
-enum Lock {
-    File(#[expect(dead_code, reason = "held, not used")] LockedFile),
-    Directory(#[expect(dead_code, reason = "held, not used")] Directory),
-}
-
-impl Lock {
-    fn open(path: &Path) -> io::Result<Self> {
-        Ok(match path.is_dir() {
-            true => Self::Directory(Directory::lock(path)?),
-            false => Self::File(LockedFile::open(path, true)?),
-        })
-    }
 }

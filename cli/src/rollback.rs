@@ -11,6 +11,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use oxiblosc::block_on;
 use oxiblosc::edit::{FrameFile, LockedFile};
+use oxiblosc::source::ChunkFiles;
 use oxiblosc::sparse::{Directory, FileVersion, SparsePlace};
 
 use crate::interrupt::{CleanupGuard, undo_by};
@@ -150,6 +151,12 @@ impl Drop for RollbackDirectory {
     }
 }
 
+impl ChunkFiles for RollbackDirectory {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        self.directory.read_files(ranges)
+    }
+}
+
 impl SparsePlace for RollbackDirectory {
     fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         // The lock is held until the file is there, so that a signal does not miss it.
@@ -162,10 +169,6 @@ impl SparsePlace for RollbackDirectory {
 
     fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.directory.create_chunk(id, bytes)
-    }
-
-    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
-        self.directory.chunk_head(id, len)
     }
 
     fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {

@@ -1,4 +1,4 @@
-//! Arrays, and the plainest code that can read them.
+//! Arrays, and the simplest code that can read them.
 
 use oxiblosc::nd::{AxisSelection, Selection, Tiling};
 use oxiblosc_conformance::data::Random;

@@ -1,4 +1,4 @@
-//! An array that is edited is what the same edits make of its items.
+//! Checks that an edited array holds what the same edits make of a plain copy of its items.
 
 use oxiblosc::blocking::{NdArray, NdEditor};
 use oxiblosc::nd::Selection;
@@ -16,7 +16,7 @@ const MOST_CHANGES: usize = 6;
 /// Changes items and shape of the array in `place` as `script` says, and commits.
 ///
 /// # Panics
-/// When the committed array is another one than the model.
+/// When the committed array differs from the model.
 pub fn check<P: Place>(place: &P, script: &mut Script<'_>, setup: &Setup) {
     let Some(reader) = open(place, setup.read()) else { return };
     let lossy = is_lossy(reader.header());
@@ -44,11 +44,11 @@ pub fn check<P: Place>(place: &P, script: &mut Script<'_>, setup: &Setup) {
     let Some(reader) = open(&P::of(copy), setup.read()) else { panic!("a committed array does not open") };
     let array = match NdArray::from_frame(&reader) {
         Ok(array) => array,
-        Err(e) => panic!("a committed array is none: {e}"),
+        Err(e) => panic!("a committed array is no longer an array: {e}"),
     };
     assert_eq!(array.shape(), model.shape, "the shape of a committed array");
     match array.read(&Selection::all()) {
-        Ok(found) => assert!(lossy || found.bytes()[..] == model.bytes, "the items of a committed array are others"),
+        Ok(found) => assert!(lossy || found.bytes()[..] == model.bytes, "the items of a committed array differ"),
         // Filters that need whole cells, say.
         Err(e) => assert!(lossy, "a committed array cannot be read: {e}"),
     }

@@ -4,7 +4,7 @@ use oxiblosc::edit::EditOptions;
 use oxiblosc::recover::RecoverOptions;
 use oxiblosc::{Limits, Pool, ReadOptions};
 
-/// How frames are opened, and how much of one is asked for as a whole.
+/// How frames are opened, and how long a frame may be that is read as a whole.
 #[derive(Debug, Clone)]
 pub struct Setup {
     /// What every reader, editor and recovery is given.

@@ -8,7 +8,7 @@ use crate::bound::Setup;
 use crate::reading::numbers;
 use crate::target::LARGE;
 
-/// A header that is read is written again as it was understood.
+/// Checks that a parsed header can be written and parsed again.
 pub(crate) fn check_header(input: &[u8]) {
     let Ok(header) = ChunkHeader::parse(input) else { return };
     let written = header.to_bytes();
@@ -21,7 +21,7 @@ pub(crate) fn check_header(input: &[u8]) {
     while given <= header.cbytes.min(input.len()) {
         match BlockMap::parse(&input[..given]) {
             Ok(MapProgress::NeedPrefix(needed)) => {
-                assert!(needed > given, "{needed} bytes are needed, and {given} are there");
+                assert!(needed > given, "{needed} bytes are said to be needed, but {given} are there");
                 given = needed;
             }
             _ => break,
@@ -29,10 +29,10 @@ pub(crate) fn check_header(input: &[u8]) {
     }
 }
 
-/// The same bytes by chunk, by block, by range and by item.
+/// Checks that reading by chunk, by block, by range and by item gives the same bytes.
 ///
 /// # Panics
-/// When any of them differ, and when the data, encoded again, come back as others.
+/// When any of them differ, or when the data do not survive being encoded again.
 pub fn check(input: &[u8], setup: &Setup) {
     check_header(input);
     let Ok(header) = ChunkHeader::parse(input) else { return };
@@ -80,8 +80,8 @@ fn decode(input: &[u8], header: &ChunkHeader, ctx: &ChunkContext<'_>, setup: &Se
     match (&whole, &result) {
         (Ok(whole), Ok(())) => assert!(*whole == again, "decoded twice, with different bytes"),
         (Err(_), Err(_)) => {}
-        (Ok(_), Err(e)) => panic!("decodes the first time and not the second: {e}"),
-        (Err(e), Ok(())) => panic!("decodes the second time and not the first: {e}"),
+        (Ok(_), Err(e)) => panic!("decoding failed the second time: {e}"),
+        (Err(e), Ok(())) => panic!("decoding failed the first time only: {e}"),
     }
     blocks(input, &map, whole.as_deref().ok(), ctx, &mut decoder);
     let Ok(whole) = whole else { return };
@@ -94,13 +94,13 @@ fn decode(input: &[u8], header: &ChunkHeader, ctx: &ChunkContext<'_>, setup: &Se
             let mut part = vec![0x5A; range.len()];
             match decoder.decode_bytes_into(input, range.clone(), ctx, &mut part) {
                 Ok(()) => assert!(part == whole[range.clone()], "bytes {range:?} differ"),
-                Err(e) => panic!("the chunk decodes, its bytes {range:?} do not: {e}"),
+                Err(e) => panic!("the chunk decodes, but its bytes {range:?} do not: {e}"),
             }
             let item = usize::from(header.typesize);
             let items = range.start / item..range.end / item;
             match decoder.decode_items(input, items.clone(), ctx) {
                 Ok(found) => assert!(found == whole[items.start * item..items.end * item], "items {items:?} differ"),
-                Err(e) => panic!("the chunk decodes, its items {items:?} do not: {e}"),
+                Err(e) => panic!("the chunk decodes, but its items {items:?} do not: {e}"),
             }
         }
     }
@@ -115,7 +115,7 @@ fn blocks(input: &[u8], map: &BlockMap, whole: Option<&[u8]>, ctx: &ChunkContext
         let Some(span) = input.get(map.span(block)) else { continue };
         let decoded = decoder.decode_block(map, block, span, first.as_deref(), ctx);
         let Ok(decoded) = decoded else {
-            assert!(whole.is_none(), "the chunk decodes, block {block} does not");
+            assert!(whole.is_none(), "the chunk decodes, but block {block} does not");
             continue;
         };
         if let (Some(whole), Some(bytes)) = (whole, map.block_bytes(block)) {
@@ -128,12 +128,12 @@ fn blocks(input: &[u8], map: &BlockMap, whole: Option<&[u8]>, ctx: &ChunkContext
     if let (Some(whole), true) = (whole, map.header().has_vl_blocks()) {
         match decoder.decode_blocks(input, ctx) {
             Ok(blocks) => assert!(blocks.concat() == whole, "the blocks differ from the chunk"),
-            Err(e) => panic!("the chunk decodes, its blocks do not: {e}"),
+            Err(e) => panic!("the chunk decodes, but its blocks do not: {e}"),
         }
     }
 }
 
-/// The data make a chunk from which they come back.
+/// Checks that the data survive being encoded and decoded.
 fn encode_again(header: &ChunkHeader, data: &[u8], registry: &Registry, decoder: &mut ChunkDecoder) {
     let lossless = |id| registry.filter(id).is_ok_and(|filter| !filter.info().traits.lossy);
     let Ok(codec) = header.codec() else { return };
@@ -154,7 +154,7 @@ fn encode_again(header: &ChunkHeader, data: &[u8], registry: &Registry, decoder:
     let ctx = ChunkContext::default();
     let Ok(chunk) = encoder.encode(data, &ctx, &Inline) else { return };
     match decoder.decode(&chunk, &ctx, &Inline) {
-        Ok(back) => assert!(back == data, "encoded again, and other data come back"),
-        Err(e) => panic!("encoded again, and it does not decode: {e}"),
+        Ok(back) => assert!(back == data, "the data differ after they were encoded again"),
+        Err(e) => panic!("the data were encoded again, but do not decode: {e}"),
     }
 }

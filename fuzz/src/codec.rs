@@ -1,4 +1,4 @@
-//! Codecs alone, on streams that anything may be in.
+//! Codecs alone, on arbitrary streams.
 
 use oxiblosc::codec::{Codec, CodecContext, CodecTraits};
 use oxiblosc::filter::BlockContext;
@@ -14,8 +14,8 @@ const MOST: usize = 1 << 18;
 /// Decodes the stream in `input`, behind a prefix of [`PREFIX`] bytes, with the codec of this id.
 ///
 /// # Panics
-/// When the result depends on what was in the destination or what the codec did before, or what it decodes to does not
-/// come back after it was encoded.
+/// When the result depends on what was in the destination or on what the codec did before, or when the decoded bytes do
+/// not survive being encoded.
 pub(crate) fn check(id: CodecId, input: &[u8]) {
     let Some((&[low, middle, high, typesize, meta, dict], stream)) = input.split_first_chunk() else { return };
     let Some(entry) = Registry::linked().ok().and_then(|registry| registry.codec(id).ok()) else { return };
@@ -44,10 +44,10 @@ pub(crate) fn check(id: CodecId, input: &[u8]) {
     let mut fresh = vec![0; len];
     let third = entry.instance().decompress(&ctx, stream, &mut fresh);
     let n = found.as_ref().ok().copied();
-    assert_eq!((n, n), (second.ok(), third.ok()), "the same stream, with another result");
+    assert_eq!((n, n), (second.ok(), third.ok()), "the same stream decoded with another result");
     if let Some(n) = n {
         assert!(n <= len, "{n} bytes of {len}");
-        assert!(decoded[..n] == again[..n] && decoded[..n] == fresh[..n], "the same stream, with other bytes");
+        assert!(decoded[..n] == again[..n] && decoded[..n] == fresh[..n], "the same stream decoded to other bytes");
     }
     if entry.info().traits.encode {
         round_trip(&mut *codec, &ctx, stream, lossy);
@@ -57,7 +57,7 @@ pub(crate) fn check(id: CodecId, input: &[u8]) {
     }
 }
 
-/// Whatever the data are, and whatever the codec has seen before.
+/// Checks that any data survive, whatever the codec has seen before.
 fn round_trip(codec: &mut dyn Codec, ctx: &CodecContext<'_>, data: &[u8], lossy: bool) {
     let typesize = ctx.block.typesize;
     let geometry = ctx.block.nd.map(|_| geometry(data.len() / typesize));
@@ -70,10 +70,10 @@ fn round_trip(codec: &mut dyn Codec, ctx: &CodecContext<'_>, data: &[u8], lossy:
     let mut back = vec![0; data.len()];
     match codec.decompress(&ctx, &encoded[..n], &mut back) {
         Ok(len) => {
-            assert_eq!(len, data.len(), "another length comes back");
-            assert!(lossy || back == data, "other bytes come back");
+            assert_eq!(len, data.len(), "the length has changed");
+            assert!(lossy || back == data, "the bytes have changed");
         }
-        Err(e) => panic!("{} bytes were encoded, and do not decode: {e}", data.len()),
+        Err(e) => panic!("{} bytes were encoded, but do not decode: {e}", data.len()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A copy of a frame holds what the frame holds, and so does one that is encoded again.
+//! Checks that copies of a frame, encoded again or not, hold what the frame holds.
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ const MOST_STORED: usize = 2 << 20;
 /// Copies the frame in `place` as `script` says: as it is, compacted in a file, or encoded again.
 ///
 /// # Panics
-/// When a sound frame cannot be copied, or a copy is not what the frame is.
+/// When a sound frame cannot be copied, or a copy differs from the frame.
 pub fn check<P: Place>(place: &P, script: &mut Script<'_>, setup: &Setup) {
     let Some(reader) = open(place, setup.read()) else { return };
     // What entries of the index have in common is there as often in a copy.
@@ -43,7 +43,7 @@ pub fn check<P: Place>(place: &P, script: &mut Script<'_>, setup: &Setup) {
     }
 }
 
-/// Whatever is wrong with a frame, the copy is refused or opens.
+/// Checks that a copy of a frame that does not decode is either refused or opens.
 fn damaged<P: Place>(reader: &FrameReader<P>) {
     let mut target = MemoryTarget::new();
     if let Ok(summary) = block_on(edit::copy(reader.as_async(), &mut target)) {
@@ -74,14 +74,14 @@ impl<P: Place> Original<P> {
                 self.compare(&directory, &summary, setup);
                 let reader = open(&directory, setup.read()).expect("it has just been opened");
                 if let (Ok((back, _)), false) = (copied(&reader), self.promises()) {
-                    assert!(back == contiguous, "the copy of a sparse copy is another frame than the copy");
+                    assert!(back == contiguous, "the copy of a sparse copy differs from the copy");
                 }
             }
-            Err(e) => panic!("a frame can be copied to memory, and not to a directory: {e}"),
+            Err(e) => panic!("a frame can be copied to memory, but not to a directory: {e}"),
         }
         let reader = open(&contiguous, setup.read()).expect("it has just been opened");
         let (again, _) = copied(&reader).unwrap_or_else(|e| panic!("a copy cannot be copied: {e}"));
-        assert!(again == contiguous, "the copy of a copy is another frame");
+        assert!(again == contiguous, "the copy of a copy differs from it");
     }
 
     /// The copy in memory; `None` when that fails, as it may for a frame that is not sound.
@@ -89,7 +89,7 @@ impl<P: Place> Original<P> {
         match copied(&self.reader) {
             Ok(copied) => Some(copied),
             Err(e) => {
-                assert!(!self.good, "nothing is wrong with a frame, and it cannot be copied: {e}");
+                assert!(!self.good, "a frame is sound, but cannot be copied: {e}");
                 None
             }
         }
@@ -109,11 +109,11 @@ impl<P: Place> Original<P> {
                 self.compare(&compacted, &summary, setup);
             }
             Err(e) => {
-                assert!(!self.good, "nothing is wrong with a frame, and it cannot be compacted: {e}");
+                assert!(!self.good, "a frame is sound, but cannot be compacted: {e}");
                 let kept = P::load(&scratch.0).expect("what was not compacted can be read");
                 let reader = open(&kept, setup.read()).expect("what was not compacted opens");
                 let same = Content::of(&reader, setup).is_some_and(|now| now.chunks == self.content.chunks);
-                assert!(same, "it cannot be compacted, and its chunks are others: {e}");
+                assert!(same, "compacting failed and changed the chunks: {e}");
             }
         }
     }
@@ -147,10 +147,7 @@ impl<P: Place> Original<P> {
             // A chunk size that does not suit an array, say, or is no whole number of items.
             Err(e) => {
                 let whole = kept.is_none_or(|size| size % self.reader.typesize() == 0);
-                assert!(
-                    cut || !whole || !self.good,
-                    "nothing is wrong with a frame, and it cannot be encoded again: {e}"
-                );
+                assert!(cut || !whole || !self.good, "a frame is sound, but cannot be encoded again: {e}");
                 return;
             }
         };
@@ -160,7 +157,7 @@ impl<P: Place> Original<P> {
             assert_eq!(copy.chunk_size(), kept, "the chunk size of a frame that was encoded again");
         }
         match copy.verify() {
-            Ok(report) => assert!(report.is_good(), "encoded again, and not good: {report}"),
+            Ok(report) => assert!(report.is_good(), "a frame that was encoded again is not good: {report}"),
             Err(e) => panic!("a frame that was encoded again cannot be verified: {e}"),
         }
     }
@@ -171,7 +168,7 @@ impl<P: Place> Original<P> {
         // Frames of 2019 become other chunks.
         if self.reader.header().layout == FrameLayout::Current {
             let chunks = Content::of(&copy, setup).map(|content| content.chunks);
-            assert!(chunks.as_ref() == Some(&self.content.chunks), "the chunks of a copy are others");
+            assert!(chunks.as_ref() == Some(&self.content.chunks), "the chunks of a copy differ");
         }
         if self.good {
             match copy.verify() {
@@ -193,9 +190,9 @@ impl<P: Place> Original<P> {
             Err(e) => panic!("a copy does not open: {e}"),
         };
         assert_eq!(copy.nbytes(), self.reader.nbytes(), "bytes of a copy");
-        assert_eq!((copy.nchunks(), copy.nbytes()), (summary.chunks, summary.nbytes), "what was said of a copy");
+        assert_eq!((copy.nchunks(), copy.nbytes()), (summary.chunks, summary.nbytes), "the totals of a copy");
         let whole = Content::of(&copy, setup).and_then(|content| content.whole);
-        assert!(is_lossy(self.reader.header()) || whole == self.content.whole, "the bytes of a copy are others");
+        assert!(is_lossy(self.reader.header()) || whole == self.content.whole, "the bytes of a copy differ");
         let named = |name: &str| !name.contains(char::REPLACEMENT_CHARACTER);
         let metalayers = self.reader.metalayers().iter().filter(|(name, _)| *name != Sequential::NAME && named(name));
         for (name, content) in metalayers {
@@ -223,7 +220,7 @@ fn copied<P: Place>(reader: &FrameReader<P>) -> Result<(Bytes, Summary), EditErr
     Ok((target.into_bytes().into(), summary))
 }
 
-/// A name for a file or a directory, which is gone afterwards.
+/// The name of a temporary file or directory, which is removed when this is dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -1,4 +1,4 @@
-//! A commit makes the frame what a model says, or leaves it as it was.
+//! Checks that a commit either makes the frame what a model says or leaves it as it was.
 
 use std::collections::BTreeMap;
 
@@ -27,11 +27,11 @@ struct Model {
     metalayers: BTreeMap<String, Vec<u8>>,
     /// Whether the header had the right total to begin with; an editor keeps the difference.
     exact: bool,
-    /// New data may come back as others: a filter or a codec is lossy.
+    /// Whether new data may differ when they are read: a filter or a codec is lossy.
     lossy: bool,
     /// Whether the frame is short enough to be compared as a whole.
     known: bool,
-    /// Nothing was wrong with it.
+    /// Whether verification had found nothing wrong with it.
     good: bool,
 }
 
@@ -74,8 +74,7 @@ impl Model {
 /// Changes a copy of the frame in `place` as `script` says, and commits.
 ///
 /// # Panics
-/// When what was committed does not open or is not what the model says, or when a commit that is refused has changed
-/// the frame.
+/// When what was committed does not open or differs from the model, or when a refused commit has changed the frame.
 pub fn check<P: Place>(place: &P, script: &mut Script<'_>, setup: &Setup) {
     let Some(reader) = open(place, setup.read()) else {
         assert!(P::edit(&place.copy(), setup.edit()).is_err(), "a frame that does not open can be edited");
@@ -230,7 +229,12 @@ fn kept(editor: &mut FrameEditor, model: &Model, at: u64, data: Vec<u8>) -> Opti
     match found {
         Ok(found) if model.lossy => Some(found),
         Ok(found) => {
-            assert!(found == data, "chunk {at} is not what it was made of: {} bytes of {}", found.len(), data.len());
+            assert!(
+                found == data,
+                "chunk {at} differs from the data that were written: {} bytes of {}",
+                found.len(),
+                data.len()
+            );
             Some(found)
         }
         // A codec that needs the shape of an array, say.
@@ -252,7 +256,7 @@ fn replace(editor: &mut FrameEditor, model: &mut Model, at: u64, data: Vec<u8>) 
     }
 }
 
-/// Bytes were appended: those before are what they were, and the last ones are the new ones, unless it failed half-way.
+/// Checks that appending kept the old bytes and added the new ones, or some of them if it failed half-way.
 fn append(editor: &mut FrameEditor, model: &mut Model, data: &[u8], done: bool) {
     if !model.known {
         return;
@@ -283,7 +287,7 @@ fn reorder(editor: &mut FrameEditor, model: &mut Model, by: u8) {
     }
 }
 
-/// A commit that was refused: readers see the frame as it was.
+/// Checks that readers see the old frame after a commit was refused.
 fn unchanged<P: Place>(
     place: &P,
     old: &FrameReader<P>,
@@ -292,27 +296,27 @@ fn unchanged<P: Place>(
     why: &dyn std::fmt::Display,
 ) {
     let Some(reader) = open(place, setup.read()) else {
-        panic!("a commit was refused ({why}), and the frame does not open any more")
+        panic!("a commit was refused ({why}), but the frame no longer opens")
     };
-    assert!(reader.frame() == old.frame(), "a commit was refused ({why}), and the frame is another one");
+    assert!(reader.frame() == old.frame(), "a commit was refused ({why}), but the frame has changed");
     let now = Content::of(&reader, setup);
     let same = now.as_ref().map(|now| &now.chunks) == content.map(|content| &content.chunks);
-    assert!(same, "a commit was refused ({why}), and the chunks are others");
+    assert!(same, "a commit was refused ({why}), but the chunks have changed");
 }
 
-/// A commit that was made.
+/// Checks a frame after a commit.
 fn committed<P: Place>(place: &P, model: &Model, setup: &Setup) {
     let reader = match FrameReader::with_options(place.clone(), setup.read()) {
         Ok(reader) => reader,
         Err(e) => panic!("a committed frame does not open: {e}"),
     };
     for (name, content) in &model.metalayers {
-        assert!(reader.metalayer(name).is_some_and(|found| found == content), "metalayer {name:?} is another one");
+        assert!(reader.metalayer(name).is_some_and(|found| found == content), "metalayer {name:?} differs");
     }
     for (name, content) in &model.vlmetalayers {
         let found = reader.vlmetalayer(name);
         let same = found.as_ref().is_ok_and(|found| found.as_ref().is_some_and(|found| found == content));
-        assert!(same, "variable-length metalayer {name:?} is another one");
+        assert!(same, "variable-length metalayer {name:?} differs");
     }
     if !model.known {
         return;
@@ -324,14 +328,14 @@ fn committed<P: Place>(place: &P, model: &Model, setup: &Setup) {
     for (i, chunk) in (0..).zip(&model.chunks) {
         if let Some(expected) = chunk {
             match reader.chunk(i) {
-                Ok(found) => assert!(found == expected[..], "chunk {i} of a committed frame is another one"),
+                Ok(found) => assert!(found == expected[..], "chunk {i} of a committed frame differs"),
                 Err(e) => panic!("chunk {i} of a committed frame does not decode: {e}"),
             }
         }
     }
     if model.good {
         match reader.verify() {
-            Ok(report) => assert!(report.is_good(), "nothing was wrong before the commit: {report}"),
+            Ok(report) => assert!(report.is_good(), "the frame was good before the commit: {report}"),
             Err(e) => panic!("a committed frame cannot be verified: {e}"),
         }
     }
@@ -339,9 +343,9 @@ fn committed<P: Place>(place: &P, model: &Model, setup: &Setup) {
         match reader.bytes(0..reader.nbytes()) {
             Ok(found) => {
                 let expected: Vec<u8> = model.chunks.iter().flatten().flatten().copied().collect();
-                assert!(found == expected[..], "the bytes of a committed frame are others");
+                assert!(found == expected[..], "the bytes of a committed frame differ");
             }
-            Err(e) => panic!("the chunks of a committed frame decode, its bytes do not: {e}"),
+            Err(e) => panic!("the chunks of a committed frame decode, but its bytes do not: {e}"),
         }
     }
 }

@@ -43,7 +43,7 @@ pub use script::{SCRIPTS, Script};
 pub use target::{Seeds, Target};
 pub use watch::Watch;
 
-/// The checks one by one, for those who bring frames.
+/// The checks one by one, for callers that have frames of their own.
 pub mod check {
     pub use crate::array_editing::check as edit_array;
     pub use crate::chunk::check as chunk;

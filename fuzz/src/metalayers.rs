@@ -10,7 +10,7 @@ use crate::script::Script;
 /// Reads `input` as the head of a frame, and as the content of an array's metalayer.
 ///
 /// # Panics
-/// When what was read is not what is read again after it was written.
+/// When a value differs after it was written and read again.
 pub(crate) fn check(input: &Bytes, setup: &Setup) {
     if let Ok(header) = FrameHeader::parse_unfinished(input) {
         let written = header.to_bytes();
@@ -48,7 +48,7 @@ fn names(metalayers: &Metalayers) {
     for (name, content) in metalayers.iter() {
         let lossless = !name.contains(char::REPLACEMENT_CHARACTER);
         let first = metalayers.get(&name);
-        assert!(!lossless || first.is_some(), "metalayer {name:?} is there and is not");
+        assert!(!lossless || first.is_some(), "metalayer {name:?} is listed but not found");
         assert!(content.len() <= i32::MAX as usize);
     }
 }
@@ -57,7 +57,7 @@ fn array(meta: &ArrayMeta) {
     if let Ok(written) = meta.to_bytes() {
         let back = ArrayMeta::parse(&written);
         let same = back.as_ref().is_ok_and(|back| back.geometry == meta.geometry && back.dtype == meta.dtype);
-        assert!(same, "an array's metalayer that was written is another one: {meta:?}, {back:?}");
+        assert!(same, "an array's metalayer has changed in writing: {meta:?}, {back:?}");
     }
     let size = meta.dtype_item_size().unwrap_or(1);
     let Ok(tiling) = meta.geometry.clone().tile(size) else { return };
@@ -66,7 +66,7 @@ fn array(meta: &ArrayMeta) {
         let index: Vec<u64> = shape.iter().map(|&len| if corner == 0 { 0 } else { len.saturating_sub(1) }).collect();
         match tiling.locate(&index) {
             Ok(ItemPosition { .. }) => assert!(shape.iter().all(|&len| len > 0), "an item of an empty array"),
-            Err(e) => assert!(shape.contains(&0), "a corner of the array is nowhere: {e}"),
+            Err(e) => assert!(shape.contains(&0), "a corner of the array cannot be located: {e}"),
         }
     }
     assert!(tiling.locate(&shape).is_err() || shape.is_empty(), "an item outside of the array");

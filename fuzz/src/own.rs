@@ -1,5 +1,5 @@
-//! Frames that this library writes, and that no vector is like: with checksums, fingerprints and a promise about the order
-//! of their chunks, and without totals.
+//! Frames that this library writes and of which there are no vectors: with checksums, fingerprints and a promise about
+//! the order of their chunks, and without totals.
 
 use bytes::Bytes;
 use futures::SinkExt;
@@ -16,7 +16,7 @@ use crate::place::bundle;
 /// Decoded bytes of a chunk.
 const CHUNK: usize = 1000;
 
-/// What a frame of four-byte items has in any case.
+/// What all frames of four-byte items have in common.
 fn options() -> WriteOptions {
     let params = EncodeParams { typesize: 4, ..EncodeParams::default() };
     WriteOptions::new(params)

@@ -91,7 +91,7 @@ impl Place for MemoryDirectory {
 
 /// The files of a directory, one after the other: name, a zero byte, length (little-endian, 32 bits), content.
 ///
-/// What is no such list gives the files up to where it is none.
+/// Of other bytes, the files before the first that does not fit this form.
 pub fn files(mut input: &[u8]) -> Vec<(String, Bytes)> {
     let mut files = Vec::new();
     while let Some((name, content, rest)) = split_file(input) {

@@ -1,4 +1,4 @@
-//! Every way to read a frame gives the same bytes.
+//! Checks that every way to read a frame gives the same bytes.
 
 use std::io::Read;
 
@@ -15,7 +15,7 @@ use crate::place::Place;
 /// Items and bytes asked for at once of a frame that is too long to be read as a whole.
 const PART: u64 = 1 << 12;
 
-/// All that there is in a frame of moderate size.
+/// The content of a frame of moderate size.
 #[derive(Debug)]
 pub struct Content {
     /// Each chunk, decoded; `None` for those that do not decode.
@@ -69,7 +69,7 @@ pub fn open<P: Place>(place: &P, options: ReadOptions) -> Option<FrameReader<P>>
     FrameReader::with_options(place.clone(), options).ok()
 }
 
-/// The head of a frame: what it says of itself can be asked for.
+/// Reads what a frame says of itself.
 pub fn check_head<P: Place>(reader: &FrameReader<P>) {
     for (name, content) in reader.metalayers().iter() {
         assert!(content.len() <= reader.frame().header_bytes().len());
@@ -83,12 +83,12 @@ pub fn check_head<P: Place>(reader: &FrameReader<P>) {
     for name in reader.vlmetalayer_names().into_iter().filter(|name| !name.contains(char::REPLACEMENT_CHARACTER)) {
         let once = reader.vlmetalayer(&name).map_err(|e| e.to_string());
         assert_eq!(once, reader.vlmetalayer(&name).map_err(|e| e.to_string()), "metalayer {name:?}");
-        assert!(!matches!(once, Ok(None)), "metalayer {name:?} is there and is not");
+        assert!(!matches!(once, Ok(None)), "metalayer {name:?} is listed but not found");
     }
     assert_eq!(reader.items_len(), reader.nbytes() / reader.typesize() as u64);
 }
 
-/// Single bytes, of which little is read.
+/// Reads single bytes, for which little has to be decoded.
 pub fn check_bytes<P: Place>(reader: &FrameReader<P>, setup: &Setup) {
     let nbytes = reader.nbytes();
     for at in [0, 1, nbytes / 2, nbytes.saturating_sub(1)] {
@@ -105,7 +105,7 @@ pub fn check_bytes<P: Place>(reader: &FrameReader<P>, setup: &Setup) {
     assert!(beyond.is_err(), "there is a byte behind the last one");
 }
 
-/// Items: a few of them, a few more, and those that are not there.
+/// Reads items: a few, a few more, and some beyond the end.
 pub fn check_items<P: Place>(reader: &FrameReader<P>) {
     let (typesize, items) = (reader.typesize() as u64, reader.items_len());
     let few = (PART / typesize).max(1);
@@ -121,11 +121,11 @@ pub fn check_items<P: Place>(reader: &FrameReader<P>) {
 
 fn expect_len(found: &Result<Bytes, ReadError>, len: u64) {
     if let Ok(bytes) = found {
-        assert_eq!(bytes.len() as u64, len, "another number of bytes than was asked for");
+        assert_eq!(bytes.len() as u64, len, "the result is not as long as the range");
     }
 }
 
-/// The same bytes by chunk, by range, by item, by stream and by seeking.
+/// Checks that reading by chunk, by range, by item, by stream and by seeking gives the same bytes.
 ///
 /// # Panics
 /// When any of them differ, or one of them fails where the chunks themselves do not.
@@ -136,7 +136,7 @@ pub fn check_whole<P: Place>(reader: &FrameReader<P>, content: &Content, random:
     let typesize = reader.typesize();
     let same = |range: std::ops::Range<usize>, found: Result<Bytes, ReadError>, how: &str| match found {
         Ok(found) => assert!(found == whole[range.clone()], "{how} {range:?} of {nbytes} differ"),
-        Err(e) => panic!("all chunks decode, {how} {range:?} of {nbytes} do not: {e}"),
+        Err(e) => panic!("all chunks decode, but {how} {range:?} of {nbytes} do not: {e}"),
     };
     same(0..nbytes, reader.bytes(0..nbytes as u64), "bytes");
     let boundary = content.chunks.first().and_then(Option::as_ref).map_or(0, Bytes::len);
@@ -153,32 +153,32 @@ pub fn check_whole<P: Place>(reader: &FrameReader<P>, content: &Content, random:
     }
     let mut read = Vec::new();
     match reader.clone().into_read().read_to_end(&mut read) {
-        Ok(_) => assert!(read == whole[..], "what is read through differs"),
-        Err(e) => panic!("all chunks decode, and reading through fails: {e}"),
+        Ok(_) => assert!(read == whole[..], "reading from front to back differs"),
+        Err(e) => panic!("all chunks decode, but reading from front to back fails: {e}"),
     }
 }
 
-/// The stream of chunks gives them in order up to the first that does not decode.
+/// Checks that the stream of chunks gives them in order, up to the first that does not decode.
 fn check_chunk_stream<P: Place>(reader: &FrameReader<P>, content: &Content) {
     let mut stream = reader.chunks();
     for (i, expected) in content.chunks.iter().enumerate() {
         match (stream.next(), expected) {
             (Some(Ok(found)), Some(expected)) => assert!(found == *expected, "chunk {i} of the stream differs"),
             (Some(Err(_)), None) => return,
-            (Some(Err(e)), Some(_)) => panic!("chunk {i} decodes alone and not in the stream: {e}"),
-            (Some(Ok(_)), None) => panic!("chunk {i} decodes in the stream and not alone"),
+            (Some(Err(e)), Some(_)) => panic!("chunk {i} decodes alone, but not in the stream: {e}"),
+            (Some(Ok(_)), None) => panic!("chunk {i} decodes in the stream, but not alone"),
             (None, _) => panic!("the stream ends before chunk {i}"),
         }
     }
     match stream.next() {
         None => {}
         Some(Err(_)) if content.whole.is_none() => {}
-        Some(Err(e)) => panic!("all chunks decode, and the stream ends with an error: {e}"),
+        Some(Err(e)) => panic!("all chunks decode, but the stream ends with an error: {e}"),
         Some(Ok(_)) => panic!("the stream has more chunks than the frame"),
     }
 }
 
-/// Of a damaged frame, what lies in sound chunks of a common size is what the chunks hold.
+/// Checks that ranges within sound chunks of a damaged frame, if they are of a common size, are what the chunks hold.
 fn check_islands<P: Place>(reader: &FrameReader<P>, content: &Content, random: &mut Random) {
     let Some(size) = reader.chunk_size() else { return };
     for (i, chunk) in content.chunks.iter().enumerate() {
@@ -187,12 +187,12 @@ fn check_islands<P: Place>(reader: &FrameReader<P>, content: &Content, random: &
         let range = start..start + random.below(chunk.len() - start + 1);
         match reader.bytes(base + range.start as u64..base + range.end as u64) {
             Ok(found) => assert!(found == chunk[range.clone()], "bytes {range:?} of chunk {i} differ"),
-            Err(e) => panic!("chunk {i} decodes, its bytes {range:?} do not: {e}"),
+            Err(e) => panic!("chunk {i} decodes, but its bytes {range:?} do not: {e}"),
         }
     }
 }
 
-/// Whether what is encoded with the codec and the filters of a frame may come back as something else.
+/// Whether the codec or a filter of a frame is lossy.
 pub(crate) fn is_lossy(header: &FrameHeader) -> bool {
     let zfp = CodecId::ZFP_ACCURACY.0..=CodecId::ZFP_RATE.0;
     let filter = |registry: &Registry| {

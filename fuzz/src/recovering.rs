@@ -1,4 +1,4 @@
-//! What is recovered of a frame is what it held.
+//! Checks that recovered chunks are what the frame held.
 
 use bytes::Bytes;
 use oxiblosc::block_on;
@@ -11,7 +11,7 @@ use crate::bound::Setup;
 use crate::place::Place;
 use crate::reading::{Content, open};
 
-/// Recovers the frame in `place`. `reader` and `content` are what it is if it opens and is not too long.
+/// Recovers the frame in `place`. `reader` and `content` belong to it if it opens and is not too long.
 ///
 /// # Panics
 /// When an intact frame does not come back as a whole, a sound chunk of a damaged one is lost or changed, or what was
@@ -32,7 +32,7 @@ pub(crate) fn check<P: Place>(place: &P, reader: Option<&FrameReader<P>>, conten
         }
     };
     let frame = Bytes::from(target.into_bytes());
-    let Some(copy) = open(&frame, setup.read()) else { panic!("what was recovered does not open: {recovered:?}") };
+    let Some(copy) = open(&frame, setup.read()) else { panic!("the recovered frame does not open: {recovered:?}") };
     check_saved(&copy, &recovered, setup);
     // Frames of 2019 are encoded again, in chunks that may be others.
     if reader.is_none_or(|reader| reader.header().layout == FrameLayout::Current) {
@@ -41,19 +41,19 @@ pub(crate) fn check<P: Place>(place: &P, reader: Option<&FrameReader<P>>, conten
     }
     let (Some(reader), Some(content)) = (reader, content) else { return };
     let Some(found) = Content::of(&copy, setup) else {
-        assert!(!intact, "an intact frame becomes one that is too long");
+        assert!(!intact, "the copy of an intact frame is too long to be read");
         return;
     };
     if intact {
         assert_eq!(recovered.found, Found::Whole, "of an intact frame");
-        assert!(recovered.replaced.is_empty(), "chunks of an intact frame are lost: {recovered:?}");
+        assert!(recovered.replaced.is_empty(), "chunks of an intact frame were lost: {recovered:?}");
         assert_eq!(recovered.nbytes, reader.nbytes(), "bytes of an intact frame");
         assert_eq!(recovered.lost_nbytes.unwrap_or_default(), 0, "lost bytes of an intact frame");
-        assert!(found.whole == content.whole, "an intact frame comes back with other bytes");
+        assert!(found.whole == content.whole, "the bytes of an intact frame have changed");
         // New checksums are made, unless the old ones were out of date.
         for name in reader.vlmetalayer_names().into_iter().filter(|name| !name.starts_with("oxiblosc")) {
             if let Ok(expected) = reader.vlmetalayer(&name) {
-                assert!(copy.vlmetalayer(&name).ok() == Some(expected), "metalayer {name:?} does not come back");
+                assert!(copy.vlmetalayer(&name).ok() == Some(expected), "metalayer {name:?} was not recovered");
             }
         }
     } else if reader.frame().checksums().valid().is_none()
@@ -63,44 +63,44 @@ pub(crate) fn check<P: Place>(place: &P, reader: Option<&FrameReader<P>>, conten
     {
         for (i, (old, new)) in content.chunks.iter().zip(&found.chunks).enumerate() {
             if old.is_some() {
-                assert!(old == new, "chunk {i} decodes, and comes back with other bytes");
-                assert!(!recovered.replaced.contains(&(i as u64)), "chunk {i} decodes, and is called lost");
+                assert!(old == new, "chunk {i} decodes, but its bytes have changed");
+                assert!(!recovered.replaced.contains(&(i as u64)), "chunk {i} decodes, but is listed as lost");
             }
         }
     }
 }
 
-/// Every chunk that is not named as lost decodes.
+/// Checks that every chunk decodes that is not listed as lost.
 fn check_saved(copy: &FrameReader<Bytes>, recovered: &Recovered, setup: &Setup) {
     assert_eq!(copy.nchunks(), recovered.summary.chunks, "chunks of the new frame");
     assert_eq!(copy.nbytes(), recovered.summary.nbytes, "bytes of the new frame");
     let Some(found) = Content::of(copy, setup) else { return };
     for (i, chunk) in (0..).zip(&found.chunks).filter(|(i, _)| !recovered.unchecked.contains(i)) {
-        assert!(chunk.is_some(), "chunk {i} was recovered, and does not decode: {recovered:?}");
+        assert!(chunk.is_some(), "chunk {i} was recovered, but does not decode: {recovered:?}");
     }
 }
 
-/// Seals the frame in `place`. What a reader of open-ended frames finds in it is what it holds afterwards.
+/// Seals the frame in `place`, and checks that it then holds what a reader of open-ended frames finds in it.
 ///
 /// # Panics
-/// When that is not so, or a seal that is refused has changed the frame.
+/// When it does not, or when a refused seal has changed the frame.
 pub fn check_seal(place: &Bytes, setup: &Setup) {
     let reader = open(place, setup.read().open_ended(true));
     let content = reader.as_ref().and_then(|reader| Content::of(reader, setup));
     let mut store = place.to_vec();
     if let Err(e) = setup.recover().seal(&mut store) {
-        assert!(store == place[..], "the seal is refused, and the frame is another one: {e}");
+        assert!(store == place[..], "sealing was refused, but the frame has changed: {e}");
         return;
     }
     // Whatever it is, sealing it once more changes nothing.
     let once = Bytes::from(store.clone());
-    assert!(setup.recover().seal(&mut store).is_ok() && store == once[..], "a sealed frame is sealed again");
+    assert!(setup.recover().seal(&mut store).is_ok() && store == once[..], "sealing a sealed frame changes it");
     let (Some(reader), Some(content)) = (reader, content) else { return };
     let Some(sealed) = open(&once, setup.read()) else {
-        panic!("{} chunks before, and what was sealed does not open", reader.nchunks())
+        panic!("there were {} chunks, but the sealed frame does not open", reader.nchunks())
     };
     let Some(after) = Content::of(&sealed, setup) else { return };
     for (i, (old, new)) in content.chunks.iter().zip(&after.chunks).enumerate() {
-        assert!(old.is_none() || old == new, "chunk {i} was sealed and is another one");
+        assert!(old.is_none() || old == new, "chunk {i} differs after sealing");
     }
 }

@@ -1,6 +1,6 @@
-//! What an edit does, spelled by bytes.
+//! Scripts: bytes that say which edits to make.
 
-/// Reads numbers from an input until it is used up, and zeros then.
+/// Reads numbers from an input, and zeros when it is used up.
 #[derive(Debug)]
 pub struct Script<'a> {
     rest: &'a [u8],
@@ -23,7 +23,7 @@ impl<'a> Script<'a> {
         (frame, Self::new(script))
     }
 
-    /// The input of which [`split`](Self::split) makes this frame and this script.
+    /// The input that [`split`](Self::split) takes apart into this frame and this script.
     pub fn join(frame: &[u8], script: &[u8]) -> Vec<u8> {
         let script = &script[..script.len().min(Self::LEN)];
         [frame, script, &[script.len() as u8]].concat()

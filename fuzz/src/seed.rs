@@ -12,7 +12,7 @@ use crate::script::{SCRIPTS, Script};
 use crate::target::{Seeds, Target};
 use crate::{codec, own};
 
-/// Longer files take too long for too little.
+/// Longer files slow fuzzing down more than they help.
 const MOST: usize = 64 << 10;
 /// So do chunks that are longer than this once they are decoded.
 const MOST_DECODED: usize = 256 << 10;
@@ -82,7 +82,7 @@ fn directories() -> Vec<(String, Vec<u8>)> {
     inputs().into_iter().filter(|(_, bytes)| is_directory(bytes)).chain(own::sparse()).collect()
 }
 
-/// What a target begins with.
+/// The seeds of a target.
 pub fn of(target: &Target) -> Vec<(String, Vec<u8>)> {
     let scripted = |list: Vec<(String, Vec<u8>)>| {
         let scripts = SCRIPTS.iter().cycle();
@@ -150,7 +150,7 @@ fn stream(chunk: &[u8], id: u8) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Writes what a target begins with to `folder`; the number of files.
+/// Writes the seeds of a target to `folder`. Returns the number of files.
 ///
 /// # Errors
 /// When they cannot be written.
@@ -163,7 +163,8 @@ pub fn write(target: &Target, folder: &Path) -> io::Result<usize> {
     Ok(seeds.len())
 }
 
-/// Names the folder that a program for libFuzzer fills with the seeds of its target before it begins.
+/// The environment variable that names a folder, which a program for libFuzzer fills with the seeds of its target
+/// before it begins.
 pub const FOLDER: &str = "OXIBLOSC_FUZZ_SEED";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Slices of an array are those of its items put in order one by one.
+//! Checks slices of an array against those of its items, put in order one by one.
 
 use oxiblosc::blocking::{FrameReader, NdArray};
 use oxiblosc::nd::Selection;
@@ -25,7 +25,7 @@ pub(crate) fn check<P: Place>(reader: &FrameReader<P>, content: Option<&Content>
     };
     let read = |selection: &Selection, how: &str| match array.read(selection) {
         Ok(found) => found.into_bytes(),
-        Err(e) => panic!("all chunks decode, {how} does not: {e}"),
+        Err(e) => panic!("all chunks decode, but {how} does not: {e}"),
     };
     assert!(read(&Selection::all(), "the whole array") == model.bytes, "the whole array differs");
     for _ in 0..TRIES {
@@ -36,7 +36,7 @@ pub(crate) fn check<P: Place>(reader: &FrameReader<P>, content: Option<&Content>
         for piece in array.pieces(&selection).into_iter().flatten() {
             match piece {
                 Ok(piece) => pieces.extend_from_slice(&piece),
-                Err(e) => panic!("{selection:?} can be read and not streamed: {e}"),
+                Err(e) => panic!("{selection:?} can be read, but not streamed: {e}"),
             }
         }
         assert!(found == pieces, "{selection:?} differs when it is streamed");

@@ -1,4 +1,4 @@
-//! A frame read front to back is the frame that is read in any order.
+//! Checks that reading a frame front to back gives the same as reading it in any order.
 
 use std::io::Cursor;
 
@@ -8,7 +8,7 @@ use oxiblosc::blocking::FrameStream;
 use crate::bound::{MOST_CHUNKS, Setup};
 use crate::reading::Content;
 
-/// Reads `frame` as it would come from a pipe. `content` is what it holds if it opens and is not too long.
+/// Reads `frame` as it would come from a pipe. `content` is what it holds, if it opens and is not too long.
 ///
 /// # Panics
 /// When a stream that ends well gives something else, or a frame that decodes cannot be streamed.
@@ -39,7 +39,7 @@ pub(crate) fn check(frame: &Bytes, content: Option<&Content>, setup: &Setup) {
             // The chunks of a frame that was kept first are those of a reader.
             let sound = content.chunks.iter().take_while(|chunk| chunk.is_some()).count();
             if must_work {
-                assert_eq!(chunks.len(), sound, "another number of chunks than a reader gives");
+                assert_eq!(chunks.len(), sound, "the stream has not as many chunks as the reader");
                 let same = chunks.iter().zip(&content.chunks).all(|(found, expected)| Some(found) == expected.as_ref());
                 assert!(same, "the chunks of the stream differ from those of a reader");
             }

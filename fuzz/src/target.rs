@@ -13,19 +13,19 @@ use crate::{
     array_editing, chunk, codec, copying, editing, metalayers, recovering, slicing, streaming, transport, verifying,
 };
 
-/// Something that takes any bytes, and panics when it finds what should not be.
+/// Something that takes any bytes, and panics when it finds a bug.
 #[derive(Debug)]
 pub struct Target {
     /// Its name, and that of its program.
     pub name: &'static str,
     /// What its inputs consist of.
     pub form: Form,
-    /// What it begins with.
+    /// Its seeds.
     pub seeds: Seeds,
     body: fn(&Bytes, &Setup),
 }
 
-/// Which of the files in the repository a target begins with.
+/// Which of the files in the repository are the seeds of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seeds {
     /// Chunks.
@@ -60,7 +60,7 @@ macro_rules! codec_target {
     };
 }
 
-/// The codec in a slot for users that comes with the library.
+/// The codec of the library that has an id for users.
 const BROTLI: CodecId = CodecId(160);
 
 impl Target {
@@ -114,7 +114,7 @@ impl Target {
         target("transport", Form::Frame, Seeds::Frames, |input, _| transport::check(input)),
     ];
 
-    /// The one of this name.
+    /// The target of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         Self::ALL.iter().find(|target| target.name == name)
     }
@@ -127,7 +127,7 @@ impl Target {
         (self.body)(&Bytes::copy_from_slice(input), setup);
     }
 
-    /// Makes another input of this one, of at most `most` bytes.
+    /// Changes an input. The result has at most `most` bytes.
     pub fn mutate(&self, input: &[u8], most: usize, random: &mut Random) -> Vec<u8> {
         mutate(self.form, input, most, random)
     }

@@ -4,14 +4,14 @@ use futures::io::{AsyncReadExt, AsyncWriteExt};
 use oxiblosc::block_on;
 use oxiblosc::transport::{Encoding, decode, decode_as, encode};
 
-/// No more than so many bytes are taken out of a stream: a few bytes can be gigabytes of zeros, which is for the caller
-/// to bound.
+/// The most bytes that are read from a stream. A few bytes can decode to gigabytes of zeros, and it is up to the caller
+/// to limit that.
 const MOST: u64 = 2 << 20;
 
 /// Decodes `input` as each of the encodings, and sends it through each.
 ///
 /// # Panics
-/// When bytes come back as others.
+/// When bytes differ afterwards.
 pub fn check(input: &[u8]) {
     block_on(async {
         let detected = read(decode(input).await).await;

@@ -1,4 +1,4 @@
-//! A verification finds what reading finds.
+//! Checks that verification finds what reading finds.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use oxiblosc::frame::ChecksumState;
 use crate::place::Place;
 use crate::reading::Content;
 
-/// Every chunk that does not decode is named; a frame of which nothing is wrong decodes as a whole, and one that
-/// decodes as a whole has nothing wrong with its chunks unless its checksums say so.
+/// Checks that every chunk that does not decode is reported, that a good frame decodes as a whole, and that the chunks
+/// of a frame that decodes as a whole are good unless its checksums say otherwise.
 ///
 /// # Panics
-/// When that is not so.
+/// When one of these does not hold.
 pub(crate) fn check<P: Place>(reader: &FrameReader<P>, content: Option<&Content>) {
     let Ok(report) = reader.verify() else { return };
     let Some(content) = content else { return };

@@ -1,4 +1,4 @@
-//! One target, one input at a time, with a look at the memory it takes.
+//! Runs one target, one input at a time, and watches the memory that it takes.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of the target of this name, whose program allocates from `heap`.
+    /// For the target of this name, whose program allocates from `heap`.
     ///
     /// # Panics
     /// When there is no target of this name.
@@ -29,7 +29,7 @@ impl Watch {
     /// Tries an input.
     ///
     /// # Panics
-    /// When something is wrong with what comes of it, or it takes more memory than [`Setup::bytes`].
+    /// When the target finds a bug, or takes more memory than [`Setup::bytes`].
     pub fn run(&self, input: &[u8]) {
         let ((), bytes) = peak(self.heap, || self.target.run(input, &self.setup));
         let most = self.setup.bytes(input.len());
@@ -41,7 +41,7 @@ impl Watch {
         );
     }
 
-    /// Changes the first `size` of `data`, in which there is room for `most`; the new size.
+    /// Changes the first `size` bytes of `data`, which has room for `most`. Returns the new size.
     pub fn mutate(&self, data: &mut [u8], size: usize, most: usize, seed: u32) -> usize {
         let mut random = Random::new(u64::from(seed) << 20 | 0x5EED);
         let changed = self.target.mutate(&data[..size], most.min(data.len()), &mut random);

@@ -110,6 +110,37 @@ pub(crate) fn finish(work: impl Future<Output = ()> + Send + 'static) {
     }
 }
 
+/// A future that [finishes](finish) in the background if it is dropped.
+pub(crate) struct Finishing<T: 'static>(Option<Pin<Box<dyn Future<Output = T> + Send>>>);
+
+impl<T: 'static> Finishing<T> {
+    pub(crate) fn new(work: impl Future<Output = T> + Send + 'static) -> Self {
+        Self(Some(Box::pin(work)))
+    }
+}
+
+impl<T: 'static> Future for Finishing<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        // If it panics, it is over.
+        let Some(mut work) = self.0.take() else { return Poll::Pending };
+        let result = work.as_mut().poll(cx);
+        if result.is_pending() {
+            self.0 = Some(work);
+        }
+        result
+    }
+}
+
+impl<T: 'static> Drop for Finishing<T> {
+    fn drop(&mut self) {
+        if let Some(work) = self.0.take() {
+            finish(async move { drop(work.await) });
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::{Receiver, channel};

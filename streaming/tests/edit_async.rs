@@ -5,6 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
+use std::ops::Range;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,11 +18,13 @@ use oxiblosc_core::chunk::SpecialValue;
 use oxiblosc_plugins as _;
 use oxiblosc_streaming::edit::{EditError, EditOptions, FrameEditor, compact_place};
 use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, NdArray, NdEditor, Selection};
+use oxiblosc_streaming::source::ChunkFiles;
 use oxiblosc_streaming::sparse::{FileVersion, MemoryDirectory, SparsePlace};
 use oxiblosc_streaming::target::PlaceTarget;
 use oxiblosc_streaming::{ErrorKind, FrameReader, IoMode, Pool, WriteOptions, block_on, blocking};
 
 use common::Random;
+use common::places::{Hooked, copy, places};
 
 const SMALL: usize = 96;
 
@@ -449,7 +452,7 @@ fn files_of_others_are_left_alone() {
         editor.commit().await.unwrap();
         assert_eq!(read(&place).await, [content, noise(SMALL * 20, 2)].concat());
         for id in foreign {
-            let (_, bytes) = place.chunk_head(id, 100).await.unwrap();
+            let bytes = place.read_file(id, 0..100).await.unwrap();
             assert_eq!(bytes, &b"of somebody else"[..], "{id}");
         }
         compact_place(place.clone()).await.unwrap();
@@ -482,10 +485,83 @@ fn a_place_that_is_being_cleared_is_not_edited() {
 }
 
 /// A place that loses the response to the next put of an index.
+/// A frame of three chunks at a place, and three chunk files that no index names.
+async fn with_unused_chunks(place: &Arc<dyn SparsePlace>) -> Vec<u8> {
+    let mut sink = WriteOptions::default().chunk_size(SMALL).sink(PlaceTarget::new(Arc::clone(place))).unwrap();
+    sink.feed(vec![1; 3 * SMALL].into()).await.unwrap();
+    sink.close().await.unwrap();
+    let mut editor = options().edit_sparse(Arc::clone(place)).await.unwrap();
+    for i in 0..3 {
+        editor.update(i, noise(SMALL, i)).await.unwrap();
+    }
+    editor.commit().await.unwrap();
+    assert_eq!(place.chunks().await.unwrap().len(), 6);
+    (0..3).flat_map(|i| noise(SMALL, i)).collect()
+}
+
+async fn is_compact(place: &Hooked, content: &[u8]) {
+    options().edit_sparse(place.clone()).await.unwrap();
+    assert!(place.plan().await.unwrap().is_none());
+    assert_eq!(place.chunks().await.unwrap().len(), 3);
+    let reader = FrameReader::open(copy(place).await).await.unwrap();
+    assert_eq!(reader.bytes(0..reader.nbytes()).await.unwrap(), content);
+}
+
+/// A compaction whose future is dropped at any point is completed. The next one waits for it.
+#[test]
+fn dropped_compactions_are_completed() {
+    for polls in 0..40 {
+        for (_, place, _kept) in places() {
+            block_on(async {
+                let content = with_unused_chunks(&place.inner).await;
+                let mut compaction = Box::pin(compact_place(place.yielding()));
+                let mut cx = Context::from_waker(Waker::noop());
+                let _ = (0..polls).any(|_| compaction.as_mut().poll(&mut cx).is_ready());
+                drop(compaction);
+                match polls % 2 {
+                    0 => drop(compact_place(place.clone()).await.unwrap()),
+                    _ => oxiblosc_streaming::settle().await,
+                }
+                is_compact(&place, &content).await;
+            });
+        }
+    }
+}
+
+/// Whatever call of the place fails, the next compaction succeeds.
+#[test]
+fn compactions_that_have_failed_are_repeated() {
+    let steps = ["plan", "index", "chunks", "put_plan", "put_index", "remove_chunk", "remove_plan"];
+    for (step, after) in steps.iter().flat_map(|&step| [(step, false), (step, true)]) {
+        for (kind, place, _kept) in places() {
+            block_on(async {
+                let content = with_unused_chunks(&place.inner).await;
+                let fail = || -> BoxFuture<'static, io::Result<()>> {
+                    Box::pin(async { Err(io::Error::from(io::ErrorKind::TimedOut)) })
+                };
+                match after {
+                    true => place.after(step, 0, Box::new(fail)),
+                    false => place.before(step, 0, Box::new(fail)),
+                }
+                let error = compact_place(place.clone()).await.unwrap_err();
+                assert!(error.is_retryable(), "{step}, {kind}: {error}");
+                compact_place(place.clone()).await.unwrap_or_else(|error| panic!("{step}, {kind}: {error}"));
+                is_compact(&place, &content).await;
+            });
+        }
+    }
+}
+
 #[derive(Clone)]
 struct LossyPlace {
     inner: MemoryDirectory,
     loses: Arc<AtomicBool>,
+}
+
+impl ChunkFiles for LossyPlace {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        self.inner.read_files(ranges)
+    }
 }
 
 impl SparsePlace for LossyPlace {
@@ -495,10 +571,6 @@ impl SparsePlace for LossyPlace {
 
     fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.inner.create_chunk(id, bytes)
-    }
-
-    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
-        self.inner.chunk_head(id, len)
     }
 
     fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {

@@ -15,8 +15,9 @@ use futures::future::{BoxFuture, Either, join_all, select};
 use oxiblosc_core::Chain;
 use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_core::frame::{FingerprintKind, INDEX_FILE};
+use oxiblosc_streaming::edit::{EditOptions, compact_place};
 use oxiblosc_streaming::nd::{ArrayOptions, NdArray};
-use oxiblosc_streaming::source::FileSource;
+use oxiblosc_streaming::source::{ChunkFiles, FileSource};
 use oxiblosc_streaming::sparse::{
     Directory, MemoryDirectory, MissingChunks, ShareError, SharedWriter, SparsePlace, clear,
 };
@@ -95,7 +96,7 @@ fn missing_chunks_are_named_or_filled() {
             }
             let error = writer.commit(MissingChunks::Fail).await.unwrap_err();
             assert!(error.to_string().ends_with("3 of 40 chunks have not been written: 3, 17, 39"), "{error}");
-            assert_eq!(place.count("chunk_head"), 0, "a list says what is missing");
+            assert_eq!(place.count("read_files"), 0, "a list says what is missing");
             writer.write(17, chunk_of(&data, 17)).await.unwrap();
             writer.commit(kind).await.unwrap();
             let reader = FrameReader::open(copy(&place).await).await.unwrap();
@@ -229,6 +230,87 @@ fn stragglers_are_refused_and_reach_nothing() {
     }
 }
 
+/// A write that arrives very late, when other frames have been committed and removed in between, is not taken for a
+/// chunk of the frame that is being written: not even if the index before says nothing about the numbers of its files.
+#[test]
+fn late_writes_reach_no_later_frame() {
+    let content = data(2 * CHUNK);
+    let other = Bytes::from(vec![0xEE; CHUNK]);
+    let length = content.len() as u64;
+    for (late_is_first, between) in [
+        (true, "an empty frame"),
+        (true, "zeros"),
+        (false, "zeros"),
+        (false, "zeros, then compacted"),
+        (false, "zeros, then cleared"),
+        (false, "cleared"),
+        (true, "cleared, then a single writer"),
+    ] {
+        for (kind, place, _kept) in places() {
+            block_on(async {
+                let inner = Arc::clone(&place.inner);
+                let first = SharedWriter::create(Arc::clone(&inner), length, options()).await.unwrap();
+                let (second, late) = if late_is_first {
+                    (None, SharedWriter::open(place.clone()).await.unwrap())
+                } else {
+                    first.write(0, other.clone()).await.unwrap();
+                    first.commit(MissingChunks::Zero).await.unwrap();
+                    let second = SharedWriter::replace(Arc::clone(&inner), length, options()).await.unwrap();
+                    (Some(second), SharedWriter::open(place.clone()).await.unwrap())
+                };
+                let (sender, receiver) = channel();
+                let work = async move {
+                    if between.starts_with("cleared") {
+                        clear(&*inner).await.unwrap();
+                    }
+                    if between == "cleared, then a single writer" {
+                        let mut sink = options().sink(PlaceTarget::new(Arc::clone(&inner))).unwrap();
+                        sink.close().await.unwrap();
+                    } else if between != "cleared" {
+                        let second = match second {
+                            Some(second) => second,
+                            None => {
+                                first.write(0, data(CHUNK).into()).await.unwrap();
+                                first.commit(MissingChunks::Zero).await.unwrap();
+                                let length = if between == "zeros" { length } else { 0 };
+                                SharedWriter::replace(Arc::clone(&inner), length, options()).await.unwrap()
+                            }
+                        };
+                        let summary = second.commit(MissingChunks::Zero).await.unwrap();
+                        // A repeated commit says so again, and others are told that there is a frame.
+                        assert_eq!(second.commit(MissingChunks::Zero).await.unwrap(), summary);
+                        let joined = SharedWriter::open(Arc::clone(&inner)).await;
+                        assert!(matches!(joined, Err(ShareError::Committed(_))), "{between}, {kind}");
+                        assert!(inner.chunks().await.unwrap().is_empty());
+                        if between.ends_with("cleared") {
+                            clear(&*inner).await.unwrap();
+                        }
+                        if between.ends_with("compacted") {
+                            compact_place(Arc::clone(&inner)).await.unwrap();
+                        }
+                        // What is left of the plan does not keep editors out.
+                        EditOptions::new().edit_sparse(Arc::clone(&inner)).await.unwrap();
+                    }
+                    let last = SharedWriter::replace(Arc::clone(&inner), length, options()).await.unwrap();
+                    last.write(0, chunk_of(&data(2 * CHUNK), 0)).await.unwrap();
+                    let _ = sender.send(last);
+                    Ok(())
+                };
+                place.before("create_chunk", 0, Box::new(move || Box::pin(work)));
+                let error = late.write(1, other.clone()).await.unwrap_err();
+                assert!(matches!(error, ShareError::Committed(_) | ShareError::PlanGone), "{between}, {kind}: {error}");
+                let last = receiver.await.unwrap();
+                let error = last.commit(MissingChunks::Fail).await.unwrap_err();
+                assert!(matches!(error, ShareError::Missing { count: 1, .. }), "{between}, {kind}: {error}");
+                last.write(1, chunk_of(&content, 1)).await.unwrap();
+                last.commit(MissingChunks::Fail).await.unwrap();
+                assert!(read_all(&place).await == content, "{between}, {kind}");
+                assert!(place.plan().await.unwrap().is_none(), "{between}, {kind}: nothing is left of any plan");
+            });
+        }
+    }
+}
+
 /// A commit right after the last chunk has been written does not make its writer fail.
 #[test]
 fn a_commit_right_after_the_last_chunk() {
@@ -256,7 +338,7 @@ fn a_commit_right_after_the_last_chunk() {
 #[test]
 fn no_acknowledged_chunk_is_left_out() {
     let content = data(3 * CHUNK);
-    for (step, skip) in [("chunks", 0), ("put_plan", 0), ("chunks", 1), ("chunk_head", 0), ("put_index", 0)] {
+    for (step, skip) in [("chunks", 0), ("put_plan", 0), ("chunks", 1), ("read_files", 0), ("put_index", 0)] {
         for (kind, place, _kept) in places() {
             block_on(async {
                 let inner = Arc::clone(&place.inner);
@@ -468,7 +550,7 @@ fn commits_that_were_interrupted_are_finished_by_others() {
         ("chunks", false),
         ("put_plan", false),
         ("put_plan", true),
-        ("chunk_head", false),
+        ("read_files", false),
         ("put_index", false),
         ("put_index", true),
         ("remove_chunk", false),
@@ -589,7 +671,7 @@ fn wrong_numbers_lengths_and_files() {
     block_on(async {
         let writer = SharedWriter::create(place.clone(), 3 * CHUNK as u64, options()).await.unwrap();
         writer.write(0, vec![1; CHUNK].into()).await.unwrap();
-        place.put_chunk(1, place.chunk_head(0, usize::MAX).await.unwrap().1).await.unwrap();
+        place.put_chunk(1, place.read_file(0, 0..u64::MAX).await.unwrap()).await.unwrap();
         let foreign = oxiblosc_core::chunk::special_chunk(oxiblosc_core::chunk::SpecialValue::Zero, CHUNK - 4, 4, 1024);
         place.put_chunk(2, foreign.unwrap().into()).await.unwrap();
         let error = writer.commit(MissingChunks::Zero).await.unwrap_err();

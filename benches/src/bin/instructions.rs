@@ -1,7 +1,7 @@
-//! Counts the instructions of fixed cases and compares them with those on record.
+//! Counts the instructions of fixed cases and compares them with recorded ones.
 //!
-//! Times tell little on a machine that does other things; the number of instructions is the same in every run, so a
-//! regression shows wherever it is counted. Each case runs under `valgrind --tool=callgrind` once and three times; half
+//! Times say little on a machine that is busy with other things. The number of instructions is the same in every run,
+//! so a regression shows on any machine. Each case runs under `valgrind --tool=callgrind` once and three times; half
 //! of the difference is what one run costs, without start-up and preparation. Valgrind has no AVX-512, so the kernels
 //! are those for AVX2.
 //!
@@ -24,7 +24,7 @@ use oxiblosc_bench::settings::{Codec, Filter, Settings};
 use oxiblosc_bench::workload::{Source, Workload};
 use oxiblosc_bench::{Error, Result};
 
-/// Counts may differ by this much without being worth a word: hash seeds and addresses move a few branches.
+/// Differences up to this are not reported: hash seeds and addresses move a few branches.
 const TOLERANCE: f64 = 0.02;
 
 /// Bytes of data in a case; Valgrind is some fifty times slower than the machine.
@@ -33,9 +33,9 @@ const BYTES: usize = 1 << 20;
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.tsv");
 
 #[derive(Debug, Parser)]
-#[command(about = "Counts the instructions of fixed cases and compares them with those on record")]
+#[command(about = "Counts the instructions of fixed cases and compares them with recorded ones")]
 struct Args {
-    /// Put the counts on record instead of comparing them.
+    /// Record the counts instead of comparing them.
     #[arg(long)]
     update: bool,
     #[command(subcommand)]
@@ -44,7 +44,7 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Runs one case some times: what is run under Valgrind.
+    /// Run one case this many times; this is what runs under Valgrind.
     #[command(hide = true)]
     Run { case: String, times: usize },
 }
@@ -189,7 +189,7 @@ fn record(counts: &Counts) -> Result<bool> {
     Ok(true)
 }
 
-/// Prints both counts of every case; false when one has grown.
+/// Prints both counts of every case. Returns false if one has grown.
 fn compare(counts: &Counts) -> Result<bool> {
     let text = std::fs::read_to_string(RECORD).map_err(|e| Error::new(format!("{RECORD}: {e}")))?;
     let recorded: Counts = text

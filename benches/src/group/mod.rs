@@ -25,7 +25,7 @@ pub struct Session {
     pub clock: race::Clock,
     /// What has been measured.
     pub report: Report,
-    /// What went wrong; the program fails at its end when there is anything.
+    /// What went wrong. If anything did, the program fails at its end.
     pub failures: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct Subject {
 }
 
 impl Session {
-    /// Times the lanes and adds a row for each one after the first, which is ours. A round handles `bytes` decoded
+    /// Times the lanes, and adds a row for each one after the first, which is ours. A round handles `bytes` decoded
     /// bytes.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ pub struct Schedule {
     end: Instant,
     /// What is left of the weights.
     left: u32,
-    /// When it is too late for the least number of rounds that says something.
+    /// When there is no time left for the fewest rounds that mean something.
     too_late: Instant,
 }
 
@@ -117,9 +117,10 @@ impl Schedule {
         self.next_of(1, most)
     }
 
-    /// How long the next race may take, which weighs so much: its share of what is left, but no more than `most`; for the
-    /// sake of nine rounds three times as long, when others have left so much of theirs. (On a busy machine the median of
-    /// few says little.) Three rounds are the least of which a median can be taken; far behind schedule a single one must do.
+    /// How long the next race, of this weight, may take: its share of what is left, but no more than `most`. If earlier
+    /// races have left time over, it may take three times as long to get nine rounds. (On a busy machine the median of
+    /// a few says little.) There are at least three rounds, so that there is a median; far behind schedule, one has to
+    /// do.
     pub fn next_of(&mut self, weight: u32, most: Duration) -> Pace {
         let now = Instant::now();
         let weight = weight.clamp(1, self.left.max(1));

@@ -19,7 +19,7 @@ pub mod name {
     pub const PURE: &str = "blosc2-pure-rs";
     /// A plain copy of the same bytes.
     pub const COPY: &str = "memcpy";
-    /// Our own encoder or decoder on chunks in memory, against which streams are held.
+    /// Our own encoder or decoder on chunks in memory, with which streams are compared.
     pub const IN_MEMORY: &str = "in-memory";
 }
 

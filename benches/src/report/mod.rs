@@ -29,11 +29,11 @@ pub struct Row {
     pub threads: usize,
     /// Our speed: 10⁶ decoded bytes per second, median over the rounds.
     pub ours_mbps: f64,
-    /// Against whom; see [`crate::peer::name`].
+    /// The peer; see [`crate::peer::name`].
     pub peer: &'static str,
     /// The speed of the peer.
     pub peer_mbps: f64,
-    /// How many times faster than the peer we are: the median over neighbouring turns.
+    /// How many times as fast as the peer we are: the median over neighbouring turns.
     pub speed_ratio: f64,
     /// Our size divided by the peer's: below 1 is smaller. Against a memory copy it is the size divided by that of the
     /// data, and it is 1 where nothing is compressed.

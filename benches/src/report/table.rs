@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{GROUPS, Report, Row};
 use crate::peer::name;
 
-/// Speed that is bought with files larger than this, relative to C-Blosc2's, is not worth having.
+/// Speed does not count if files are larger than this, relative to C-Blosc2's.
 const SIZE_LIMIT: f64 = 1.01;
 
 /// One line per measurement with all its peers, a block per group, then the geometric means and the rows in which a

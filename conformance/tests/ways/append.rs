@@ -12,6 +12,7 @@ use futures::future::BoxFuture;
 use oxiblosc::IoMode;
 use oxiblosc::blocking::{self, FrameEditor};
 use oxiblosc::edit::{EditError, EditOptions, FrameFile, LockedFile};
+use oxiblosc::source::ChunkFiles;
 use oxiblosc::sparse::{Directory, FileVersion, SparsePlace};
 use oxiblosc::target::{FileTarget, MemoryTarget, SparseTarget};
 use oxiblosc_conformance::data::Random;
@@ -242,6 +243,17 @@ impl FaultyPlace {
     }
 }
 
+impl ChunkFiles for FaultyPlace {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        Box::pin(async move {
+            match self.faults.turn().await {
+                Ok(()) => self.place.read_files(ranges).await,
+                Err(error) => ranges.iter().map(|_| Err(error.kind().into())).collect(),
+            }
+        })
+    }
+}
+
 impl SparsePlace for FaultyPlace {
     fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.after_turn(move |place| place.put_chunk(id, bytes))
@@ -249,10 +261,6 @@ impl SparsePlace for FaultyPlace {
 
     fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.after_turn(move |place| place.create_chunk(id, bytes))
-    }
-
-    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
-        self.after_turn(move |place| place.chunk_head(id, len))
     }
 
     fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {

@@ -1,4 +1,4 @@
-//! Changes of bytes whose meaning is not known.
+//! Changes to bytes whose meaning is not known.
 
 use oxiblosc_conformance::data::Random;
 

@@ -1,4 +1,4 @@
-//! Changes of chunks.
+//! Changes to chunks.
 
 use oxiblosc_conformance::data::Random;
 
@@ -12,11 +12,11 @@ const EXTENDED: u8 = 0x05;
 const STORED: u8 = 0x02;
 const SPECIAL: u8 = 0x70;
 
-/// Ids of filters and codecs that mean something.
+/// Ids of filters and codecs that exist.
 const FILTERS: [u8; 10] = [0, 1, 2, 3, 4, 32, 33, 34, 35, 36];
 const CODECS: [u8; 11] = [0, 1, 2, 3, 4, 5, 32, 33, 34, 35, 160];
 
-/// Changes one or two things, and sets the lengths right.
+/// Changes one or two things, and corrects the lengths.
 pub(super) fn mutate(input: &[u8], random: &mut Random) -> Vec<u8> {
     if input.len() < 16 || random.below(10) == 0 {
         return bytes::mutate(input, random);
@@ -100,7 +100,7 @@ fn blocks(chunk: &[u8]) -> usize {
     nbytes.div_ceil(block.max(1)).min(all as u64) as usize
 }
 
-/// The streams; what comes behind a change of length moves, and the starts and the length of the stream with it.
+/// Changes a stream. If its length changes, what follows moves, and the starts and lengths are corrected.
 fn body(out: &mut Vec<u8>, random: &mut Random) {
     let stored = out[2] & STORED != 0;
     let starts = header_len(out);
@@ -145,7 +145,7 @@ fn body(out: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// The length in the header is that of the chunk, and a stored chunk decodes to what it has.
+/// Corrects the length in the header, and the decoded length of a stored chunk.
 pub(super) fn repair(out: &mut [u8], random: &mut Random) {
     if out.len() < 16 {
         return;

@@ -1,4 +1,4 @@
-//! Changes of contiguous frames, and of the index of sparse ones.
+//! Changes to contiguous frames, and to the index of sparse ones.
 
 use oxiblosc_conformance::data::Random;
 
@@ -6,7 +6,7 @@ use super::fields::{Order, edge, get, put};
 use super::parts::{CBYTES, FRAME_LEN, FRAME_TYPE, HEADER_LEN, NBYTES, Parts, TAIL, TAIL_LEN, TYPESIZE};
 use super::{bytes, chunk, vouch};
 
-/// Changes one or two things, and sets right what depends on them.
+/// Changes one or two things, and corrects what depends on them.
 pub(super) fn mutate(input: &[u8], random: &mut Random) -> Vec<u8> {
     if random.below(12) == 0 {
         return bytes::mutate(input, random);
@@ -65,7 +65,7 @@ fn change(parts: &mut Parts, random: &mut Random) {
     }
 }
 
-/// One of the chunks, which becomes another one at the end of all of them.
+/// Changes one of the chunks, and puts it at the end of all of them.
 fn change_chunk(parts: &mut Parts, random: &mut Random) {
     let Some(entries) = &mut parts.entries else {
         parts.index = chunk::mutate(&parts.index, random);

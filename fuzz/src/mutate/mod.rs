@@ -1,5 +1,5 @@
 //! Changes that get past the first checks: one thing is changed, and the lengths, totals and offsets that depend on it are
-//! set right again. (Not always, for it is the checks that are tested too.)
+//! corrected. (Not always, because the checks are to be tested, too.)
 
 mod bytes;
 mod chunk;
@@ -14,10 +14,10 @@ use oxiblosc_conformance::data::Random;
 use crate::place::{bundle, files};
 use crate::script::Script;
 
-/// What an input consists of, for those who change it.
+/// What an input consists of, for those that change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Nothing that is known.
+    /// Anything.
     Bytes,
     /// A chunk.
     Chunk,

@@ -1,4 +1,4 @@
-//! A frame taken apart, and put together again with the lengths that its parts have.
+//! Takes a frame apart, and puts it together again with the lengths that its parts have.
 
 use oxiblosc_conformance::data::Random;
 
@@ -207,8 +207,7 @@ fn stored_index(entries: &[u64], early: bool) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// The vectors, taken apart and put together again without a change, are what they were but for the encoding of the
-    /// index.
+    /// Vectors that are taken apart and put together again stay the same, except for the encoding of the index.
     #[test]
     fn a_frame_comes_back() {
         for (name, frame) in crate::seed::vectors() {

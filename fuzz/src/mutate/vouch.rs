@@ -1,5 +1,5 @@
-//! Makes what vouches for a frame again after a change: the checksums, the fingerprint, and the promise that the chunks
-//! lie in order. A change of a frame that has them would else end with the first comparison.
+//! After a change, updates what vouches for a frame: the checksums, the fingerprint, and the promise that the chunks
+//! lie in order. Otherwise a change to a frame that has them would get no further than the first comparison.
 
 use bytes::Bytes;
 use oxiblosc::frame::{
@@ -16,7 +16,7 @@ const DIGEST: &[u8] = b"\xA8metadata\xCF";
 /// Behind this there is the length of the binary, and then one number for each chunk.
 const SUMS: &[u8] = b"\xA6chunks\xC6";
 
-/// Sets right what a contiguous frame, or the index file of a sparse one with these files, says of itself.
+/// Updates what a contiguous frame, or the index file of a sparse one with these files, says of itself.
 pub(super) fn repair(frame: &mut Vec<u8>, files: &[(String, Bytes)]) {
     let Some(mut parts) = Parts::parse(frame) else { return };
     let kind = FingerprintKind::from_u8(parts.tail.iter().rev().nth(Fingerprint::LEN - 2).copied().unwrap_or_default());

@@ -1,20 +1,16 @@
 //! Writing a frame to a file.
 
 use std::fs::OpenOptions;
-use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use tempfile::TempPath;
 
 use super::{Part, Target};
-use crate::disk::{
-    AppendFile, Handle, IoMode, IoTask, follow_links, lock, parent_of, sync_directory, temporary_beside,
-};
+use crate::disk::{AppendFile, Handle, IoMode, Publication, follow_links, lock, temporary_beside};
 
 /// Writes the frame to a file that appears under its name when it is complete.
 ///
@@ -23,18 +19,8 @@ use crate::disk::{
 #[derive(Debug)]
 pub struct FileTarget {
     file: AppendFile,
-    place: Destination,
+    publication: Publication<TempPath>,
     durable: bool,
-    publish: Option<IoTask<io::Result<()>>>,
-    committed: bool,
-}
-
-#[derive(Debug)]
-enum Destination {
-    /// Already under its name.
-    Final,
-    /// To be renamed. The path is `None` once that is done; it is shared with the task that does it.
-    Temporary { temporary: Arc<Mutex<Option<TempPath>>>, destination: PathBuf },
 }
 
 impl FileTarget {
@@ -52,8 +38,7 @@ impl FileTarget {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         let (file, temporary) = temporary_beside(&destination)?.into_parts();
-        let place = Destination::Temporary { temporary: Arc::new(Mutex::new(Some(temporary))), destination };
-        Ok(Self::new(file, place))
+        Ok(Self::new(file, Publication::renaming(temporary, destination)))
     }
 
     /// A target whose file has its final name from the start, and is an open-ended frame until it is complete: it can
@@ -68,7 +53,7 @@ impl FileTarget {
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path)?;
         let file = lock(file, path.as_ref())?;
         file.set_len(0)?;
-        Ok(Self::new(file, Destination::Final))
+        Ok(Self::new(file, Publication::in_place()))
     }
 
     /// Writes on the polling thread instead of one that may block.
@@ -92,35 +77,8 @@ impl FileTarget {
         self
     }
 
-    fn new(file: impl Into<Handle>, place: Destination) -> Self {
-        Self { file: AppendFile::new(file, IoMode::default()), place, durable: false, publish: None, committed: false }
-    }
-
-    /// Every step can be repeated: after a rename the path is missing.
-    fn publish(&self, header: Bytes) -> IoTask<io::Result<()>> {
-        let (file, durable) = (Arc::clone(self.file.file()), self.durable);
-        let rename = match &self.place {
-            Destination::Final => None,
-            Destination::Temporary { temporary, destination } => Some((Arc::clone(temporary), destination.clone())),
-        };
-        self.file.mode().run(move || {
-            if durable {
-                file.file().sync_all()?;
-            }
-            file.write_all_at(&header, 0)?;
-            if durable {
-                file.file().sync_all()?;
-            }
-            let Some((temporary, destination)) = rename else { return Ok(()) };
-            let mut temporary = temporary.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(path) = temporary.take() {
-                path.persist(&destination).map_err(|failed| {
-                    *temporary = Some(failed.path);
-                    failed.error
-                })?;
-            }
-            if durable { sync_directory(parent_of(&destination)) } else { Ok(()) }
-        })
+    fn new(file: impl Into<Handle>, publication: Publication<TempPath>) -> Self {
+        Self { file: AppendFile::new(file, IoMode::default()), publication, durable: false }
     }
 }
 
@@ -134,23 +92,26 @@ impl Target for FileTarget {
     }
 
     fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
-        if self.committed {
+        if self.publication.is_done() {
             return Poll::Ready(Ok(()));
         }
-        if self.publish.is_none() {
+        if !self.publication.has_started() {
             super::check_whole(header, self.file.len())?;
             ready!(self.file.poll_flush(cx))?;
-            self.publish = Some(self.publish(header.clone()));
+            let (file, header, durable) = (Arc::clone(self.file.file()), header.clone(), self.durable);
+            self.publication.start(self.file.mode(), durable, move || {
+                if durable {
+                    file.file().sync_all()?;
+                }
+                file.write_all_at(&header, 0)?;
+                if durable { file.file().sync_all() } else { Ok(()) }
+            });
         }
-        let Some(publish) = &mut self.publish else { return Poll::Pending };
-        let result = ready!(Pin::new(publish).poll(cx));
-        self.publish = None;
-        self.committed = result.is_ok();
-        Poll::Ready(result)
+        self.publication.poll(cx)
     }
 
     fn is_open_ended(&self) -> bool {
-        matches!(self.place, Destination::Final)
+        self.publication.is_in_place()
     }
 
     fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -158,9 +119,7 @@ impl Target for FileTarget {
     }
 
     fn poll_abort(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Destination::Temporary { temporary, .. } = &self.place else { return Poll::Ready(Ok(())) };
-        let path = temporary.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Poll::Ready(path.map_or(Ok(()), TempPath::close))
+        Poll::Ready(self.publication.abort())
     }
 }
 

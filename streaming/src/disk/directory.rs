@@ -2,10 +2,10 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
-use tempfile::NamedTempFile;
+use tempfile::{Builder, NamedTempFile, TempDir, TempPath};
 
 /// The directory in which `path` is.
 pub(crate) fn parent_of(path: &Path) -> &Path {
@@ -22,16 +22,48 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
 /// Temporary files are private by default; this one becomes an ordinary file and follows the user's umask. If it
 /// replaces a file, it takes over that file's permissions.
 pub(crate) fn temporary_beside(destination: &Path) -> io::Result<NamedTempFile> {
-    let mut prefix = OsString::from(".");
-    prefix.push(destination.file_name().unwrap_or_default());
-    prefix.push(".");
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(".part");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let file = builder.tempfile_in(parent_of(destination))?;
+    let file = with_temporary_name(destination, 0o666, |builder| builder.tempfile_in(parent_of(destination)))?;
     if let Ok(replaced) = destination.metadata() {
         file.as_file().set_permissions(replaced.permissions())?;
     }
     Ok(file)
+}
+
+/// The same for a directory.
+pub(crate) fn temporary_directory_beside(destination: &Path) -> io::Result<TempDir> {
+    with_temporary_name(destination, 0o777, |builder| builder.tempdir_in(parent_of(destination)))
+}
+
+/// `make`s something whose name says that it is a part of `destination`.
+fn with_temporary_name<T>(
+    destination: &Path,
+    #[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix has modes"))] mode: u32,
+    make: impl FnOnce(&Builder<'_, '_>) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut prefix = OsString::from(".");
+    prefix.push(destination.file_name().unwrap_or_default());
+    prefix.push(".");
+    let mut builder = Builder::new();
+    builder.prefix(&prefix).suffix(".part");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+    make(&builder)
+}
+
+/// Writes a temporary file that is to replace the file at `path`. If it is to be `durable`, its content is on the disk
+/// afterwards, and so are the names of files written before.
+pub(crate) fn write_beside(path: &Path, bytes: &[u8], durable: bool) -> io::Result<TempPath> {
+    let mut file = temporary_beside(path)?;
+    file.write_all(bytes)?;
+    if durable {
+        file.as_file().sync_all()?;
+        // An index must not be on the disk before the names of the chunk files that it needs.
+        sync_directory(parent_of(path))?;
+    }
+    Ok(file.into_temp_path())
+}
+
+/// Gives a temporary file its name.
+pub(crate) fn replace_file(temporary: TempPath, path: &Path) -> io::Result<()> {
+    temporary.persist(path).map_err(|failed| failed.error)
 }

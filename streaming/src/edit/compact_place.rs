@@ -1,11 +1,13 @@
 //! Removing chunk files that no index names from a place that others write to.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
 
 use oxiblosc_core::frame::ChunkEntry;
 
 use super::{EditError, EditOptions};
+use crate::background::{Finishing, settle};
 use crate::sparse::{SparsePlace, begin_clearing, end_clearing, remove_chunks};
 
 /// Removes the chunk files of a sparse frame that its index does not name: those that edits have replaced, and those of
@@ -20,10 +22,26 @@ use crate::sparse::{SparsePlace, begin_clearing, end_clearing, remove_chunks};
 /// # Errors
 /// As [`EditOptions::edit_sparse`]; [`EditError::Conflict`] when somebody else commits at the same moment, and
 /// [`EditError::Change`] when the frame has so many metalayers that editors would not notice. Nothing has been removed
-/// then, and the call may be repeated. If the future is dropped, or its process dies, a note stays behind,
-/// `chunks.b2frame.plan`; once there are no editors, [`sparse::clear`](crate::sparse::clear()) removes it.
+/// then. When the place fails, some of the files may have been removed. After any error the call may be repeated.
+///
+/// If the future is dropped after it has been polled, the work is completed in the background
+/// ([`settle`](crate::settle()) waits for it). If the process dies, a note stays behind, `chunks.b2frame.plan`; once
+/// there are no editors, [`sparse::clear`](crate::sparse::clear()) removes it.
 pub async fn compact_place(place: impl SparsePlace) -> Result<u64, EditError> {
     let place: Arc<dyn SparsePlace> = Arc::new(place);
+    match Finishing::new(compact(Arc::clone(&place))).await {
+        Err(EditError::Store(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+            // It may be an earlier call whose future was dropped.
+            settle().await;
+            Finishing::new(compact(place)).await
+        }
+        result => result,
+    }
+}
+
+/// Must not be dropped half-way: requests that are in progress could remove files later, of editors that have begun
+/// since.
+async fn compact(place: Arc<dyn SparsePlace>) -> Result<u64, EditError> {
     // No editor is opened from here on: it would look for the note after reading the index.
     let note = begin_clearing(&*place).await?;
     let removed = remove_unnamed(&place).await;

@@ -11,7 +11,7 @@ use oxiblosc_core::frame::{
 };
 use oxiblosc_core::plugin_params::PluginParams;
 
-use super::{ChunkOutput, EditError, LockedFile};
+use super::{ChunkOutput, EditError, FrameLock};
 use crate::compute::Pool;
 use crate::disk::IoMode;
 use crate::error::ReadError;
@@ -21,7 +21,6 @@ use crate::recover::OutputLimit;
 use crate::recover::RecoverOptions;
 use crate::sink::{Summary, WriteOptions};
 use crate::source::{FileSource, RangeSource};
-use crate::sparse::Directory;
 use crate::target::{FileTarget, SparseTarget, Target};
 
 /// Copies a frame chunk by chunk without decoding, with all metalayers and without the holes and unused chunk files
@@ -221,18 +220,14 @@ pub async fn compact(path: impl AsRef<Path>) -> Result<Summary, EditError> {
 
 pub(crate) async fn compact_on(path: &Path, mode: IoMode) -> Result<Summary, EditError> {
     let owned = path.to_owned();
-    let sparse = path.is_dir();
-    // Locks out editors until the frame has been replaced.
-    let (_directory, _file) = match sparse {
-        true => (Some(mode.run(move || Directory::lock(owned)).await?), None),
-        false => (None, Some(mode.run(move || LockedFile::open(owned, true)).await?)),
-    };
+    // Before it is read, or an edit could be lost.
+    let _lock = mode.run(move || FrameLock::new(owned)).await?;
     let source = match mode {
         IoMode::Inline => FileSource::open_inline(path)?,
         IoMode::Offloaded => FileSource::open(path).await?,
     };
     let reader = ReadOptions::new().open(source).await?;
-    match sparse {
+    match path.is_dir() {
         true => copy(&reader, &mut SparseTarget::create(path)?.io_mode(mode).durable(true)).await,
         false => copy(&reader, &mut FileTarget::create(path)?.io_mode(mode).durable(true)).await,
     }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::FrameFile;
 use crate::disk::{
-    PositionedFile, TRIES, is_at, lock, parent_of, replaced_by_another, sync_directory, temporary_beside,
+    PositionedFile, TRIES, is_at, lock, parent_of, replace_file, replaced_by_another, sync_directory, temporary_beside,
 };
 
 /// The file of a contiguous frame, locked against other editors where the system supports it. Readers are not affected.
@@ -82,7 +82,7 @@ impl FrameFile for LockedFile {
         if self.durable {
             file.sync_all()?;
         }
-        temporary.persist(&self.path).map_err(|failed| failed.error)?;
+        replace_file(temporary, &self.path)?;
         // If the rest fails, the repeated change is made to the new file, with the same result.
         self.file = PositionedFile::new(file);
         if self.durable { sync_directory(parent_of(&self.path)) } else { Ok(()) }

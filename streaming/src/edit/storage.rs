@@ -7,12 +7,11 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures::TryFutureExt;
 use futures::future::{BoxFuture, try_join_all};
-use oxiblosc_core::frame::{ChunkAddress, ChunkEntry, EditCommit, Frame, FrameOpener, INDEX_FILE, chunk_file_name};
+use oxiblosc_core::frame::{ChunkAddress, ChunkEntry, EditCommit, Frame, FrameOpener, INDEX_FILE};
 use oxiblosc_core::{Limits, Registry};
 
 use super::frame_file::held;
 use super::{EditError, FrameFile};
-use crate::context::about;
 use crate::disk::IoMode;
 use crate::reader::drive;
 use crate::source::RangeSource;
@@ -115,12 +114,8 @@ impl Storage {
         match (self, entry) {
             (Self::File { .. }, ChunkEntry::Stored { offset }) => self.read_file(offset..offset + len as u64),
             (Self::Sparse { place, .. }, ChunkEntry::File { id }) => {
-                let head = place.chunk_head(id, len);
-                Box::pin(async move {
-                    let (_, bytes) =
-                        head.await.map_err(|e| about(format_args!("chunk file {}", chunk_file_name(id)), e))?;
-                    Ok(bytes)
-                })
+                let place = Arc::clone(place);
+                Box::pin(async move { place.read_file(id, 0..len as u64).await })
             }
             // A special value has no bytes, and no frame has entries of the other type.
             _ => Box::pin(std::future::ready(Ok(Bytes::new()))),

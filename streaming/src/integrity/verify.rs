@@ -141,13 +141,13 @@ fn groups<S: RangeSource + 'static>(shared: &ReaderInner<S>) -> impl Iterator<It
             // An entry that makes no sense is an error when the group is read.
             let span = shared.stored_span(first).ok().flatten();
             if let Some(span) = span.as_ref().filter(|_| frame.shares_chunks()) {
-                let of = *seen.entry((span.start, frame.chunk_len(first))).or_insert(first);
+                let of = *seen.entry((span.start(), frame.chunk_len(first))).or_insert(first);
                 if of != first {
                     group.push(ChunkGroup { chunks, of });
                     continue;
                 }
             }
-            bytes += span.map_or(0, |span| span.end - span.start);
+            bytes += span.map_or(0, |span| span.len());
             // Chunks that take next to nothing in the file may take long to decode.
             decoded = decoded.saturating_add(frame.chunk_len(first).unwrap_or(GROUP_DECODED));
             group.push(ChunkGroup { chunks, of: first });

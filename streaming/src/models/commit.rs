@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use super::queue::{CHUNK, params, registry, turns};
 use crate::compute::{Pool, block_on};
 use crate::reader::ReadOptions;
 use crate::sink::WriteOptions;
+use crate::source::ChunkFiles;
 use crate::sparse::{FileVersion, MemoryDirectory, MissingChunks, ShareError, SharedWriter, SparsePlace};
 
 /// A place in memory that yields before and after every operation.
@@ -43,6 +45,17 @@ impl YieldingPlace {
     }
 }
 
+impl ChunkFiles for YieldingPlace {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        Box::pin(async move {
+            thread::yield_now();
+            let found = self.directory.read_files(ranges).await;
+            thread::yield_now();
+            found
+        })
+    }
+}
+
 impl SparsePlace for YieldingPlace {
     fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.step(move |directory| directory.put_chunk(id, bytes))
@@ -50,10 +63,6 @@ impl SparsePlace for YieldingPlace {
 
     fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.step(move |directory| directory.create_chunk(id, bytes))
-    }
-
-    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
-        self.step(move |directory| directory.chunk_head(id, len))
     }
 
     fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {

@@ -47,7 +47,7 @@ impl FetchList {
     /// Upper bound of the bytes to be fetched: fewer are where single blocks are fetched.
     pub(super) fn stored<S: RangeSource + 'static>(&self, shared: &ReaderInner<S>) -> usize {
         let stored = |&chunk: &u64| match shared.stored_span(chunk) {
-            Ok(Some(span)) => usize::try_from(span.end - span.start).unwrap_or(usize::MAX),
+            Ok(Some(span)) => usize::try_from(span.len()).unwrap_or(usize::MAX),
             _ => 0,
         };
         self.chunks.keys().map(stored).fold(0, usize::saturating_add)

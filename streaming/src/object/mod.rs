@@ -32,3 +32,6 @@ pub use prefix::ObjectPrefix;
 pub(crate) use runtime::detach;
 pub use runtime::{Task, spawn};
 pub use target::ObjectTarget;
+
+/// Requests of one round in flight at a time.
+pub(crate) const AT_ONCE: usize = 32;

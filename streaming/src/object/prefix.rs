@@ -3,16 +3,21 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use futures::TryStreamExt;
 use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 
-use super::{io_error, spawn};
+use super::{AT_ONCE, io_error, spawn};
+use crate::budget::Budget;
+use crate::context::{about, again};
+use crate::reader::ReadOptions;
+use crate::source::ChunkFiles;
 use crate::sparse::{CLAIM_FILE, FileVersion, SparsePlace, random_id, written_by_another};
 
 /// The objects of a sparse frame: `PREFIX/00000000.chunk` and so on, and `PREFIX/chunks.b2frame`.
@@ -36,6 +41,9 @@ pub struct ObjectPrefix {
     ignores: Arc<OnceLock<bool>>,
     /// Go on regardless.
     accept: bool,
+    /// One unit for each chunk that is being read. They are taken and returned by tasks of the runtime, which complete
+    /// whether or not anyone polls for the response.
+    requests: Budget,
 }
 
 impl ObjectPrefix {
@@ -46,7 +54,8 @@ impl ObjectPrefix {
 
     /// As [`new`](Self::new), for a store of a type that is not known at compile time.
     pub fn with_store(store: Arc<dyn ObjectStore>, prefix: impl Into<Path>) -> Self {
-        Self { store, prefix: prefix.into(), ignores: Arc::default(), accept: false }
+        let requests = Budget::new(ReadOptions::REQUESTS_IN_FLIGHT);
+        Self { store, prefix: prefix.into(), ignores: Arc::default(), accept: false, requests }
     }
 
     /// Goes on even if the store ignores conditions, without probing it. Safe only if no two writers of a frame run at
@@ -60,6 +69,11 @@ impl ObjectPrefix {
     /// The common prefix.
     pub fn prefix(&self) -> &Path {
         &self.prefix
+    }
+
+    /// The limit on chunks that are read at a time.
+    pub(crate) fn requests(&self) -> &Budget {
+        &self.requests
     }
 
     fn object(&self, name: impl AsRef<str>) -> Path {
@@ -153,29 +167,56 @@ async fn delete(store: &dyn ObjectStore, path: &Path) -> object_store::Result<()
     }
 }
 
+impl ChunkFiles for ObjectPrefix {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        Box::pin(async move {
+            let asked = ranges.len();
+            let get = |(id, range): (u32, Range<u64>)| {
+                let (store, path, place) = (Arc::clone(&self.store), self.chunk(id), self.requests.acquire(1));
+                async move {
+                    let _place = place.await;
+                    let read = read_chunk(&*store, &path, range).await;
+                    read.map_err(|error| about(format_args!("chunk object {}", chunk_file_name(id)), error))
+                }
+            };
+            let gets: Vec<_> = ranges.into_iter().map(get).collect();
+            match spawn(stream::iter(gets).buffered(AT_ONCE).collect::<Vec<_>>()).await {
+                Ok(found) => found,
+                Err(error) => {
+                    let error = Arc::new(error);
+                    (0..asked).map(|_| Err(again(&error))).collect()
+                }
+            }
+        })
+    }
+}
+
+/// A range of a chunk object, or as much of it as the object has.
+async fn read_chunk(store: &dyn ObjectStore, path: &Path, range: Range<u64>) -> io::Result<Bytes> {
+    if range.is_empty() {
+        return Ok(Bytes::new());
+    }
+    let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
+    match store.get_opts(path, options).await {
+        Ok(result) if result.range.start != range.start => {
+            let message =
+                format!("requested the bytes from {} on, received those from {} on", range.start, result.range.start);
+            Err(io::Error::new(io::ErrorKind::InvalidData, message))
+        }
+        Ok(result) => result.bytes().await.map_err(io_error),
+        Err(error @ Error::NotFound { .. }) => Err(io_error(error)),
+        // The range begins where the object has ended.
+        Err(error) => match store.head(path).await {
+            Ok(meta) if meta.size <= range.start => Ok(Bytes::new()),
+            _ => Err(io_error(error)),
+        },
+    }
+}
+
 impl SparsePlace for ObjectPrefix {
     fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         let path = self.chunk(id);
         self.run(move |store| async move { store.put(&path, bytes.into()).await.map(drop) })
-    }
-
-    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
-        let path = self.chunk(id);
-        self.run(move |store| async move {
-            let options = GetOptions { range: Some(GetRange::Bounded(0..len as u64)), ..GetOptions::default() };
-            match store.get_opts(&path, options).await {
-                Ok(found) => {
-                    let size = found.meta.size;
-                    Ok((size, found.bytes().await?))
-                }
-                // An empty object has no ranges.
-                Err(error @ Error::NotFound { .. }) => Err(error),
-                Err(error) => match store.head(&path).await?.size {
-                    0 => Ok((0, Bytes::new())),
-                    _ => Err(error),
-                },
-            }
-        })
     }
 
     fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {

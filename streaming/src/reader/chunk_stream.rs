@@ -98,7 +98,7 @@ impl<S: RangeSource + 'static> ChunkStream<S> {
     /// The bytes that have to be fetched for a chunk.
     fn stored(&self, chunk: u64) -> usize {
         match self.shared.stored_span(chunk) {
-            Ok(Some(span)) => usize::try_from(span.end - span.start).unwrap_or(usize::MAX),
+            Ok(Some(span)) => usize::try_from(span.len()).unwrap_or(usize::MAX),
             _ => ChunkHeader::EXTENDED_LEN,
         }
     }

@@ -13,11 +13,11 @@ use super::chunk_offsets::{ChunkOffsets, OffsetRun, OffsetTable};
 use super::decoding::Decoding;
 use super::open_end::OpenEndedState;
 use super::requests::SourceRequests;
+use super::stored_range::StoredRange;
 use crate::budget::Budget;
 use crate::compute::JobPanicked;
 use crate::error::ReadError;
 use crate::source::RangeSource;
-use crate::sparse::address;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,6 +25,8 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 const HEADERS_AT_ONCE: usize = 4096;
 /// The first guess for the length of a chunk file is its decoded length plus an eighth plus this.
 const FILE_OVERHEAD: u64 = 4 << 10;
+/// No chunk is longer.
+const LONGEST_CHUNK: u64 = i32::MAX as u64;
 
 pub(crate) struct ReaderInner<S> {
     pub(crate) source: Arc<S>,
@@ -129,19 +131,27 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
         }
     }
 
-    /// Reads each range, relative to the frame or in a chunk file, in one round. A chunk file may be too short; the
-    /// result is then shorter.
-    pub(crate) async fn fetch(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>, ReadError> {
-        self.fetch_each(ranges).await?.into_iter().collect()
+    /// Reads each range in one round. A chunk file may be too short; the result is then shorter.
+    pub(crate) async fn fetch(&self, wanted: Vec<StoredRange>) -> Result<Vec<Bytes>, ReadError> {
+        self.fetch_each(wanted).await?.into_iter().collect()
     }
 
     /// As [`fetch`](Self::fetch); a missing chunk file does not affect the others.
-    async fn fetch_each(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Result<Bytes, ReadError>>, ReadError> {
+    async fn fetch_each(&self, wanted: Vec<StoredRange>) -> Result<Vec<Result<Bytes, ReadError>>, ReadError> {
+        let (mut ranges, mut files) = (Vec::with_capacity(wanted.len()), Vec::new());
+        for StoredRange { file, range } in wanted {
+            match file {
+                Some(id) => files.push((id, range)),
+                None => ranges.push(range),
+            }
+        }
+        // The chunks of a frame are either all in files or all in the frame.
+        debug_assert!(ranges.is_empty() || files.is_empty());
+        if !files.is_empty() {
+            return Ok(self.fetch_files(files).await);
+        }
         if ranges.is_empty() {
             return Ok(Vec::new());
-        }
-        if self.frame.is_sparse() {
-            return Ok(self.fetch_files(&ranges).await);
         }
         if ranges.iter().any(|range| range.end <= self.head.len() as u64) {
             return self.fetch_beside_head(ranges).await;
@@ -173,8 +183,7 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
         Ok(found.into_iter().map(Ok).collect())
     }
 
-    async fn fetch_files(&self, ranges: &[Range<u64>]) -> Vec<Result<Bytes, ReadError>> {
-        let files: Vec<_> = ranges.iter().map(address::in_file).collect();
+    async fn fetch_files(&self, files: Vec<(u32, Range<u64>)>) -> Vec<Result<Bytes, ReadError>> {
         let found = match self.source_ref().is_immediate() {
             true => match self.source_ref().chunk_files() {
                 Some(source) => source.read_files(files.clone()).await,
@@ -229,7 +238,7 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
                         let whole = self.whole(chunk, len).and_then(|()| self.check(chunk, bytes.slice(..len)));
                         results.insert(chunk, whole);
                     }
-                    Ok((len, _)) => longer.push((chunk, span.start..span.start + len as u64)),
+                    Ok((len, _)) => longer.push((chunk, span.within(0..len as u64))),
                     Err(e) => {
                         results.insert(chunk, Err(e));
                     }
@@ -250,15 +259,15 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
         fetched.into_iter().next().map_or_else(|| Err(self.changed(chunk)), |(_, result)| result)
     }
 
-    /// The span of a chunk, relative to the frame or in its chunk file; `None` if it exists only in the index.
-    pub(crate) fn stored_span(&self, chunk: u64) -> Result<Option<Range<u64>>, ReadError> {
+    /// Where a chunk is stored; `None` if it exists only in the index.
+    pub(crate) fn stored_span(&self, chunk: u64) -> Result<Option<StoredRange>, ReadError> {
         match self.frame.entry(chunk)? {
             ChunkEntry::File { .. } if self.source_ref().chunk_files().is_none() => Err(ReadError::Sparse),
             ChunkEntry::File { id } => {
                 let len = self.frame.chunk_len(chunk).map(|len| len as u64 + len as u64 / 8 + FILE_OVERHEAD);
-                Ok(Some(address::of_file(id, len.unwrap_or(u64::MAX))))
+                Ok(Some(StoredRange::in_file(id, 0..len.unwrap_or(u64::MAX).min(LONGEST_CHUNK))))
             }
-            _ => Ok(self.frame.span(chunk)?),
+            _ => Ok(self.frame.span(chunk)?.map(StoredRange::in_frame)),
         }
     }
 
@@ -270,9 +279,9 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
 
     /// The length of the chunk that begins with `bytes`, if it agrees with the frame. A chunk file with fewer bytes
     /// than were `asked` for must still hold the whole chunk.
-    pub(crate) fn exact(&self, chunk: u64, bytes: &[u8], asked: &Range<u64>) -> Result<usize, ReadError> {
+    pub(crate) fn exact(&self, chunk: u64, bytes: &[u8], asked: &StoredRange) -> Result<usize, ReadError> {
         let header = ChunkHeader::parse(bytes).map_err(|e| self.decode_error(chunk, e))?;
-        if (bytes.len() as u64) < asked.end - asked.start {
+        if (bytes.len() as u64) < asked.len() {
             self.frame.check_chunk_file(chunk, &header, bytes.len() as u64)?;
         } else {
             self.frame.check_chunk(chunk, &header)?;
@@ -365,7 +374,7 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
         &self,
         mut look: impl FnMut(Range<u64>, &ChunkHeader) -> Result<(), ReadError>,
     ) -> Result<(), ReadError> {
-        // Headers by offset, where several chunks may share their bytes.
+        // Headers by where they are, where several chunks may share their bytes.
         let mut known = HashMap::new();
         let mut next = 0;
         while next < self.frame.nchunks() {
@@ -375,11 +384,11 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
                 next = chunks.end;
                 let span = self.stored_span(chunks.start)?;
                 let mut fetched = false;
-                if let Some(span) = span.as_ref().filter(|span| !known.contains_key(&span.start)) {
+                if let Some(span) = span.as_ref().filter(|span| !known.contains_key(&span.start())) {
                     fetched = true;
-                    ranges.push(span.start..span.end.min(span.start + ChunkHeader::EXTENDED_LEN as u64));
+                    ranges.push(span.head(ChunkHeader::EXTENDED_LEN as u64));
                     if self.frame.shares_chunks() {
-                        known.insert(span.start, None);
+                        known.insert(span.start(), None);
                     }
                 }
                 batch.push((chunks, span, fetched));
@@ -391,12 +400,12 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
                 let header = match &span {
                     None => parse(&self.special(chunk)?)?,
                     Some(_) if fetched => parse(&found.next().ok_or_else(|| self.changed(chunk))?)?,
-                    Some(span) => known.get(&span.start).cloned().flatten().ok_or_else(|| self.changed(chunk))?,
+                    Some(span) => known.get(&span.start()).cloned().flatten().ok_or_else(|| self.changed(chunk))?,
                 };
                 self.frame.check_chunk(chunk, &header)?;
                 look(chunks, &header)?;
                 if let (Some(span), true) = (span, self.frame.shares_chunks()) {
-                    known.insert(span.start, Some(header));
+                    known.insert(span.start(), Some(header));
                 }
             }
         }

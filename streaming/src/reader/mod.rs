@@ -18,6 +18,7 @@ mod part;
 mod partial;
 pub(crate) mod requests;
 mod spool;
+mod stored_range;
 
 pub(crate) use blocks::{BlockReader, known, stored};
 pub(crate) use cache::CachePolicy;

@@ -16,9 +16,9 @@ use super::in_flight::{BoundedFutures, Task};
 use super::inner::{ReadAhead, ReaderInner};
 use super::options::FAR_AWAY;
 use super::part::{EncodedPart, PartBytes};
+use super::stored_range::StoredRange;
 use crate::error::ReadError;
 use crate::source::RangeSource;
-use crate::sparse::address;
 
 /// The block size to expect if the header of the frame has none; it gives the number of block starts to read.
 const LIKELY_BLOCK: usize = 16 << 10;
@@ -44,14 +44,15 @@ pub(crate) struct PartRequest<'a> {
     pub(crate) chunk_len: usize,
 }
 
-/// What a part needs next, relative to the frame.
+/// What a part needs next.
 enum Step {
     /// The first bytes of the chunk.
-    Prefix(Range<u64>),
+    Prefix(StoredRange),
     /// All bytes of the chunk.
-    Chunk(Range<u64>),
-    /// Bytes of these blocks.
+    Chunk(StoredRange),
+    /// Bytes of these blocks, relative to the chunk.
     Blocks {
+        span: StoredRange,
         map: Arc<BlockMap>,
         known: Vec<(usize, Bytes)>,
         decoded: Vec<(usize, Bytes)>,
@@ -105,7 +106,7 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
         let keep = self.keep(wanted);
         let mut steps = wanted.iter().map(|part| self.first_step(part)).collect::<Result<Vec<_>, _>>()?;
         for _ in 0..MAX_ROUNDS {
-            let ranges: Vec<Range<u64>> = steps.iter().flat_map(Step::ranges).collect();
+            let ranges: Vec<StoredRange> = steps.iter().flat_map(Step::ranges).collect();
             if ranges.is_empty() {
                 break;
             }
@@ -149,13 +150,13 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
                     .map(|(_, decoded)| Step::Ready(PartBytes::Decoded(decoded)))
                     .ok_or_else(|| self.changed(part.chunk));
             };
-            match self.blocks_step(part, map, span.start, found.blocks, |_, _| None)? {
+            match self.blocks_step(part, map, &span, found.blocks, |_, _| None)? {
                 Step::Blocks { map, decoded, .. } => known = Some((map, decoded)),
                 ready => return Ok(ready),
             }
         }
         let wanted: usize = part.ranges.iter().map(Range::len).sum();
-        let (stored, cost) = (span.end - span.start, self.source_ref().request_cost().max(1));
+        let (stored, cost) = (span.len(), self.source_ref().request_cost().max(1));
         // Reading single blocks takes a request for the block starts and, from a remote source, one for each run of
         // blocks. That pays if each of them saves enough bytes; for more than half of a chunk it never does.
         let runs_pay = cost <= FAR_AWAY || part.ranges.len() as u64 <= (stored / cost).max(1);
@@ -163,7 +164,7 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
             return Ok(Step::Chunk(span));
         }
         if let Some((map, decoded)) = known {
-            return self.blocks_step(part, map, span.start, decoded, |_, _| None);
+            return self.blocks_step(part, map, &span, decoded, |_, _| None);
         }
         let items = self.decoding.geometry.as_ref().and_then(|geometry| geometry.block_items());
         let array_block = items.and_then(|items| usize::try_from(items).ok()?.checked_mul(self.frame.typesize()));
@@ -173,7 +174,7 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
             (block_size, _) => block_size,
         };
         let prefix = ChunkHeader::EXTENDED_LEN + 4 * part.chunk_len.div_ceil(block_size);
-        Ok(Step::Prefix(span.start..span.end.min(span.start.saturating_add(prefix as u64))))
+        Ok(Step::Prefix(span.head(prefix as u64)))
     }
 
     /// The step after `step`, whose bytes are the next ones of `found`.
@@ -195,7 +196,7 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
                         let bytes = self.check(chunk, bytes.slice(..len))?;
                         Step::Ready(PartBytes::Chunk(bytes))
                     }
-                    len => Step::Chunk(span.start..span.start + len as u64),
+                    len => Step::Chunk(span.within(0..len as u64)),
                 }
             }
             Step::Prefix(span) => {
@@ -203,27 +204,27 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
                 match BlockMap::parse(&prefix).map_err(|e| self.decode_error(chunk, e))? {
                     MapProgress::Ready(map) => {
                         let in_prefix = |_, span: Range<usize>| (span.end <= prefix.len()).then(|| prefix.slice(span));
-                        self.blocks_step(part, Arc::new(map), span.start, Vec::new(), in_prefix)?
+                        self.blocks_step(part, Arc::new(map), &span, Vec::new(), in_prefix)?
                     }
                     MapProgress::NeedPrefix(len) => {
                         // A chunk that ends before its block starts do would make us read past the section.
                         if prefix.len() >= ChunkHeader::EXTENDED_LEN {
                             let exact = self.exact(chunk, &prefix, &span)?;
                             if len > exact {
-                                return Ok(Step::Chunk(span.start..span.start + exact as u64));
+                                return Ok(Step::Chunk(span.within(0..exact as u64)));
                             }
                         }
-                        Step::Prefix(span.start..span.start + len as u64)
+                        Step::Prefix(span.within(0..len as u64))
                     }
                 }
             }
-            Step::Blocks { map, mut known, decoded, wanted } => {
+            Step::Blocks { map, mut known, decoded, wanted, .. } => {
                 let cbytes = map.header().cbytes as u64;
                 let blocks = wanted.into_iter().map(|(block, range)| match bytes()? {
                     bytes if bytes.len() as u64 == range.end - range.start => Ok((block, bytes)),
                     // Only the file of a chunk can be too short.
                     short => {
-                        let found = address::in_file(&range).1.start + short.len() as u64;
+                        let found = range.start + short.len() as u64;
                         Err(FrameError::ChunkFile { chunk, expected: cbytes, found }.into())
                     }
                 });
@@ -235,13 +236,13 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
         })
     }
 
-    /// The blocks that are needed of a chunk at offset `start`, besides those already `decoded` and those whose bytes
+    /// The blocks that are needed of a chunk at `span`, besides those already `decoded` and those whose bytes
     /// are `known`.
     fn blocks_step(
         &self,
         part: &PartRequest<'_>,
         map: Arc<BlockMap>,
-        start: u64,
+        span: &StoredRange,
         decoded: Vec<(usize, Bytes)>,
         known: impl Fn(usize, Range<usize>) -> Option<Bytes>,
     ) -> Result<Step, ReadError> {
@@ -250,7 +251,7 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
         self.whole(chunk, map.header().cbytes)?;
         let cbytes = map.header().cbytes;
         if map.header().has_vl_blocks() {
-            return Ok(Step::Chunk(start..start + cbytes as u64));
+            return Ok(Step::Chunk(span.within(0..cbytes as u64)));
         }
         let is_decoded = |block: usize| decoded.binary_search_by_key(&block, |(number, _)| *number).is_ok();
         let mut blocks = Vec::new();
@@ -264,25 +265,25 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
             && blocks.iter().any(|&b| map.needs_reference(b, &self.decoding.registry));
         let (mut here, mut wanted) = (Vec::new(), Vec::new());
         for block in first.then_some(0).into_iter().chain(blocks) {
-            let span = map.span(block);
-            match known(block, span.clone()) {
-                _ if span.is_empty() => {}
+            let within = map.span(block);
+            match known(block, within.clone()) {
+                _ if within.is_empty() => {}
                 Some(bytes) => here.push((block, bytes)),
-                None => wanted.push((block, start + span.start as u64..start + span.end as u64)),
+                None => wanted.push((block, within.start as u64..within.end as u64)),
             }
         }
         Ok(match wanted.is_empty() {
             true => Step::Ready(PartBytes::Blocks { map, blocks: here, decoded }),
-            false => Step::Blocks { map, known: here, decoded, wanted },
+            false => Step::Blocks { span: span.clone(), map, known: here, decoded, wanted },
         })
     }
 }
 
 impl Step {
-    fn ranges(&self) -> Vec<Range<u64>> {
+    fn ranges(&self) -> Vec<StoredRange> {
         match self {
             Self::Prefix(range) | Self::Chunk(range) => vec![range.clone()],
-            Self::Blocks { wanted, .. } => wanted.iter().map(|(_, range)| range.clone()).collect(),
+            Self::Blocks { span, wanted, .. } => wanted.iter().map(|(_, range)| span.within(range.clone())).collect(),
             Self::Ready(_) => Vec::new(),
         }
     }
@@ -309,7 +310,7 @@ impl<S: RangeSource + 'static, I: Iterator<Item = ChunkPart>> Iterator for Group
         {
             // An entry that makes no sense is an error when the group is read.
             let span = self.shared.stored_span(piece.chunk).ok().flatten();
-            let len = span.map_or(0, |s| s.end - s.start);
+            let len = span.map_or(0, |span| span.len());
             bytes += len.min(piece.within.len() as u64);
             stored = stored.saturating_add(usize::try_from(len).unwrap_or(usize::MAX));
             let dst = self.out.split_to(piece.within.len());

@@ -13,7 +13,8 @@ use super::{ChunkFiles, Coalesced, RangeSource, check};
 use crate::compute::Buffers;
 use crate::context::about;
 use crate::disk::{IoMode, PositionedFile};
-use crate::sparse::directory::{index_path, read_chunk_file};
+use crate::sparse::Directory;
+use crate::sparse::directory::index_path;
 
 /// Reading this many unneeded bytes costs about as much as another system call.
 const GAP: u64 = 4 << 10;
@@ -30,7 +31,7 @@ pub struct FileSource {
     file: Arc<PositionedFile>,
     mode: IoMode,
     /// The chunk files of a sparse frame.
-    files: Option<FilesInDirectory>,
+    files: Option<Directory>,
     buffers: Buffers,
     /// What was opened.
     path: Option<Arc<Path>>,
@@ -58,7 +59,7 @@ impl FileSource {
             true => about(index.display(), e),
             false => e,
         })?;
-        let files = is_sparse.then(|| FilesInDirectory { path: path.into(), mode });
+        let files = is_sparse.then(|| Directory::existing(path, mode));
         Ok(Self { files, path: Some(path.into()), ..Self::new(file, mode) })
     }
 
@@ -145,22 +146,5 @@ impl RangeSource for FileSource {
 
     fn chunk_files(&self) -> Option<&dyn ChunkFiles> {
         self.files.as_ref().map(|files| files as _)
-    }
-}
-
-/// The chunk files in a directory.
-#[derive(Debug, Clone)]
-struct FilesInDirectory {
-    path: Arc<Path>,
-    mode: IoMode,
-}
-
-impl ChunkFiles for FilesInDirectory {
-    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
-        let directory = Arc::clone(&self.path);
-        Box::pin(
-            self.mode
-                .run(move || ranges.into_iter().map(|(id, range)| read_chunk_file(&directory, id, &range)).collect()),
-        )
     }
 }

@@ -118,11 +118,25 @@ pub trait RangeSource: Send + Sync {
     }
 }
 
-/// The chunk files of a sparse frame.
+/// The chunk files of a sparse frame. Every [`SparsePlace`](crate::sparse::SparsePlace) reads its own.
 pub trait ChunkFiles: Send + Sync {
     /// A range of the chunk file of each number, or as much of it as the file has. One round; a missing file is an
-    /// error for its own ranges only.
+    /// error ([`io::ErrorKind::NotFound`]) for its own ranges only.
     fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>>;
+
+    /// A range of one chunk file, or as much of it as the file has.
+    fn read_file(&self, id: u32, range: Range<u64>) -> BoxFuture<'_, io::Result<Bytes>> {
+        Box::pin(async move {
+            let found = self.read_files(std::iter::once((id, range)).collect()).await;
+            found.into_iter().next().unwrap_or_else(|| Err(io::ErrorKind::InvalidData.into()))
+        })
+    }
+}
+
+impl<C: ChunkFiles + ?Sized> ChunkFiles for Arc<C> {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        (**self).read_files(ranges)
+    }
 }
 
 macro_rules! forward {

@@ -13,16 +13,14 @@ use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt};
-use oxiblosc_core::frame::{INDEX_FILE, chunk_file_name};
+use oxiblosc_core::frame::INDEX_FILE;
 
 use super::{ChunkFiles, Coalesced, HEAD, RangeSource, check};
 use crate::budget::Budget;
-use crate::context::{Replaced, about, again};
-use crate::object::{io_error, spawn};
+use crate::context::Replaced;
+use crate::object::{AT_ONCE, ObjectPrefix, io_error, spawn};
 use crate::reader::ReadOptions;
 
-/// Requests of one round in flight at a time.
-const AT_ONCE: usize = 32;
 /// Ranges this close together are requested as one.
 const GAP: u64 = 4 << 10;
 /// Ranges are not joined beyond this, so that a large one is fetched over several connections.
@@ -56,7 +54,7 @@ pub struct ObjectSource {
     /// The object that the ranges are of: the frame, or the index of a sparse one.
     path: Path,
     /// The chunks of a sparse frame.
-    files: Option<FilesUnderPrefix>,
+    files: Option<ObjectPrefix>,
     version: Arc<Mutex<Option<Version>>>,
     /// Length and first bytes, if finding the object returned them; used by the first open.
     found: Arc<Mutex<Option<(u64, Bytes)>>>,
@@ -81,8 +79,8 @@ impl ObjectSource {
     /// The sparse frame whose objects are under `prefix`: `chunks.b2frame`, and one for each chunk.
     pub fn sparse(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
         let index = Self::new(Arc::clone(&store), prefix.clone().join(INDEX_FILE));
-        let files = FilesUnderPrefix { store, prefix, requests: index.requests.clone() };
-        Self { files: Some(files), ..index }
+        let files = ObjectPrefix::with_store(store, prefix);
+        Self { requests: files.requests().clone(), files: Some(files), ..index }
     }
 
     /// Finds what is at `path`: an object, or else the prefix of a sparse frame. The result of the first request is
@@ -239,64 +237,6 @@ impl RangeSource for ObjectSource {
 
     fn chunk_files(&self) -> Option<&dyn ChunkFiles> {
         self.files.as_ref().map(|files| files as _)
-    }
-}
-
-/// The chunk files under a prefix.
-#[derive(Clone)]
-struct FilesUnderPrefix {
-    store: Arc<dyn ObjectStore>,
-    prefix: Path,
-    /// As that of the source.
-    requests: Budget,
-}
-
-impl ChunkFiles for FilesUnderPrefix {
-    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
-        Box::pin(async move {
-            let asked = ranges.len();
-            let get = |(id, range): (u32, Range<u64>)| {
-                let (store, prefix) = (Arc::clone(&self.store), self.prefix.clone());
-                let place = self.requests.acquire(1);
-                async move {
-                    let _place = place.await;
-                    chunk_file(&*store, &prefix, id, range).await
-                }
-            };
-            let gets: Vec<_> = ranges.into_iter().map(get).collect();
-            match spawn(stream::iter(gets).buffered(AT_ONCE).collect::<Vec<_>>()).await {
-                Ok(found) => found,
-                Err(e) => {
-                    let e = Arc::new(e);
-                    (0..asked).map(|_| Err(again(&e))).collect()
-                }
-            }
-        })
-    }
-}
-
-/// A range of a chunk object, or as much of it as the object has.
-async fn chunk_file(store: &dyn ObjectStore, prefix: &Path, id: u32, range: Range<u64>) -> io::Result<Bytes> {
-    if range.is_empty() {
-        return Ok(Bytes::new());
-    }
-    let name = chunk_file_name(id);
-    let named = |e| about(format_args!("chunk object {name}"), e);
-    let path = prefix.clone().join(name.as_str());
-    let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
-    match store.get_opts(&path, options).await {
-        Ok(result) if result.range.start != range.start => {
-            let message =
-                format!("requested the bytes from {} on, received those from {} on", range.start, result.range.start);
-            Err(named(io::Error::new(io::ErrorKind::InvalidData, message)))
-        }
-        Ok(result) => result.bytes().await.map_err(to_io_error).map_err(named),
-        Err(e @ object_store::Error::NotFound { .. }) => Err(named(to_io_error(e))),
-        // The range begins where the object has ended.
-        Err(e) => match store.head(&path).await {
-            Ok(meta) if meta.size <= range.start => Ok(Bytes::new()),
-            _ => Err(named(to_io_error(e))),
-        },
     }
 }
 

@@ -7,7 +7,7 @@ use oxiblosc_core::registry::Registry;
 
 use super::error::ShareError;
 use super::place::SparsePlace;
-use super::plan_file::{ClaimState, Owner, PlanFile, put_claim, remove_chunks};
+use super::plan_file::{ClaimState, PlanFile, end_claim, end_of_numbers, put_claim, remove_chunks};
 use super::shared::{entries, read_claim};
 use crate::error::WriteError;
 
@@ -41,20 +41,21 @@ pub async fn clear<P: SparsePlace + ?Sized>(place: &P) -> Result<u64, ShareError
     let clearing = claim.with_state(ClaimState::Clearing);
     let version = put_claim(place, &clearing, version).await?.ok_or(ShareError::Committing)?;
     let index = place.index().await?;
-    let named: BTreeSet<u32> = match &index {
+    let (named, known): (BTreeSet<u32>, u64) = match &index {
         Some(index) => {
             let registry = Registry::linked().map_err(WriteError::from)?;
             let unreadable = || io::Error::new(io::ErrorKind::InvalidData, "the index that is there cannot be read");
-            entries(index, registry).await.ok_or_else(unreadable)?.into_iter().flatten().collect()
+            let entries = entries(index, registry).await.ok_or_else(unreadable)?;
+            let nchunks = entries.len() as u64;
+            let named: BTreeSet<u32> = entries.into_iter().flatten().collect();
+            let known = end_of_numbers(named.last().copied(), nchunks);
+            (named, known)
         }
-        None => BTreeSet::new(),
+        None => (BTreeSet::new(), 0),
     };
     let files: Vec<u32> = place.chunks().await?.into_keys().filter(|file| !named.contains(file)).collect();
     let removed = files.len() as u64;
     remove_chunks(place, files).await?;
-    let settled = index.is_some() || claim.holder == Owner::One;
-    if settled || put_claim(place, &claim.with_state(ClaimState::Abandoned), Some(version.clone())).await?.is_none() {
-        place.remove_plan(version).await?;
-    }
+    end_claim(place, &claim, version, known).await?;
     Ok(removed)
 }

@@ -11,7 +11,7 @@ use oxiblosc_core::frame::{FrameParams, FrameWriteError, FrameWriter, SpecialPla
 
 use super::error::ShareError;
 use super::place::{FileVersion, SparsePlace};
-use super::plan_file::{ClaimState, put_claim, remove_chunks};
+use super::plan_file::{ClaimState, end_claim, end_of_numbers, put_claim, remove_chunks};
 use super::shared::{PlanStatus, SharedWriter};
 use crate::sink::Summary;
 
@@ -63,7 +63,7 @@ impl<P: SparsePlace> SharedWriter<P> {
     ///
     /// Missing chunks are found by listing the files. If none is missing, their headers are read and checked, and the
     /// index is made of them. Afterwards the plan and the unused files are removed; what cannot be removed does no
-    /// harm.
+    /// harm. (The plan of a frame without any chunk file stays if a late writer may still use its file numbers.)
     ///
     /// If the future is dropped, the commit may or may not have succeeded, and may be called again. Until then writers
     /// may fail with [`ShareError::Committing`].
@@ -119,7 +119,7 @@ impl<P: SparsePlace> SharedWriter<P> {
             }
             Err(error) => return Err(error.into()),
         }
-        self.clean(plan, survey.files.difference(&named).copied()).await;
+        self.clean(plan, &survey, &named).await;
         Ok(summary)
     }
 
@@ -171,11 +171,13 @@ impl<P: SparsePlace> SharedWriter<P> {
         let whole = params.checksums || params.fingerprint.is_some();
         let wanted = if whole { ChunkHeader::MAX_NBYTES } else { ChunkHeader::EXTENDED_LEN };
         let heads = (0..self.nchunks()).map(|i| {
-            let file = survey.last.get(&i).map(|&(file, _)| file);
-            let head = file.map(|file| (file, self.place.chunk_head(file, wanted)));
+            let last = survey.last.get(&i).copied();
             async move {
-                match head {
-                    Some((file, head)) => head.await.map(|head| (i, Some((file, head)))),
+                match last {
+                    Some((file, len)) => {
+                        let head = self.place.read_file(file, 0..wanted as u64).await?;
+                        Ok::<_, io::Error>((i, Some((file, len, head))))
+                    }
                     None => Ok((i, None)),
                 }
             }
@@ -184,7 +186,7 @@ impl<P: SparsePlace> SharedWriter<P> {
         let (mut chunk_bytes, mut named) = (0, BTreeSet::new());
         while let Some((i, found)) = heads.try_next().await? {
             let expected = self.stored_bytes(i)?;
-            let Some((file, (len, head))) = found else {
+            let Some((file, len, head)) = found else {
                 let nchunks = self.nchunks();
                 let kind = missing.kind().ok_or(ShareError::Missing { chunks: vec![i], count: 1, nchunks })?;
                 // Lossless: no more than a chunk.
@@ -218,8 +220,9 @@ impl<P: SparsePlace> SharedWriter<P> {
 
     /// Removes what the frame does not need. Nobody else removes files here, and nobody needs these: file numbers are
     /// never reused.
-    async fn clean(&self, plan: FileVersion, files: impl Iterator<Item = u32>) {
-        let _ = remove_chunks(&self.place, files).await;
-        let _ = self.place.remove_plan(plan).await;
+    async fn clean(&self, plan: FileVersion, survey: &ChunkListing, named: &BTreeSet<u32>) {
+        let _ = remove_chunks(&self.place, survey.files.difference(named).copied()).await;
+        let known = end_of_numbers(named.last().copied(), self.nchunks());
+        let _ = end_claim(&self.place, &self.claim, plan, known).await;
     }
 }

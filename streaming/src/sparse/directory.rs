@@ -11,8 +11,7 @@ use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 
 use super::plan_file::CLAIM_FILE;
 use crate::context::about;
-use crate::disk::temporary_beside;
-pub(crate) use crate::disk::{parent_of, sync_directory};
+use crate::disk::{replace_file, sync_directory, write_beside};
 
 /// The path of the index of a frame: `path` itself, or the index file in it if it is a directory.
 pub(crate) fn index_path(path: &Path) -> (PathBuf, bool) {
@@ -75,14 +74,7 @@ pub(crate) fn write_file(directory: &Path, name: FileName, bytes: &[u8], durable
 /// Creates or replaces the index file of the directory, in one step.
 pub(crate) fn write_index(directory: &Path, index: &[u8], durable: bool) -> io::Result<()> {
     let path = directory.join(INDEX_FILE);
-    let mut file = temporary_beside(&path)?;
-    file.write_all(index)?;
-    if durable {
-        file.as_file().sync_all()?;
-        // The new names of the chunk files must be on the disk before the index that needs them.
-        sync_directory(directory)?;
-    }
-    file.persist(&path).map_err(|failed| failed.error)?;
+    replace_file(write_beside(&path, index, durable)?, &path)?;
     if durable { sync_directory(directory) } else { Ok(()) }
 }
 

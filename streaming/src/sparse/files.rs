@@ -2,25 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
+use super::directory::read_chunk_file;
 use super::place::{FileVersion, SparsePlace, written_by_another};
 use super::plan_file::CLAIM_FILE;
 use crate::disk::{
-    Handle, IoMode, TRIES, is_at, lock, lock_later, replaced_by_another, sync_directory, temporary_beside,
+    Handle, IoMode, TRIES, is_at, lock, lock_later, replace_file, replaced_by_another, sync_directory, write_beside,
 };
+use crate::source::ChunkFiles;
 
 /// The directory of a sparse frame that several writers fill, in one process or in many, or that one editor changes.
 #[derive(Debug, Clone)]
 pub struct Directory {
-    path: PathBuf,
+    path: Arc<Path>,
     mode: IoMode,
     durable: bool,
     locked: Option<Arc<Locked>>,
@@ -39,9 +42,14 @@ impl Directory {
     /// # Errors
     /// When it cannot be made.
     pub fn new(path: impl AsRef<Path>) -> io::Result<Self> {
-        let path = path.as_ref().to_owned();
-        fs::create_dir_all(&path)?;
-        Ok(Self { path, mode: IoMode::default(), durable: false, locked: None })
+        let path = path.as_ref();
+        fs::create_dir_all(path)?;
+        Ok(Self::existing(path, IoMode::default()))
+    }
+
+    /// The directory `path`, which has been there before.
+    pub(crate) fn existing(path: impl Into<Arc<Path>>, mode: IoMode) -> Self {
+        Self { path: path.into(), mode, durable: false, locked: None }
     }
 
     /// The existing directory `path`, locked against other editors until the last clone of this handle is dropped,
@@ -59,7 +67,7 @@ impl Directory {
             // It may have been replaced before it was locked.
             if handle.as_ref().map_or(Ok(true), |handle| is_at(handle, path))? {
                 let locked = Some(Arc::new(Locked { handle }));
-                return Ok(Self { path: path.to_owned(), mode: IoMode::default(), durable: false, locked });
+                return Ok(Self { locked, ..Self::existing(path, IoMode::default()) });
             }
         }
         Err(replaced_by_another(path))
@@ -96,16 +104,9 @@ impl Directory {
     }
 
     /// Writes a file that does not have its name yet.
-    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<TempPath> {
         self.check()?;
-        let mut file = temporary_beside(&self.path.join(name))?;
-        file.write_all(bytes)?;
-        if self.durable {
-            file.as_file().sync_all()?;
-            // The new names of the chunk files must be on the disk before the index that needs them.
-            sync_directory(&self.path)?;
-        }
-        Ok(file)
+        write_beside(&self.path.join(name), bytes, self.durable)
     }
 
     /// Compare-and-replace takes several steps; a lock on the directory makes them atomic for all that use it. Not
@@ -129,8 +130,8 @@ impl Directory {
     }
 
     /// Gives a file its name if it has none yet.
-    fn create(&self, file: NamedTempFile, name: &str) -> io::Result<()> {
-        file.persist_noclobber(self.path.join(name)).map(drop).map_err(|failed| match failed.error.kind() {
+    fn create(&self, file: TempPath, name: &str) -> io::Result<()> {
+        file.persist_noclobber(self.path.join(name)).map_err(|failed| match failed.error.kind() {
             io::ErrorKind::AlreadyExists => written_by_another(name),
             _ => failed.error,
         })
@@ -141,9 +142,7 @@ impl Directory {
         let file = self.write(name, content)?;
         match replaces {
             Some(replaces) => self.exclusively(|| match self.version(name)? {
-                Some(now) if now.content == replaces.content => {
-                    file.persist(self.path.join(name)).map(drop).map_err(|failed| failed.error)
-                }
+                Some(now) if now.content == replaces.content => replace_file(file, &self.path.join(name)),
                 // An earlier call failed before the new name was on the disk, and nobody else writes here.
                 Some(now) if self.locked.is_some() && now.content == content => Ok(()),
                 _ => Err(written_by_another(name)),
@@ -154,23 +153,22 @@ impl Directory {
     }
 }
 
+impl ChunkFiles for Directory {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        let (path, mode) = (Arc::clone(&self.path), self.mode);
+        // All of them at once: changing to another thread takes longer than reading a small file.
+        Box::pin(async move {
+            mode.run(move || ranges.iter().map(|(id, range)| read_chunk_file(&path, *id, range)).collect()).await
+        })
+    }
+}
+
 impl SparsePlace for Directory {
     fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.run(move |this| {
             let name = chunk_file_name(id);
             let file = this.write(&name, &bytes)?;
-            file.persist(this.path.join(name)).map(drop).map_err(|failed| failed.error)
-        })
-    }
-
-    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
-        self.run(move |this| {
-            let file = File::open(this.path.join(chunk_file_name(id)))?;
-            let whole = file.metadata()?.len();
-            // Lossless: no more than `len`.
-            let mut bytes = Vec::with_capacity(whole.min(len as u64) as usize);
-            file.take(len as u64).read_to_end(&mut bytes)?;
-            Ok((whole, bytes.into()))
+            replace_file(file, &this.path.join(name))
         })
     }
 

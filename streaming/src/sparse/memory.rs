@@ -158,14 +158,6 @@ impl SparsePlace for MemoryDirectory {
         })
     }
 
-    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
-        let this = self.clone();
-        Box::pin(async move {
-            let whole = this.chunk_range(id, &(0..u64::MAX))?;
-            Ok((whole.len() as u64, whole.slice(..len.min(whole.len()))))
-        })
-    }
-
     fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         let this = self.clone();
         Box::pin(async move {

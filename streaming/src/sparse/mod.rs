@@ -1,6 +1,5 @@
 //! Sparse frames: one file per chunk, and one for the index.
 
-pub(crate) mod address;
 mod clear;
 mod commit;
 pub(crate) mod directory;

@@ -10,9 +10,11 @@ use futures::future::BoxFuture;
 use thiserror::Error;
 
 use crate::disk::IoMode;
+use crate::source::ChunkFiles;
 
 /// Where the files of a sparse frame are: a [`Directory`](super::Directory), a
-/// [`MemoryDirectory`](super::MemoryDirectory), or objects under a common prefix (`object::ObjectPrefix`).
+/// [`MemoryDirectory`](super::MemoryDirectory), or objects under a common prefix (`object::ObjectPrefix`). Chunk files
+/// are read as [`ChunkFiles`].
 ///
 /// Besides the chunk files and the index there is the *plan*: a small file through which the writers coordinate. It
 /// exists until the frame does, and readers do not look at it.
@@ -24,7 +26,7 @@ use crate::disk::IoMode;
 /// - The futures do their work when they are awaited, on any executor; after dropping one, its work may or may not have
 ///   been done.
 /// - After an error the call may be repeated.
-pub trait SparsePlace: Send + Sync + 'static {
+pub trait SparsePlace: ChunkFiles + 'static {
     /// Writes the chunk file of number `id`, replacing an existing one.
     fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>>;
 
@@ -33,10 +35,6 @@ pub trait SparsePlace: Send + Sync + 'static {
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] when there is one.
     fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>>;
-
-    /// The length of a chunk file and its first `len` bytes, or as many as it has. [`io::ErrorKind::NotFound`] when
-    /// there is none.
-    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>>;
 
     /// The numbers of all chunk files, and their lengths in bytes.
     fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>>;
@@ -108,10 +106,6 @@ impl<P: SparsePlace + ?Sized> SparsePlace for Arc<P> {
         (**self).put_chunk(id, bytes)
     }
 
-    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
-        (**self).chunk_head(id, len)
-    }
-
     fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         (**self).create_chunk(id, bytes)
     }
@@ -168,8 +162,9 @@ pub(super) async fn begins_with(whole: Bytes, start: Bytes) -> bool {
 
 /// Whether chunk file `id` consists of exactly these bytes.
 pub(crate) async fn whole_chunk(place: &dyn SparsePlace, id: u32, bytes: Bytes) -> io::Result<bool> {
-    let (len, found) = place.chunk_head(id, bytes.len()).await?;
-    Ok(len == bytes.len() as u64 && len == found.len() as u64 && begins_with(found, bytes).await)
+    // One byte more than there should be.
+    let found = place.read_file(id, 0..bytes.len() as u64 + 1).await?;
+    Ok(found.len() == bytes.len() && begins_with(found, bytes).await)
 }
 
 /// The store of a place ignores the conditions of requests. Two writers that rely on them could overwrite each other's

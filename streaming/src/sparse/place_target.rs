@@ -10,9 +10,11 @@ use bytes::{Bytes, BytesMut};
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
 use oxiblosc_core::frame::FrameType;
+use oxiblosc_core::registry::Registry;
 
 use super::place::{ConditionalPutsIgnored, FileVersion, SparsePlace, whole_chunk};
-use super::plan_file::{ClaimState, Owner, PlanFile, put_claim, remove_chunks};
+use super::plan_file::{ClaimState, Owner, PlanFile, end_claim, end_of_numbers, put_claim, remove_chunks};
+use super::shared::entries;
 use crate::background;
 use crate::target::{Part, Target};
 
@@ -61,7 +63,7 @@ pub struct PlaceTarget<P: SparsePlace> {
 /// The state of the claim on the place.
 enum ClaimStep {
     New,
-    Running(BoxFuture<'static, io::Result<FileVersion>>),
+    Running(BoxFuture<'static, io::Result<(PlanFile, FileVersion)>>),
     Done(FileVersion),
 }
 
@@ -122,7 +124,9 @@ impl<P: SparsePlace> PlaceTarget<P> {
                 ClaimStep::Running(begun) => {
                     let begun = ready!(begun.as_mut().poll(cx));
                     self.begin = ClaimStep::New;
-                    ClaimStep::Done(begun?)
+                    let (claim, version) = begun?;
+                    self.claim = claim;
+                    ClaimStep::Done(version)
                 }
                 ClaimStep::Done(version) => return Poll::Ready(Ok(version.clone())),
             };
@@ -205,24 +209,24 @@ impl<P: SparsePlace> PlaceTarget<P> {
         let (place, claim, written) = (Arc::clone(&self.place), self.claim.clone(), self.written.clone());
         let (most, commit_uncertain) = (self.most, self.commit_uncertain);
         async move {
-            let version = match begin {
+            let begun = match begin {
                 ClaimStep::New => None,
                 // It may have made the claim.
                 ClaimStep::Running(begun) => begun.await.ok(),
-                ClaimStep::Done(version) => Some(version),
+                ClaimStep::Done(version) => Some((claim, version)),
             };
             let _: Vec<_> = stream::iter(puts).buffer_unordered(most).collect().await;
-            match version {
-                Some(_) if commit_uncertain => release(&*place, &claim).await,
-                Some(version) => remove(&*place, &claim, version, written).await,
+            match begun {
+                Some((claim, _)) if commit_uncertain => release(&*place, &claim).await,
+                Some((claim, version)) => remove(&*place, &claim, version, written).await,
                 None => Ok(()),
             }
         }
     }
 }
 
-/// Claims the place, and removes unneeded files.
-async fn begin<P: SparsePlace>(place: Arc<P>, claim: PlanFile) -> io::Result<FileVersion> {
+/// Claims the place, and removes unneeded files. Returns the claim as it has been written.
+async fn begin<P: SparsePlace>(place: Arc<P>, mut claim: PlanFile) -> io::Result<(PlanFile, FileVersion)> {
     let refuse = |message: &str| Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
     for _ in 0..TRIES {
         let found = place.plan().await?;
@@ -230,6 +234,8 @@ async fn begin<P: SparsePlace>(place: Arc<P>, claim: PlanFile) -> io::Result<Fil
             return refuse("there is a sparse frame already, whose chunks would be overwritten");
         }
         let theirs = found.as_ref().map(|found| PlanFile::parse(&found.content));
+        // The numbers that late writers of an abandoned frame may use must not be forgotten.
+        claim.first = theirs.as_ref().and_then(|theirs| theirs.as_ref().ok()).map_or(0, PlanFile::end);
         let mut ours = None;
         match theirs {
             None => {}
@@ -261,12 +267,12 @@ async fn begin<P: SparsePlace>(place: Arc<P>, claim: PlanFile) -> io::Result<Fil
             }
         }
         if let (Some(ClaimState::Open), Some(version)) = (ours, &found) {
-            return Ok(version.clone());
+            return Ok((claim, version.clone()));
         }
         let left = place.chunks().await?;
         if left.is_empty() && ours.is_none() {
             match put_claim(&*place, &claim, found).await? {
-                Some(version) => return Ok(version),
+                Some(version) => return Ok((claim, version)),
                 None => continue,
             }
         }
@@ -274,7 +280,7 @@ async fn begin<P: SparsePlace>(place: Arc<P>, claim: PlanFile) -> io::Result<Fil
         let Some(version) = put_claim(&*place, &claim.with_state(ClaimState::Clearing), found).await? else { continue };
         remove_chunks(&*place, left.into_keys()).await?;
         if let Some(version) = put_claim(&*place, &claim, Some(version)).await? {
-            return Ok(version);
+            return Ok((claim, version));
         }
     }
     refuse("somebody else has begun to write here")
@@ -308,17 +314,39 @@ async fn commit<P: SparsePlace>(
     index: Bytes,
     commit_uncertain: bool,
 ) -> io::Result<()> {
+    let closing = claim.with_state(ClaimState::Closing);
     // The previous attempt may have succeeded although its response was lost.
-    if !commit_uncertain || place.index().await?.is_none_or(|found| found.content != index) {
+    let is_committed = commit_uncertain && place.index().await?.is_some_and(|found| found.content == index);
+    let version = if is_committed {
+        place.plan().await?.filter(|now| now.content == closing.to_bytes())
+    } else {
         // From here on no other writer takes over.
-        let Some(_) = put_claim(&*place, &claim.with_state(ClaimState::Closing), Some(version)).await? else {
-            return Err(taken_over());
-        };
-        place.put_index(index, None).await?;
-    }
-    let closing = FileVersion::new(claim.with_state(ClaimState::Closing).to_bytes());
+        let Some(version) = put_claim(&*place, &closing, Some(version)).await? else { return Err(taken_over()) };
+        place.put_index(index.clone(), None).await?;
+        Some(version)
+    };
     // If this fails, the commit is repeated, and finds its index.
-    place.remove_plan(closing).await
+    match version {
+        Some(version) => end(&*place, &claim, version, Some(index)).await,
+        None => Ok(()),
+    }
+}
+
+/// Ends the claim. The index is that of the frame, if there is one.
+async fn end<P: SparsePlace>(
+    place: &P,
+    claim: &PlanFile,
+    version: FileVersion,
+    index: Option<Bytes>,
+) -> io::Result<()> {
+    let mut known = 0;
+    if claim.end() > 0
+        && let (Some(index), Ok(registry)) = (index, Registry::linked())
+        && let Some(entries) = entries(&FileVersion::new(index), registry).await
+    {
+        known = end_of_numbers(entries.iter().flatten().max().copied(), entries.len() as u64);
+    }
+    end_claim(place, claim, version, known).await
 }
 
 /// Removes what was written, unless another writer has taken over.
@@ -331,7 +359,7 @@ async fn remove<P: SparsePlace>(
     let clearing = claim.with_state(ClaimState::Clearing);
     let Some(version) = put_claim(place, &clearing, Some(version)).await? else { return Ok(()) };
     remove_chunks(place, written).await?;
-    place.remove_plan(version).await
+    end(place, claim, version, None).await
 }
 
 /// Releases the place after a commit whose outcome is not known. The chunks stay, in case it has succeeded.
@@ -339,7 +367,7 @@ async fn release<P: SparsePlace>(place: &P, claim: &PlanFile) -> io::Result<()> 
     let closing = claim.with_state(ClaimState::Closing).to_bytes();
     let Some(version) = place.plan().await?.filter(|now| now.content == closing) else { return Ok(()) };
     match place.index().await? {
-        Some(_) => place.remove_plan(version).await,
+        Some(index) => end(place, claim, version, Some(index.content)).await,
         None => put_claim(place, claim, Some(version)).await.map(drop),
     }
 }

@@ -1,14 +1,16 @@
 //! The plan file: who is writing a sparse frame that is not committed yet.
 
+use std::collections::BTreeSet;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::stream::{self, StreamExt};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::place::{FileVersion, SparsePlace};
@@ -29,7 +31,7 @@ const IDS: u64 = 1 << 32;
 /// The content of the file.
 ///
 /// It is changed only by conditional writes, so that of two concurrent changes one fails. Before a commit, chunk files
-/// are removed only by the writer that has set [`State::Clearing`], and no claim is taken over in that state: so no
+/// are removed only by the writer that has set [`ClaimState::Clearing`], and no claim is taken over in that state: so no
 /// writer ever removes a file of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PlanFile {
@@ -195,8 +197,14 @@ impl PlanFile {
 
 /// How often each of `nchunks` chunks may be written: often, but leaving enough file numbers for the next frames at the
 /// same place.
-pub(super) fn most_attempts(nchunks: u64) -> u64 {
+fn most_attempts(nchunks: u64) -> u64 {
     ((1 << 20) / nchunks.max(1)).clamp(16, 4096)
+}
+
+/// The first number that no writer of a frame can use, as far as its index tells: it has `nchunks` chunks, and `last` is
+/// the largest number of a file that it names.
+pub(super) fn end_of_numbers(last: Option<u32>, nchunks: u64) -> u64 {
+    last.map_or(0, |last| u64::from(last) + 1) + nchunks.max(1) * most_attempts(nchunks)
 }
 
 /// The digest that identifies an index.
@@ -220,12 +228,17 @@ pub(crate) fn random_id() -> String {
 
 /// Checks that no plan says that a frame at this place is being replaced or cleared, which would remove the chunks of
 /// an editor or mistake them for its own.
-///
-/// Returns the plan that does not say so, if there is one.
-pub(crate) async fn check_editable(place: &dyn SparsePlace) -> io::Result<Option<FileVersion>> {
+pub(crate) async fn check_editable(place: &dyn SparsePlace) -> io::Result<()> {
+    idle_claim(place).await.map(drop)
+}
+
+/// The plan at a place that may be edited, if there is one.
+async fn idle_claim(place: &dyn SparsePlace) -> io::Result<Option<(PlanFile, FileVersion)>> {
     let Some(version) = place.plan().await? else { return Ok(None) };
     let reason = match PlanFile::parse(&version.content) {
-        Ok(PlanFile { state: ClaimState::Abandoned, .. }) => return Ok(Some(version)),
+        Ok(claim) if claim.state == ClaimState::Abandoned || left_notes().contains(&claim.id) => {
+            return Ok(Some((claim, version)));
+        }
         Ok(PlanFile { holder: Owner::One, state: ClaimState::Clearing, .. }) => {
             "unused chunks are being removed here, try again later"
         }
@@ -235,21 +248,48 @@ pub(crate) async fn check_editable(place: &dyn SparsePlace) -> io::Result<Option
     Err(io::Error::new(io::ErrorKind::WouldBlock, message))
 }
 
+/// The note that chunk files are being removed.
+pub(crate) struct ClearingNote {
+    claim: PlanFile,
+    version: FileVersion,
+}
+
 /// Notes that chunk files are being removed, so that nobody begins to write or edit.
 ///
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] when others are writing, or are removing files themselves.
-pub(crate) async fn begin_clearing(place: &dyn SparsePlace) -> io::Result<FileVersion> {
+pub(crate) async fn begin_clearing(place: &dyn SparsePlace) -> io::Result<ClearingNote> {
     // The one that was looked at is replaced, and none that came later.
-    let found = check_editable(place).await?;
-    let claim = PlanFile::of_one().with_state(ClaimState::Clearing);
+    let (first, found) = match idle_claim(place).await? {
+        Some((claim, version)) => (claim.end(), Some(version)),
+        None => (0, None),
+    };
+    let claim = PlanFile { first, ..PlanFile::of_one().with_state(ClaimState::Clearing) };
     let busy = || io::Error::new(io::ErrorKind::WouldBlock, "somebody else has begun to write here");
-    put_claim(place, &claim, found).await?.ok_or_else(busy)
+    match put_claim(place, &claim, found).await {
+        Ok(version) => Ok(ClearingNote { claim, version: version.ok_or_else(busy)? }),
+        Err(error) => {
+            // It may be there although the response was lost.
+            left_notes().insert(claim.id);
+            Err(error)
+        }
+    }
 }
 
-/// Takes that note back.
-pub(crate) async fn end_clearing(place: &dyn SparsePlace, note: FileVersion) -> io::Result<()> {
-    place.remove_plan(note).await
+/// Takes that note back, once no removal is in progress any more.
+pub(crate) async fn end_clearing(place: &dyn SparsePlace, note: ClearingNote) -> io::Result<()> {
+    let ClearingNote { claim, version } = note;
+    let ended = end_claim(place, &claim, version, 0).await;
+    if ended.is_err() {
+        left_notes().insert(claim.id);
+    }
+    ended
+}
+
+/// The ids of notes that this process could not take back. They announce nothing any more.
+fn left_notes() -> MutexGuard<'static, BTreeSet<String>> {
+    static LEFT: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Replaces `found` by `claim`, and returns the new version; `None` if another writer was faster. It is read back,
@@ -269,13 +309,37 @@ pub(super) async fn put_claim<P: SparsePlace + ?Sized>(
     Ok(place.plan().await?.filter(|now| now.content == content))
 }
 
-/// Removes chunk files, several at a time. See [`Claim`] for who may.
+/// Ends a claim: removes it, unless late writers may still use numbers from `known` on, which no index tells. Then it
+/// stays, as abandoned.
+pub(super) async fn end_claim<P: SparsePlace + ?Sized>(
+    place: &P,
+    claim: &PlanFile,
+    version: FileVersion,
+    known: u64,
+) -> io::Result<()> {
+    if claim.end() > known
+        && put_claim(place, &claim.with_state(ClaimState::Abandoned), Some(version.clone())).await?.is_some()
+    {
+        return Ok(());
+    }
+    place.remove_plan(version).await
+}
+
+/// Removes chunk files, several at a time. See [`PlanFile`] for who may.
 pub(crate) async fn remove_chunks<P: SparsePlace + ?Sized>(
     place: &P,
     files: impl IntoIterator<Item = u32>,
 ) -> io::Result<()> {
-    let removals = files.into_iter().map(|file| place.remove_chunk(file));
-    stream::iter(removals).buffer_unordered(ROUND).try_collect().await
+    let failed = AtomicBool::new(false);
+    let files = files.into_iter().take_while(|_| !failed.load(Ordering::Relaxed));
+    let mut removals = stream::iter(files.map(|file| place.remove_chunk(file))).buffer_unordered(ROUND);
+    let mut result = Ok(());
+    // After a failure those in progress are waited for: they must not remove anything later.
+    while let Some(removed) = removals.next().await {
+        failed.fetch_or(removed.is_err(), Ordering::Relaxed);
+        result = result.and(removed);
+    }
+    result
 }
 
 #[cfg(test)]

@@ -2,9 +2,12 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::directory::{is_replaceable, parent_of};
+use tempfile::TempDir;
+
+use super::directory::is_replaceable;
+use crate::disk::{Temporary, parent_of};
 
 /// Checks that a directory may replace `path`.
 pub(crate) fn check_replaceable(path: &Path) -> io::Result<()> {
@@ -19,9 +22,30 @@ pub(crate) fn check_replaceable(path: &Path) -> io::Result<()> {
     }
 }
 
+impl Temporary for TempDir {
+    fn rename(self, destination: &Path) -> Result<Option<Self>, (Self, io::Error)> {
+        match replace_directory(self.path(), destination) {
+            Ok(OldNameHolds::OldFrame) => Ok(Some(self)),
+            Ok(OldNameHolds::Nothing) => {
+                Temporary::keep(self);
+                Ok(None)
+            }
+            Err(error) => Err((self, error)),
+        }
+    }
+
+    fn remove(self) -> io::Result<()> {
+        self.close()
+    }
+
+    fn keep(self) {
+        let _: PathBuf = TempDir::keep(self);
+    }
+}
+
 /// What is under the old name of a directory after it has moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OldNameHolds {
+enum OldNameHolds {
     Nothing,
     /// The frame that was at its destination.
     OldFrame,
@@ -30,7 +54,7 @@ pub(super) enum OldNameHolds {
 /// Moves a directory to `destination`, in one step if nothing is there or the system can exchange two names (Linux, on
 /// most file systems). Elsewhere the old directory is moved aside first: for a moment there is nothing under the name,
 /// but never half a frame.
-pub(super) fn replace_directory(directory: &Path, destination: &Path) -> io::Result<OldNameHolds> {
+fn replace_directory(directory: &Path, destination: &Path) -> io::Result<OldNameHolds> {
     if !destination.try_exists()? {
         fs::rename(directory, destination)?;
         return Ok(OldNameHolds::Nothing);

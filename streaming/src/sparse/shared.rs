@@ -14,7 +14,7 @@ use oxiblosc_core::registry::Registry;
 use super::commit::CommitAttempt;
 use super::error::ShareError;
 use super::place::{ConditionalPutsIgnored, FileVersion, SparsePlace, begins_with};
-use super::plan_file::{ClaimState, Owner, PlanFile, put_claim};
+use super::plan_file::{ClaimState, Owner, PlanFile, end_of_numbers, put_claim};
 use super::shared_plan::{SharedPlan, difference};
 use crate::compute::{JobPanicked, Pool};
 use crate::error::WriteError;
@@ -353,7 +353,7 @@ impl<P: SparsePlace> SharedWriter<P> {
             let mut last = file;
             attempt += 1;
             while let Some(next) = self.claim.file_of(i, attempt) {
-                match self.place.chunk_head(next, ChunkHeader::MIN_LEN).await {
+                match self.place.read_file(next, 0..ChunkHeader::MIN_LEN as u64).await {
                     Ok(_) => last = next,
                     Err(error) if error.kind() == io::ErrorKind::NotFound => break,
                     Err(error) => return Err(error.into()),
@@ -368,11 +368,11 @@ impl<P: SparsePlace> SharedWriter<P> {
 
     /// Whether a file holds exactly this chunk.
     async fn is_there(&self, file: u32, chunk: &Bytes) -> Result<bool, ShareError> {
-        let head = chunk.len().min(ChunkHeader::EXTENDED_LEN);
-        for wanted in [head, chunk.len()] {
-            match self.place.chunk_head(file, wanted).await {
-                Ok((len, bytes)) => {
-                    if len != chunk.len() as u64 || !begins_with(chunk.clone(), bytes).await {
+        // The header is enough to tell most other chunks. Then one byte more than there should be is asked for.
+        for wanted in [chunk.len().min(ChunkHeader::EXTENDED_LEN), chunk.len() + 1] {
+            match self.place.read_file(file, 0..wanted as u64).await {
+                Ok(bytes) => {
+                    if bytes.len() != wanted.min(chunk.len()) || !begins_with(chunk.clone(), bytes).await {
                         return Ok(false);
                     }
                 }
@@ -403,7 +403,9 @@ impl<P: SparsePlace> SharedWriter<P> {
                         None => PlanStatus::Closing(version),
                     });
                 }
-                ClaimState::Clearing | ClaimState::Abandoned => return Ok(PlanStatus::Gone),
+                ClaimState::Clearing => return Ok(PlanStatus::Gone),
+                // It has been committed, or cleared.
+                ClaimState::Abandoned => {}
             }
         }
         let index = self.place.index().await?;
@@ -490,7 +492,12 @@ async fn claim_for<P: SparsePlace>(
                     Some((what, here, there)) => Err(ShareError::PlanDiffers { what, here, there }),
                 };
             }
-            let is_left = claim.state == ClaimState::Abandoned || !claim.is_for(index.as_ref()) && index.is_some();
+            let is_left = match claim.state {
+                ClaimState::Abandoned => true,
+                // The files being removed might be ours.
+                ClaimState::Clearing => false,
+                ClaimState::Open | ClaimState::Closing => index.is_some() && !claim.is_for(index.as_ref()),
+            };
             if !is_left {
                 return Err(ShareError::Taken);
             }
@@ -506,9 +513,8 @@ async fn claim_for<P: SparsePlace>(
         let listed = place.chunks().await?.last_key_value().map(|(&id, _)| u64::from(id));
         if let Some(index) = &index {
             let entries = entries(index, registry).await.unwrap_or_default();
-            let last = entries.iter().flatten().max().map_or(0, |&id| u64::from(id) + 1);
-            let nchunks = entries.len() as u64;
-            first = first.max(last + nchunks * super::plan_file::most_attempts(nchunks));
+            let last = entries.iter().flatten().max().copied();
+            first = first.max(end_of_numbers(last, entries.len() as u64));
         }
         first = first.max(listed.map_or(0, |last| last + 1));
         let replaces = index.as_ref().map(super::plan_file::digest);

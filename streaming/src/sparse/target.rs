@@ -5,17 +5,16 @@ use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use oxiblosc_core::frame::FrameType;
 use tempfile::TempDir;
 
-use super::directory::{FileName, parent_of, remove_header, sync_directory, write_file, write_index};
+use super::directory::{FileName, remove_header, write_file, write_index};
 use super::plan_file::CLAIM_FILE;
-use super::replace::{OldNameHolds, check_replaceable, replace_directory};
-use crate::disk::{Handle, IoMode, IoTask, follow_links, lock};
+use super::replace::check_replaceable;
+use crate::disk::{Handle, IoMode, IoTask, Publication, follow_links, lock, temporary_directory_beside};
 use crate::target::{Part, Target};
 
 /// Writes a sparse frame: a directory with a file for each chunk, written as the chunks arrive, and the index file
@@ -44,20 +43,14 @@ use crate::target::{Part, Target};
 pub struct SparseTarget {
     mode: IoMode,
     durable: bool,
-    place: Destination,
+    /// Where the files are until the frame is complete.
+    directory: PathBuf,
+    publication: Publication<TempDir>,
+    /// Of a directory that has its name from the start, until the frame is complete, where the system supports it.
+    lock: Option<Handle>,
     /// The file being received: its name and the number of bytes written.
     current: Option<(FileName, u64)>,
     writing: Option<Writing>,
-    publish: Option<IoTask<io::Result<()>>>,
-    committed: bool,
-}
-
-#[derive(Debug)]
-enum Destination {
-    /// Already under its name, and locked until the frame is complete, where the system supports it.
-    Final { path: PathBuf, lock: Option<Handle> },
-    /// To be renamed. The directory is `None` once that is done; it is shared with the task that does it.
-    Temporary { path: PathBuf, temporary: Arc<Mutex<Option<TempDir>>>, destination: PathBuf },
 }
 
 #[derive(Debug)]
@@ -79,22 +72,13 @@ impl SparseTarget {
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         // Without the trailing slash that C-Blosc2 allows.
         let destination = follow_links(&path.as_ref().components().collect::<PathBuf>())?;
-        let name = destination.file_name().ok_or_else(|| {
+        if destination.file_name().is_none() {
             let message = format!("{} does not end in a name", path.as_ref().display());
-            io::Error::new(io::ErrorKind::InvalidInput, message)
-        })?;
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
         check_replaceable(&destination)?;
-        let mut prefix = std::ffi::OsString::from(".");
-        prefix.push(name);
-        prefix.push(".");
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix).suffix(".part");
-        // Temporary directories are private by default; this one becomes an ordinary one.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-        let temporary = builder.tempdir_in(parent_of(&destination))?;
-        let path = temporary.path().to_owned();
-        Ok(Self::new(Destination::Temporary { path, temporary: Arc::new(Mutex::new(Some(temporary))), destination }))
+        let temporary = temporary_directory_beside(&destination)?;
+        Ok(Self::new(temporary.path().to_owned(), Publication::renaming(temporary, destination), None))
     }
 
     /// A target that writes to `path` from the start, creating it if needed. Existing chunk files are overwritten or
@@ -124,7 +108,7 @@ impl SparseTarget {
         }
         // Not every system allows directories to be opened.
         let handle = File::open(path).ok().map(|handle| lock(handle, path)).transpose()?;
-        Ok(Self::new(Destination::Final { path: path.to_owned(), lock: handle }))
+        Ok(Self::new(path.to_owned(), Publication::in_place(), handle))
     }
 
     /// Writes on the polling thread instead of one that may block.
@@ -148,32 +132,16 @@ impl SparseTarget {
         self
     }
 
-    fn new(place: Destination) -> Self {
-        Self {
-            mode: IoMode::default(),
-            durable: false,
-            place,
-            current: None,
-            writing: None,
-            publish: None,
-            committed: false,
-        }
-    }
-
-    fn directory(&self) -> &Path {
-        match &self.place {
-            Destination::Final { path, .. } | Destination::Temporary { path, .. } => path,
-        }
+    fn new(directory: PathBuf, publication: Publication<TempDir>, lock: Option<Handle>) -> Self {
+        let (mode, durable) = (IoMode::default(), false);
+        Self { mode, durable, directory, publication, lock, current: None, writing: None }
     }
 
     fn write(&self, file: FileName, at: u64, bytes: Bytes) -> IoTask<io::Result<()>> {
-        let (directory, durable) = (self.directory().to_owned(), self.durable);
+        let (directory, durable) = (self.directory.clone(), self.durable);
         // The temporary directory must not be removed while a file is being written to it, or part of it would be left
         // behind: the last owner removes it.
-        let held = match &self.place {
-            Destination::Temporary { temporary, .. } => Some(Arc::clone(temporary)),
-            _ => None,
-        };
+        let held = self.publication.hold();
         self.mode.run(move || {
             let result = match at {
                 0 => write_file(&directory, file, &bytes, durable),
@@ -197,39 +165,6 @@ impl SparseTarget {
             self.writing = Some(writing);
         }
         result
-    }
-
-    /// Every step can be repeated: after a rename the temporary directory is missing.
-    fn publish(&self, index: Bytes) -> IoTask<io::Result<()>> {
-        let (path, durable) = (self.directory().to_owned(), self.durable);
-        let rename = match &self.place {
-            Destination::Final { .. } => None,
-            Destination::Temporary { temporary, destination, .. } => Some((Arc::clone(temporary), destination.clone())),
-        };
-        self.mode.run(move || {
-            let Some((temporary, destination)) = rename else {
-                write_index(&path, &index, durable)?;
-                remove_header(&path);
-                return Ok(());
-            };
-            let mut temporary = temporary.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(directory) = temporary.as_ref() {
-                write_index(directory.path(), &index, durable)?;
-                remove_header(directory.path());
-                let behind = replace_directory(directory.path(), &destination)?;
-                let synced = if durable { sync_directory(parent_of(&destination)) } else { Ok(()) };
-                if let Some(directory) = temporary.take() {
-                    match behind {
-                        // It is no longer needed. What cannot be removed does no harm.
-                        OldNameHolds::OldFrame if synced.is_ok() => drop(directory.close()),
-                        // Nothing has this name now, or a frame that may reappear after a crash.
-                        OldNameHolds::OldFrame | OldNameHolds::Nothing => drop(directory.keep()),
-                    }
-                }
-                return synced;
-            }
-            if durable { sync_directory(parent_of(&destination)) } else { Ok(()) }
-        })
     }
 }
 
@@ -263,24 +198,22 @@ impl Target for SparseTarget {
     }
 
     fn poll_commit(&mut self, cx: &mut Context<'_>, header: &Bytes) -> Poll<io::Result<()>> {
-        if self.committed {
+        if self.publication.is_done() {
             return Poll::Ready(Ok(()));
         }
-        if self.publish.is_none() {
+        if !self.publication.has_started() {
             ready!(self.poll_write(cx))?;
-            self.publish = Some(self.publish(header.clone()));
+            let (directory, index, durable) = (self.directory.clone(), header.clone(), self.durable);
+            self.publication.start(self.mode, durable, move || {
+                write_index(&directory, &index, durable)?;
+                remove_header(&directory);
+                Ok(())
+            });
         }
-        let Some(publish) = &mut self.publish else { return Poll::Pending };
-        let result = ready!(Pin::new(publish).poll(cx));
-        self.publish = None;
-        self.committed = result.is_ok();
-        if let Destination::Final { lock, .. } = &mut self.place
-            && self.committed
-        {
-            // From now on it may be edited.
-            *lock = None;
-        }
-        Poll::Ready(result)
+        ready!(self.publication.poll(cx))?;
+        // From now on it may be edited.
+        self.lock = None;
+        Poll::Ready(Ok(()))
     }
 
     fn frame_type(&self) -> FrameType {
@@ -288,7 +221,7 @@ impl Target for SparseTarget {
     }
 
     fn is_open_ended(&self) -> bool {
-        matches!(self.place, Destination::Final { .. })
+        self.publication.is_in_place()
     }
 
     fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -296,14 +229,15 @@ impl Target for SparseTarget {
     }
 
     fn poll_abort(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Destination::Temporary { temporary, .. } = &self.place else { return Poll::Ready(Ok(())) };
+        if self.publication.is_in_place() {
+            return Poll::Ready(Ok(()));
+        }
         // Otherwise a file being written would be left behind.
         if let Some(task) = self.writing.as_mut().and_then(|writing| writing.task.as_mut()) {
             let _ = ready!(Pin::new(task).poll(cx));
             self.writing = None;
         }
-        let directory = temporary.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Poll::Ready(directory.map_or(Ok(()), TempDir::close))
+        Poll::Ready(self.publication.abort())
     }
 }
 

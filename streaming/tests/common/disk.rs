@@ -14,6 +14,7 @@ use futures::future::BoxFuture;
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id};
 use oxiblosc_streaming::blocking::FrameEditor;
 use oxiblosc_streaming::edit::{EditError, EditOptions, FrameFile};
+use oxiblosc_streaming::source::ChunkFiles;
 use oxiblosc_streaming::sparse::{FileVersion, SparsePlace};
 
 use super::Random;
@@ -280,6 +281,14 @@ impl SharedDisk {
     }
 }
 
+impl ChunkFiles for SharedDisk {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        let disk = self.lock();
+        let read = |(id, range): (u32, Range<u64>)| disk.now.chunk(id).ok_or(io::ErrorKind::NotFound)?.read_at(range);
+        Box::pin(ready(ranges.into_iter().map(read).collect()))
+    }
+}
+
 /// The files of a sparse frame on a disk that nobody else writes to.
 impl SparsePlace for SharedDisk {
     fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
@@ -290,13 +299,6 @@ impl SparsePlace for SharedDisk {
         self.write_chunk(id, bytes, move |disk| match disk.now.chunk(id) {
             Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
             None => Ok(()),
-        })
-    }
-
-    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
-        self.run(move |disk| {
-            let chunk = disk.now.chunk(id).ok_or(io::ErrorKind::NotFound)?;
-            Ok((chunk.size()?, chunk.read_at(0..len as u64)?))
         })
     }
 

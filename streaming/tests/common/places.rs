@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use oxiblosc_streaming::source::ChunkFiles;
 use oxiblosc_streaming::sparse::{Directory, FileVersion, MemoryDirectory, SparsePlace};
 
 /// A place with which something is done before or after a step.
@@ -18,6 +22,8 @@ pub(crate) struct Hooked {
     pub(crate) calls: Arc<Mutex<BTreeMap<&'static str, u64>>>,
     /// The indexes passed to `put_index`.
     pub(crate) indexes: Arc<Mutex<Vec<Bytes>>>,
+    /// Whether every call is pending once.
+    yields: bool,
 }
 
 type Work = Box<dyn FnOnce() -> BoxFuture<'static, io::Result<()>> + Send>;
@@ -38,7 +44,12 @@ impl fmt::Debug for Hooked {
 
 impl Hooked {
     pub(crate) fn new(inner: Arc<dyn SparsePlace>) -> Self {
-        Self { inner, hook: Arc::default(), calls: Arc::default(), indexes: Arc::default() }
+        Self { inner, hook: Arc::default(), calls: Arc::default(), indexes: Arc::default(), yields: false }
+    }
+
+    /// With every call pending once.
+    pub(crate) fn yielding(&self) -> Self {
+        Self { yields: true, ..self.clone() }
     }
 
     /// Does `work` once, before the call of `step` that comes after `skip` others; should it fail, the call does.
@@ -63,6 +74,17 @@ impl Hooked {
         let this = self.clone();
         Box::pin(async move {
             *this.calls.lock().unwrap().entry(step).or_insert(0) += 1;
+            if this.yields {
+                let mut has_yielded = false;
+                poll_fn(|cx| match std::mem::replace(&mut has_yielded, true) {
+                    true => Poll::Ready(()),
+                    false => {
+                        cx.waker().wake_by_ref();
+                        Poll::Pending
+                    }
+                })
+                .await;
+            }
             let due = {
                 let mut hook = this.hook.lock().unwrap();
                 match &mut *hook {
@@ -90,6 +112,17 @@ impl Hooked {
     }
 }
 
+impl ChunkFiles for Hooked {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        let (inner, asked) = (Arc::clone(&self.inner), ranges.len());
+        let read = self.run("read_files", Box::pin(async move { Ok(inner.read_files(ranges).await) }));
+        Box::pin(async move {
+            let failed = |error: io::Error| (0..asked).map(|_| Err(error.kind().into())).collect();
+            read.await.unwrap_or_else(failed)
+        })
+    }
+}
+
 impl SparsePlace for Hooked {
     fn put_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.run("put_chunk", self.inner.put_chunk(id, bytes))
@@ -97,10 +130,6 @@ impl SparsePlace for Hooked {
 
     fn create_chunk(&self, id: u32, bytes: Bytes) -> BoxFuture<'static, io::Result<()>> {
         self.run("create_chunk", self.inner.create_chunk(id, bytes))
-    }
-
-    fn chunk_head(&self, id: u32, len: usize) -> BoxFuture<'static, io::Result<(u64, Bytes)>> {
-        self.run("chunk_head", self.inner.chunk_head(id, len))
     }
 
     fn chunks(&self) -> BoxFuture<'static, io::Result<BTreeMap<u32, u64>>> {
@@ -159,7 +188,7 @@ pub(crate) async fn copy(place: &dyn SparsePlace) -> MemoryDirectory {
     let mut files = Vec::new();
     for id in place.chunks().await.unwrap().into_keys() {
         let name = oxiblosc_core::frame::chunk_file_name(id);
-        files.push((name, place.chunk_head(id, i32::MAX as usize).await.unwrap().1));
+        files.push((name, place.read_file(id, 0..u64::MAX).await.unwrap()));
     }
     if let Some(index) = place.index().await.unwrap() {
         files.push((oxiblosc_core::frame::INDEX_FILE.to_owned(), index.content));

@@ -30,7 +30,7 @@ fn settings(typesize: usize) -> Settings {
     Settings { codec: Codec::Lz4, filter: Filter::Shuffle, level: 5, threads: 1, typesize, block_size: None }
 }
 
-/// What is measured on files that are compressed like that.
+/// What is measured on such files.
 fn subject(workload: String) -> Subject {
     Subject { group: "access", workload, codec: "lz4", filter: "shuffle", level: 5, threads: 1 }
 }

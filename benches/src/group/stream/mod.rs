@@ -1,7 +1,7 @@
 //! Group `stream`: frames written and read from end to end, in memory and in files.
 //!
-//! In memory a sink or a reader is held against what it is made of: the encoder or decoder of chunks, which is given the same
-//! buffers, or takes the chunks out of the same pipe, and leaves the same bytes in memory. In files it is held against the
+//! In memory a sink or a reader is compared with what it is made of: the encoder or decoder of chunks, which is given the same
+//! buffers, or takes the chunks out of the same pipe, and leaves the same bytes in memory. In files it is compared with the
 //! super-chunks of the peers.
 
 mod read;

@@ -29,7 +29,7 @@ fn reader<S: RangeSource + 'static>(work: &Work<'_>, source: S) -> Result<blocki
     blocking::FrameReader::with_options(source, ReadOptions::new().pool(&work.pool)).map_err(Error::new)
 }
 
-/// Takes all chunks and lets go of each before the next one.
+/// Reads all chunks, and drops each before the next one.
 fn read_all<S: RangeSource + 'static>(reader: &blocking::FrameReader<S>) -> Result<()> {
     reader.chunks().try_for_each(|chunk| {
         std::hint::black_box(chunk.map_err(Error::new)?);
@@ -53,7 +53,7 @@ fn from_memory(
         .map_err(Error::new)?;
     for (chunk, expected) in open.chunks().zip(work.data.chunks(CHUNK)) {
         if chunk.map_err(Error::new)? != expected {
-            return Err(Error::new("we read other bytes than were written"));
+            return Err(Error::new("we read bytes that differ from those written"));
         }
     }
     let mut decoder = ours::Chunks::new(&work.settings)?;

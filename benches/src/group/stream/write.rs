@@ -30,7 +30,7 @@ pub(super) fn run(session: &mut Session, work: &Work<'_>, schedule: &mut Schedul
     session.note(&subject, result);
 }
 
-/// Hands over all of `data` in buffers of `piece` bytes.
+/// Pushes all of `data` in buffers of `piece` bytes.
 fn push_all<T: Target>(writer: &mut FrameWriter<T>, data: &Bytes, piece: usize) -> Result<()> {
     for start in (0..data.len()).step_by(piece) {
         writer.push(data.slice(start..data.len().min(start + piece))).map_err(Error::new)?;
@@ -120,7 +120,7 @@ fn to_file(session: &mut Session, subject: &Subject, work: &Work<'_>, schedule: 
     for (number, chunk) in data.chunks(CHUNK).enumerate() {
         frame.chunk(number, &mut decoded)?;
         if decoded != chunk {
-            return Err(Error::new(format!("C-Blosc2 reads other bytes in chunk {number} of our file")));
+            return Err(Error::new(format!("C-Blosc2 reads different bytes in chunk {number} of our file")));
         }
     }
     Ok(())
