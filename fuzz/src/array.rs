@@ -19,7 +19,9 @@ impl Array {
     /// few chunks.
     pub(crate) fn of_chunks<C: AsRef<[u8]>>(tiling: &Tiling, chunks: &[C], most: u64) -> Option<Self> {
         let (shape, item) = (tiling.shape().to_vec(), tiling.item_size());
-        if tiling.array_bytes() > most || chunks.len() as u64 != tiling.chunk_count() {
+        // A selection lists every index of an axis, and an array without items may have axes of any length.
+        let long = shape.iter().any(|&len| len > most);
+        if long || tiling.array_bytes() > most || chunks.len() as u64 != tiling.chunk_count() {
             return None;
         }
         let geometry = tiling.geometry();

@@ -46,6 +46,10 @@ impl Model {
         let chunks = content.map(|content| content.chunks.iter().map(|c| c.as_ref().map(|c| c.to_vec())).collect());
         let mut metalayers = BTreeMap::new();
         for (name, layer) in reader.metalayers().iter().filter(|(name, _)| *name != Sequential::NAME) {
+            // One whose name is not text cannot be requested.
+            if name.contains(char::REPLACEMENT_CHARACTER) {
+                continue;
+            }
             metalayers.entry(name.into_owned()).or_insert_with(|| layer.to_vec());
         }
         Self {

@@ -50,8 +50,9 @@ pub(crate) fn check<P: Place>(place: &P, reader: Option<&FrameReader<P>>, conten
         assert_eq!(recovered.nbytes, reader.nbytes(), "bytes of an intact frame");
         assert_eq!(recovered.lost_nbytes.unwrap_or_default(), 0, "lost bytes of an intact frame");
         assert!(found.whole == content.whole, "the bytes of an intact frame have changed");
-        // New checksums are made, unless the old ones were out of date.
-        for name in reader.vlmetalayer_names().into_iter().filter(|name| !name.starts_with("oxiblosc")) {
+        // New checksums are made, unless the old ones were out of date. One whose name is not text cannot be requested.
+        let own = |name: &String| name.starts_with("oxiblosc") || name.contains(char::REPLACEMENT_CHARACTER);
+        for name in reader.vlmetalayer_names().into_iter().filter(|name| !own(name)) {
             if let Ok(expected) = reader.vlmetalayer(&name) {
                 assert!(copy.vlmetalayer(&name).ok() == Some(expected), "metalayer {name:?} was not recovered");
             }

@@ -512,3 +512,27 @@ fn a_long_sparse_frame_is_copied() {
     let copied = block_on(copy(reader.as_async(), &mut target)).unwrap();
     assert_eq!((copied.nbytes, copied.cbytes), (reader.nbytes(), reader.cbytes()));
 }
+
+/// C-Blosc2 compares names byte by byte, whatever they mean.
+#[test]
+fn names_that_are_not_text_are_copied() {
+    let options = options().metalayer("m\u{e4}", &b"\x01"[..]).vlmetalayer("v\u{e4}", &b"\x02"[..]);
+    let mut bytes = frame(&data(3 * CHUNK), options);
+    for at in 0..bytes.len() - 2 {
+        // The second byte of a letter without its first.
+        if matches!(&bytes[at..at + 2], b"m\xc3" | b"v\xc3") {
+            bytes[at + 1] = 0xA4;
+        }
+    }
+    let reader = FrameReader::from_bytes(bytes).unwrap();
+    let mut copied = MemoryTarget::new();
+    block_on(copy(reader.as_async(), &mut copied)).unwrap();
+    let mut again = MemoryTarget::new();
+    block_on(recompress(reader.as_async(), small_options(), &mut again)).unwrap();
+    for found in [copied.into_bytes(), again.into_bytes()] {
+        assert!(found.windows(3).any(|name| name == b"m\xA4\xA4") && found.windows(3).any(|name| name == b"v\xA4\xA4"));
+        let copy = FrameReader::from_bytes(found).unwrap();
+        assert_eq!(copy.metalayer("m\u{fffd}\u{fffd}").unwrap(), &b"\x01"[..]);
+        assert_eq!(copy.vlmetalayer("v\u{fffd}\u{fffd}").unwrap().unwrap(), &b"\x02"[..]);
+    }
+}

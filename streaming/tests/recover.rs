@@ -8,19 +8,22 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use bytes::Bytes;
 use common::{CHUNK, Random, data, decoded, decoded_file, frame, options};
 use futures::io::{AsyncWriteExt, Cursor};
-use oxiblosc_core::Registry;
-use oxiblosc_core::chunk::EncodeParams;
-use oxiblosc_core::frame::SpecialPlacement;
+use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, EncodeParams};
+use oxiblosc_core::frame::{ChunkSize, FrameParams, FrameType, FrameWriter, INDEX_FILE, SpecialPlacement};
 use oxiblosc_core::id::CodecId;
 use oxiblosc_core::pipeline::FilterSlots;
+use oxiblosc_core::{Inline, Registry};
+use oxiblosc_streaming::edit::{copy, recompress};
 use oxiblosc_streaming::nd::{ArrayOptions, NdArray};
 use oxiblosc_streaming::recover::{
     Found, RecoverError, RecoverOptions, Recovered, recover, recover_into, seal, seal_file,
 };
+use oxiblosc_streaming::sparse::MemoryDirectory;
 use oxiblosc_streaming::target::{FileTarget, MemoryTarget, OpenTarget, SparseTarget};
-use oxiblosc_streaming::{FrameReader, WriteOptions, block_on, blocking};
+use oxiblosc_streaming::{FrameReader, Pool, WriteOptions, block_on, blocking};
 
 fn recovered(bytes: &[u8]) -> Result<(Recovered, Vec<u8>), RecoverError> {
     let mut target = MemoryTarget::new();
@@ -705,4 +708,107 @@ fn one_writer_at_a_time() {
     drop(editor);
     assert_eq!(decoded_file(&path), data(900));
     FrameEditor::open(&path).unwrap();
+}
+
+/// A frame with `chunks` as they are, each of which may state anything about itself.
+fn frame_of(chunks: &[Vec<u8>], chunk_size: usize) -> Vec<u8> {
+    let registry = Registry::linked().unwrap();
+    let params = EncodeParams { codec: CodecId::LZ4, ..EncodeParams::default() };
+    let mut writer = FrameWriter::new(&FrameParams::new(params, chunk_size), registry).unwrap();
+    let stored: Vec<_> =
+        chunks.iter().map(|chunk| writer.push(chunk).unwrap().unwrap().bytes(chunk).to_vec()).collect();
+    let tail = writer.finish().unwrap();
+    [writer.header(), stored.concat(), tail].concat()
+}
+
+fn lz4() -> ChunkEncoder {
+    let params = EncodeParams { codec: CodecId::LZ4, typesize: 1, ..EncodeParams::default() };
+    ChunkEncoder::new(&params, Registry::linked().unwrap()).unwrap()
+}
+
+/// Chunk `i` of the tests below, in blocks that differ in length.
+fn parts(i: usize) -> Vec<Vec<u8>> {
+    let bytes = data(400);
+    [&bytes[..30 + i], &bytes[30 + i..]].map(<[u8]>::to_vec).to_vec()
+}
+
+/// The blocks of each chunk; `None` for one whose blocks have a fixed length.
+fn blocks_of(frame: Vec<u8>) -> Vec<Option<Vec<Vec<u8>>>> {
+    let reader = blocking::FrameReader::from_bytes(frame).unwrap();
+    let mut decoder = ChunkDecoder::new(Registry::linked().unwrap());
+    let mut blocks = |i| decoder.decode_blocks(&reader.encoded_chunk(i).unwrap(), &ChunkContext::default()).ok();
+    (0..reader.nchunks()).map(&mut blocks).collect()
+}
+
+/// Such a frame has no room for a chunk of zeros as other frames have it.
+#[test]
+fn a_damaged_chunk_of_variable_blocks_becomes_one_of_zeros() {
+    for chunk_size in [400, 0] {
+        let chunks: Vec<_> =
+            (0..4).map(|i| lz4().encode_blocks(&parts(i), &ChunkContext::default(), &Inline).unwrap()).collect();
+        let whole = frame_of(&chunks, chunk_size);
+        for (lost, span) in spans(&whole).into_iter().enumerate() {
+            let mut bytes = whole.clone();
+            bytes[span.start as usize + 32..span.end as usize].fill(0xFF);
+            let mut target = MemoryTarget::new();
+            let recovered = block_on(recover_into(bytes, &mut target)).unwrap();
+            assert_eq!((recovered.chunks, recovered.lost_nbytes), (3, Some(400)), "chunk {lost}");
+            assert_eq!(recovered.replaced, [lost as u64]);
+            let expected = |i| if i == lost { vec![vec![0; 400]] } else { parts(i) };
+            let expected: Vec<_> = (0..4).map(|i| Some(expected(i))).collect();
+            assert_eq!(blocks_of(target.into_bytes()), expected, "chunk {lost}");
+        }
+    }
+}
+
+/// C-Blosc2 reads no frame with both kinds. The first chunk says which one all of them get.
+#[test]
+fn chunks_of_both_kinds_of_blocks_become_one_kind() {
+    let regular = |i| lz4().encode(&parts(i).concat(), &ChunkContext::default(), &Inline).unwrap();
+    let variable = |i| lz4().encode_blocks(&parts(i), &ChunkContext::default(), &Inline).unwrap();
+    for variable_first in [true, false] {
+        let encoded = |i: usize| if (i == 0) == variable_first { variable(i) } else { regular(i) };
+        let mut params = FrameParams::new(lz4().params().clone(), 400);
+        params.frame_type = FrameType::Sparse;
+        let mut writer = FrameWriter::new(&params, Registry::linked().unwrap()).unwrap();
+        // No writer takes such chunks: they come into its files later.
+        (0..3).for_each(|i| drop(writer.push(&regular(i)).unwrap()));
+        let index = (INDEX_FILE.to_owned(), Bytes::from(writer.finish().unwrap()));
+        let files = (0..3).map(|i| (format!("{i:08X}.chunk"), Bytes::from(encoded(i))));
+        let mut target = MemoryTarget::new();
+        let directory = MemoryDirectory::from_files(files.chain([index]));
+        let recovered = block_on(recover_into(directory, &mut target)).unwrap();
+        assert_eq!((recovered.chunks, recovered.lost_nbytes), (3, Some(0)));
+        let frame = target.into_bytes();
+        assert_eq!(decoded(&frame), (0..3).flat_map(|i| parts(i).concat()).collect::<Vec<_>>());
+        let expected = |i| if i == 0 { parts(i) } else { vec![parts(i).concat()] };
+        let expected: Vec<_> = (0..3).map(|i| variable_first.then(|| expected(i))).collect();
+        assert_eq!(blocks_of(frame), expected);
+    }
+}
+
+/// The chunk size of a frame with one chunk may be any number, and so may the block size, which is for those who append.
+#[test]
+fn sizes_that_no_chunk_can_have_are_copied() {
+    const MOST: u32 = i32::MAX as u32;
+    let data = data(400);
+    for (chunk_size, block_size) in [(MOST, 0), (400, MOST), (MOST, MOST)] {
+        let mut frame = frame(&data, options().chunk_size(400));
+        frame[53..57].copy_from_slice(&block_size.to_be_bytes());
+        frame[58..62].copy_from_slice(&chunk_size.to_be_bytes());
+        let reader = blocking::FrameReader::from_bytes(frame.clone()).unwrap();
+        let mut copied = MemoryTarget::new();
+        block_on(copy(reader.as_async(), &mut copied)).unwrap();
+        let mut saved = MemoryTarget::new();
+        assert_eq!(block_on(recover_into(frame, &mut saved)).unwrap().lost_nbytes, Some(0));
+        for found in [copied.into_bytes(), saved.into_bytes()] {
+            assert_eq!(decoded(&found), data);
+            let header = blocking::FrameReader::from_bytes(found).unwrap().header().clone();
+            assert_eq!((header.chunk_size, header.block_size), (ChunkSize::Fixed(chunk_size), block_size));
+        }
+        // No sink writes chunks of that size, and there are none of them.
+        let mut again = MemoryTarget::new();
+        block_on(recompress(reader.as_async(), options().pool(&Pool::inline()), &mut again)).unwrap();
+        assert_eq!(decoded(&again.into_bytes()), data);
+    }
 }

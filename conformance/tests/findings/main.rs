@@ -6,7 +6,9 @@
 mod entry;
 mod finding;
 
+use std::fs;
 use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -30,8 +32,11 @@ const APART: &str = "OXIBLOSC_FINDINGS_APART";
 /// Processor time for one case.
 const TIME: Duration = Duration::from_secs(10);
 
-/// Inputs made for each fuzz target.
-const ROUNDS: usize = 50;
+/// Names how many inputs are made for each fuzz target, and where the random numbers start.
+const ROUNDS: &str = "OXIBLOSC_FINDINGS_ROUNDS";
+const SEED: &str = "OXIBLOSC_FINDINGS_SEED";
+/// Inputs made for each fuzz target unless [`ROUNDS`] says otherwise.
+const FEW_ROUNDS: u64 = 50;
 
 /// What was said by the last panic, also by one that was caught.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
@@ -82,17 +87,33 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// A few rounds of the loop of the fuzz targets.
+/// A few rounds of the loop of the fuzz targets. Inputs that fail are kept, and the loop goes on to find others.
 fn rounds(target: &'static Target) -> Result<(), Failed> {
-    let (seeds, mut random) = (seed::of(target), Random::new(1));
-    for round in 0..ROUNDS {
+    let (rounds, number) = (number(ROUNDS, FEW_ROUNDS)?, number(SEED, 1)?);
+    let (seeds, mut random) = (seed::of(target), Random::new(number));
+    let mut failures = Vec::new();
+    for round in 0..rounds {
         let (name, input) = &seeds[random.below(seeds.len())];
         let input = target.mutate(input, 1 << 16, &mut random);
         let setup = Setup::small();
-        let what = format!("{}, round {round}, from {name}", target.name);
-        supervised(&what, setup.bytes(input.len()), || target.run(&input, &setup))?;
+        let what = format!("{}, seed {number}, round {round}, from {name}", target.name);
+        // Written before it is tried: what takes too much ends the process.
+        let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{number}-{round}", target.name));
+        fs::write(&kept, &input)?;
+        match supervised(&what, setup.bytes(input.len()), || target.run(&input, &setup)) {
+            Ok(()) => fs::remove_file(&kept)?,
+            Err(failed) => failures.push(format!("{}\nin {}", failed.message().unwrap_or_default(), kept.display())),
+        }
     }
-    Ok(())
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n\n").into()) }
+}
+
+/// The number in an environment variable.
+fn number(variable: &str, default: u64) -> Result<u64, Failed> {
+    match std::env::var(variable) {
+        Ok(text) => text.parse().map_err(|e| format!("{variable}={text}: {e}").into()),
+        Err(_) => Ok(default),
+    }
 }
 
 /// Runs `work` within its budget; what it panics of, and what panics in it and is caught, is a failure.

@@ -410,9 +410,7 @@ impl ChunkTable {
         }
         let mut ours = self.trailer.vlmetalayers.clone();
         let is_kept = |chunk: &[u8]| self.sums.is_none() && Checksums::is_unknown(chunk);
-        for (name, chunk) in theirs.iter().filter(|(name, chunk)| name != Checksums::NAME || is_kept(chunk)) {
-            ours.insert(&name, chunk.clone())?;
-        }
+        ours.insert_all(theirs, |name, chunk| name != Checksums::NAME || is_kept(chunk))?;
         self.trailer.vlmetalayers = ours;
         Ok(())
     }

@@ -62,9 +62,10 @@ impl Metalayers {
         self.entries.is_empty()
     }
 
-    /// The value called `name`. If a file has two of that name, the first one, as in C-Blosc2.
+    /// The value called `name`. If a file has two of that name, the first one, as in C-Blosc2. A name that is not text can
+    /// be given as [`names`](Self::names) shows it.
     pub fn get(&self, name: &str) -> Option<&Bytes> {
-        self.entries.iter().find(|(n, _)| **n == *name.as_bytes()).map(|(_, value)| value)
+        self.position(name).map(|at| &self.entries[at].1)
     }
 
     /// Names and values in file order. Names are UTF-8 by convention. Others are shown with replacement characters, and
@@ -83,22 +84,61 @@ impl Metalayers {
     /// # Errors
     /// A name of more than 31 bytes, a value of 2 GiB or more, or a 17th entry: C-Blosc2 could not read them back.
     pub fn insert(&mut self, name: &str, value: impl Into<Bytes>) -> Result<(), FrameWriteError> {
-        let value = value.into();
-        if name.len() > MAX_NAME_LEN {
-            return Err(FrameWriteError::MetalayerName { name: name.to_owned(), max: MAX_NAME_LEN });
+        self.insert_stored(name.as_bytes(), value.into())
+    }
+
+    /// As [`insert`](Self::insert), for the value that `other` has under `name`, one of its [`names`](Self::names). It is
+    /// called here what it is called there, which may be no text. Nothing happens if there is none.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn insert_from(&mut self, other: &Self, name: &str) -> Result<(), FrameWriteError> {
+        match other.position(name) {
+            Some(at) => self.insert_stored(&other.entries[at].0, other.entries[at].1.clone()),
+            None => Ok(()),
         }
-        if i32::try_from(value.len()).is_err() {
-            return Err(FrameWriteError::MetalayerLen { name: name.to_owned(), len: value.len() });
-        }
-        let at = self.entries.iter().position(|(n, _)| **n == *name.as_bytes());
-        match at {
-            Some(at) => self.entries[at].1 = value,
-            None if self.entries.len() >= MAX_METALAYERS => {
-                return Err(FrameWriteError::TooManyMetalayers { name: name.to_owned(), max: MAX_METALAYERS });
+    }
+
+    /// As [`insert_from`](Self::insert_from), for every value that is accepted. Of two with one name readers see the first.
+    pub(super) fn insert_all(
+        &mut self,
+        other: &Self,
+        accepts: impl Fn(&str, &Bytes) -> bool,
+    ) -> Result<(), FrameWriteError> {
+        for (at, (name, value)) in other.entries.iter().enumerate() {
+            let is_first = other.entries[..at].iter().all(|(earlier, _)| earlier != name);
+            if is_first && accepts(&String::from_utf8_lossy(name), value) {
+                self.insert_stored(name, value.clone())?;
             }
-            None => self.entries.push((name.as_bytes().into(), value)),
         }
         Ok(())
+    }
+
+    fn insert_stored(&mut self, name: &[u8], value: Bytes) -> Result<(), FrameWriteError> {
+        let text = || String::from_utf8_lossy(name).into_owned();
+        if name.len() > MAX_NAME_LEN {
+            return Err(FrameWriteError::MetalayerName { name: text(), max: MAX_NAME_LEN });
+        }
+        if i32::try_from(value.len()).is_err() {
+            return Err(FrameWriteError::MetalayerLen { name: text(), len: value.len() });
+        }
+        match self.entries.iter().position(|(n, _)| **n == *name) {
+            Some(at) => self.entries[at].1 = value,
+            None if self.entries.len() >= MAX_METALAYERS => {
+                return Err(FrameWriteError::TooManyMetalayers { name: text(), max: MAX_METALAYERS });
+            }
+            None => self.entries.push((name.into(), value)),
+        }
+        Ok(())
+    }
+
+    /// Where the value called `name` is. One whose name is not text is found by what [`names`](Self::names) makes of it.
+    fn position(&self, name: &str) -> Option<usize> {
+        let exact = self.entries.iter().position(|(stored, _)| **stored == *name.as_bytes());
+        exact.or_else(|| {
+            let lossy = name.contains(char::REPLACEMENT_CHARACTER);
+            self.entries.iter().position(|(stored, _)| lossy && String::from_utf8_lossy(stored) == name)
+        })
     }
 
     /// Removes the value called `name` and returns it.

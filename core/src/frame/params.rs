@@ -28,7 +28,9 @@ pub struct FrameParams {
     /// The type size of the frame is taken from here.
     pub encode: EncodeParams,
     /// Decoded bytes of every chunk but the last, which may have fewer; 0 when chunks differ in size (C-Blosc2 3.0 and
-    /// later read those, chunk by chunk).
+    /// later read those, chunk by chunk). At most 2^31 - 1, as C-Blosc2 reads it, although no chunk that is encoded can
+    /// have more than [`ChunkHeader::MAX_NBYTES`](crate::chunk::ChunkHeader::MAX_NBYTES): a frame of one short chunk may
+    /// state any size, and its copy states the same.
     pub chunk_size: usize,
     /// Metalayers of the header; they cannot change in length later.
     pub metalayers: Metalayers,
@@ -129,13 +131,13 @@ impl FrameParams {
             Ok(n) if (min..=max).contains(&value) => Ok(n),
             _ => Err(FrameWriteError::Param { what, found: value, min, max }),
         };
-        // A chunk with its header must fit a 32-bit length.
-        let max_chunk = crate::chunk::ChunkHeader::MAX_NBYTES;
-        let chunk_size = fits("chunk size", self.chunk_size, 0, max_chunk)?;
+        // Both are nominal in the header of a frame. That a chunk fits a 32-bit length is checked chunk by chunk.
+        let max_field = i32::MAX as usize;
+        let chunk_size = fits("chunk size", self.chunk_size, 0, max_field)?;
         // Early chunks have one byte for the type size, and their frames have no other field for it.
-        let max_typesize = if early { 255 } else { i32::MAX as usize };
+        let max_typesize = if early { 255 } else { max_field };
         let typesize = fits("type size", self.encode.typesize, 1, max_typesize)?;
-        let block_size = fits("block size", self.encode.block_size.unwrap_or(0), 0, max_chunk)?;
+        let block_size = fits("block size", self.encode.block_size.unwrap_or(0), 0, max_field)?;
         if early && (self.fingerprint.is_some() || self.checksums) {
             return Err(FrameWriteError::EarlyFeature { what: "trailer for fingerprint and checksums" });
         }

@@ -153,7 +153,9 @@ impl ChunkRules {
             SpecialKind::Uninit => nbytes.is_multiple_of(typesize),
             SpecialKind::Value => false,
         };
-        if !whole || nbytes > ChunkHeader::MAX_NBYTES {
+        // An entry of the index stands for a chunk of any length that the header can state, and a body for what a chunk
+        // can hold, which is checked when it is made.
+        if !whole || nbytes > i32::MAX as usize {
             return Err(FrameWriteError::Special { chunk: number, nbytes });
         }
         Ok(CheckedChunk { nbytes, vl_blocks: false, form: self.special_form(number, kind, nbytes)? })

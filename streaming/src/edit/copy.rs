@@ -3,15 +3,16 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use futures::{SinkExt, StreamExt};
-use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader};
+use futures::StreamExt;
+use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader, EncodeParams};
 use oxiblosc_core::frame::{
     BitshuffleAge, ChecksumState, Checksums, ChunkEntry, FrameLayout, FrameParams, FrameType, FrameWriteError,
     Sequential,
 };
 use oxiblosc_core::plugin_params::PluginParams;
+use oxiblosc_core::{FilterId, Registry};
 
-use super::{ChunkOutput, EditError, FrameLock};
+use super::{ChunkOutput, DecodedOutput, EditError, FrameLock};
 use crate::compute::Pool;
 use crate::disk::IoMode;
 use crate::error::ReadError;
@@ -58,8 +59,12 @@ where
         params.fingerprint = None;
     }
     if frame.bitshuffle_age() != BitshuffleAge::ByChunk {
-        let options = WriteOptions::new(params.encode).registry(reader.registry());
-        return recompress(reader, options, target).await;
+        let params = encodable(params.encode, reader.registry());
+        let copied = with_layers_of(reader, WriteOptions::new(params).registry(reader.registry())).await?;
+        return match copied.lost {
+            Some(error) => Err(error.into()),
+            None => recompress_kept(reader, copied.options, target).await,
+        };
     }
     params.sequential &= target.frame_type() == FrameType::Contiguous;
     let mut output = ChunkOutput::new(&params, reader.registry(), target)?;
@@ -114,43 +119,119 @@ where
     S: RangeSource + 'static,
     T: Target,
 {
-    let options = with_layers_of(reader, options).await?;
+    let kept = options.chunk_size.is_none() && options.params.typesize == reader.typesize();
+    let CopiedLayers { options, damaged, lost } = with_layers_of(reader, options).await?;
+    if let Some(error) = damaged.or(lost) {
+        return Err(error.into());
+    }
     if options.chunk_size.is_none() && reader.header().layout == FrameLayout::Current && reader.nchunks() > 0 {
         return recompress_each(reader, options, target).await;
     }
-    let mut sink = options.sink(target)?;
+    if kept {
+        return recompress_kept(reader, options, target).await;
+    }
+    feed_all(reader, DecodedOutput::rechunked(options, target)?).await
+}
+
+/// As [`recompress`], with the chunk size of the frame, whatever it is.
+async fn recompress_kept<S, T>(
+    reader: &FrameReader<S>,
+    options: WriteOptions,
+    target: &mut T,
+) -> Result<Summary, EditError>
+where
+    S: RangeSource + 'static,
+    T: Target,
+{
+    feed_all(reader, DecodedOutput::new(options, &reader.limits(), target)?).await
+}
+
+async fn feed_all<S, T>(reader: &FrameReader<S>, mut output: DecodedOutput<'_, T>) -> Result<Summary, EditError>
+where
+    S: RangeSource + 'static,
+    T: Target,
+{
     let mut chunks = reader.chunks();
     while let Some(chunk) = chunks.next().await {
-        sink.feed(chunk?).await?;
+        output.push(chunk?).await?;
     }
-    Ok(sink.close().await?)
+    output.finish().await
+}
+
+/// Options for a copy of a frame, and what of its variable-length metalayers does not decode.
+pub(crate) struct CopiedLayers {
+    pub(crate) options: WriteOptions,
+    /// Why one of them does not decode that the copy has as it is.
+    damaged: Option<ReadError>,
+    /// Why one of them does not decode that the copy lacks: its bytes mean something else in current frames.
+    pub(crate) lost: Option<ReadError>,
 }
 
 /// `options`, completed with the chunk size and the metalayers of a frame.
 pub(crate) async fn with_layers_of<S: RangeSource + 'static>(
     reader: &FrameReader<S>,
     mut options: WriteOptions,
-) -> Result<WriteOptions, EditError> {
+) -> Result<CopiedLayers, EditError> {
+    let (mut damaged, mut lost) = (None, None);
     if options.chunk_size.is_none() {
         options.chunk_size = reader.chunk_size();
     }
     for (name, content) in reader.metalayers().iter() {
         // They describe the order of the chunks in the other frame, and how those were encoded.
-        if ![Sequential::NAME, PluginParams::METALAYER].contains(&&*name)
-            && !options.metalayers.iter().any(|(n, _)| *n == name)
-        {
+        let describes = [Sequential::NAME, PluginParams::METALAYER].contains(&&*name);
+        if name.contains(char::REPLACEMENT_CHARACTER) {
+            options.unnamed_metalayers.insert_from(reader.metalayers(), &name)?;
+        } else if !describes && !options.metalayers.iter().any(|(n, _)| *n == name) {
             options = options.metalayer(name, content.clone());
         }
     }
     for name in reader.vlmetalayer_names() {
-        if name != Checksums::NAME
-            && !options.vlmetalayers.iter().any(|(n, _)| *n == name)
-            && let Some(content) = reader.vlmetalayer(&name).await?
-        {
-            options = options.vlmetalayer(name, content);
+        if name == Checksums::NAME || options.vlmetalayers.iter().any(|(n, _)| *n == name) {
+            continue;
+        }
+        let error = match reader.vlmetalayer(&name).await {
+            // Its name is not text: it stays what it is, unless its bytes mean something else in current frames.
+            Ok(Some(_)) if name.contains(char::REPLACEMENT_CHARACTER) && !is_bit_shuffled_in(reader, &name) => {
+                options.encoded_vlmetalayers.insert_from(&reader.frame().trailer().vlmetalayers, &name)?;
+                continue;
+            }
+            Ok(Some(content)) => {
+                options = options.vlmetalayer(name, content);
+                continue;
+            }
+            Ok(None) => continue,
+            Err(error) => error,
+        };
+        // Perhaps only its codec is not available here.
+        match is_bit_shuffled_in(reader, &name) {
+            true => lost = lost.or(Some(error)),
+            false => {
+                options.encoded_vlmetalayers.insert_from(&reader.frame().trailer().vlmetalayers, &name)?;
+                damaged = damaged.or(Some(error));
+            }
         }
     }
-    Ok(options)
+    Ok(CopiedLayers { options, damaged, lost })
+}
+
+/// Whether the bytes of a variable-length metalayer may mean something else in a current frame.
+fn is_bit_shuffled_in<S>(reader: &FrameReader<S>, name: &str) -> bool {
+    let chunk = reader.frame().trailer().vlmetalayers.get(name);
+    let header = chunk.and_then(|chunk| ChunkHeader::parse(chunk).ok());
+    header.is_some_and(|header| header.filters.contains(FilterId::BITSHUFFLE))
+}
+
+/// `params`, or parameters like them if there is no encoder for these: the header of a frame may name a codec or filters
+/// that none of its chunks has.
+pub(crate) fn encodable(params: EncodeParams, registry: &Registry) -> EncodeParams {
+    // Whatever the type size is, chunks can be encoded: see `DecodedOutput`.
+    let works =
+        |params: &EncodeParams| ChunkEncoder::new(&EncodeParams { typesize: 1, ..params.clone() }, registry).is_ok();
+    if works(&params) {
+        return params;
+    }
+    let usual = EncodeParams { level: params.level, typesize: params.typesize, ..EncodeParams::default() };
+    if works(&usual) { usual } else { EncodeParams { level: 0, ..usual } }
 }
 
 /// Encodes each chunk again as one chunk, and each block of variable length as one block: in such frames the boundaries
@@ -171,6 +252,7 @@ where
     for (name, content) in &options.vlmetalayers {
         output.set_vlmetalayer(name, content)?;
     }
+    output.copy_encoded_vlmetalayers(&options.encoded_vlmetalayers)?;
     let mut recoder = Reencoder {
         decoder: reader.decoder(),
         encoder: ChunkEncoder::new(&options.params, &registry).map_err(EditError::Params)?,

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::TryFutureExt;
-use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::ChunkDecoder;
 use oxiblosc_core::frame::{
     ChecksumState, Frame, FrameError, FrameHeader, FrameOpener, Metalayers, OpenEnded, PartialHeader, Sequential,
 };
+use oxiblosc_core::{Limits, Registry};
 
 use super::cache::BlockCache;
 use super::inner::ReaderInner;
@@ -279,6 +279,10 @@ impl<S> FrameReader<S> {
     /// A decoder for the chunks of the frame.
     pub(crate) fn decoder(&self) -> ChunkDecoder {
         self.shared.decoding.decoder()
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.shared.decoding.limits
     }
 
     /// Decoded bytes.

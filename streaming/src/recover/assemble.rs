@@ -3,13 +3,14 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use oxiblosc_core::chunk::{ChunkHeader, SpecialKind, SpecialValue, special_chunk};
+use oxiblosc_core::chunk::{ChunkContext, SpecialKind, SpecialValue, special_chunk};
 use oxiblosc_core::frame::{
     Checksums, ChunkSize, FrameError, FrameParams, FrameType, FrameWriteError, Metalayers, Sequential,
 };
 use oxiblosc_core::nd::ArrayMeta;
 use oxiblosc_core::{Limits, Registry};
 
+use super::block_kind::BlockKind;
 use super::error::RecoverError;
 use super::former_array::{FormerArray, still_decodes};
 use super::found::{Found, Recovered};
@@ -60,13 +61,16 @@ where
     }
     let mut output = ChunkOutput::new(&params, registry, target)?;
     output.copy_encoded_vlmetalayers(&without_checksums(&scan.vlmetalayers))?;
+    let mut blocks = BlockKind::new(&params.encode, scan.vl_blocks, registry, *limits);
     let mut totals = RecoveryCount::default();
     for (chunks, item) in scan.items.runs() {
         let count = chunks.end - chunks.start;
         let mut item = item;
         if let ChunkContent::Stored { offset, len, checked } = item.content {
             let chunk = source.read_range(offset..offset + len).await?;
-            if still_decodes(former.as_mut(), chunks.start, &chunk, budget)? {
+            if still_decodes(former.as_mut(), chunks.start, &chunk, budget)?
+                && let Some(chunk) = blocks.fit(chunk, &ChunkContext::numbered(chunks.start), budget)?
+            {
                 budget.write(len.saturating_mul(count))?;
                 for _ in chunks.clone() {
                     output.push(chunk.clone()).await?;
@@ -86,7 +90,7 @@ where
                 SpecialKind::Zero
             }
         };
-        write_specials(&mut output, kind, item.nbytes, count, &params, budget).await?;
+        write_specials(&mut output, &mut blocks, kind, item.nbytes, count, budget).await?;
     }
     let lost = if scan.head.is_unfinished() { None } else { scan.head.header.nbytes.checked_sub(totals.nbytes) };
     let lost = lost.or_else(|| (missing > 0 || found == Found::Open).then_some(totals.lost));
@@ -117,20 +121,30 @@ pub(super) fn without_checksums(vlmetalayers: &Metalayers) -> Metalayers {
 /// Writes `count` chunks of one value.
 pub(super) async fn write_specials<T: Target>(
     output: &mut ChunkOutput<'_, T>,
+    blocks: &mut BlockKind<'_>,
     kind: SpecialKind,
     nbytes: u64,
     count: u64,
-    params: &FrameParams,
     budget: &mut WorkLimit,
 ) -> Result<(), RecoverError> {
+    if let Some(chunk) = blocks.special(kind, nbytes, budget)? {
+        return write_stored(output, chunk, count, budget).await;
+    }
     // Lossless: the length of a chunk.
     if output.push_specials(kind, nbytes as usize, count).await? {
         return Ok(());
     }
-    let chunk = special(kind, nbytes, params.encode.typesize);
     // They are stored, each with its value.
-    let stored = ChunkHeader::EXTENDED_LEN as u64 + params.encode.typesize as u64;
-    budget.write(stored.saturating_mul(count))?;
+    write_stored(output, special(kind, nbytes, blocks.typesize()), count, budget).await
+}
+
+async fn write_stored<T: Target>(
+    output: &mut ChunkOutput<'_, T>,
+    chunk: Bytes,
+    count: u64,
+    budget: &mut WorkLimit,
+) -> Result<(), RecoverError> {
+    budget.write((chunk.len() as u64).saturating_mul(count))?;
     for _ in 0..count {
         output.push(chunk.clone()).await?;
     }

@@ -6,13 +6,14 @@ use std::io;
 use std::path::Path;
 
 use bytes::Bytes;
-use oxiblosc_core::chunk::{ChunkHeader, EncodeParams, SpecialKind};
+use oxiblosc_core::chunk::{ChunkContext, ChunkHeader, EncodeParams, SpecialKind};
 use oxiblosc_core::frame::{
     Fingerprint, FrameParams, FrameType, FrameWriter, INDEX_FILE, Metalayers, PartialHeader, chunk_file_id,
 };
 use oxiblosc_core::{Limits, Registry};
 
 use super::assemble::{RecoveryCount, fill_up_array, write_specials};
+use super::block_kind::BlockKind;
 use super::chunk_checker::{CheckResult, ChunkChecker};
 use super::error::RecoverError;
 use super::former_array::{FormerArray, still_decodes};
@@ -89,6 +90,7 @@ pub(super) async fn recover<T: Target>(
         } else {
             scan.items.push_run(RecoveredChunk { content: ChunkContent::Lost, nbytes: full }, gap);
         }
+        scan.vl_blocks |= header.has_vl_blocks();
         let (len, checked) = (chunk.len() as u64, verdict == CheckResult::Holds);
         let content = ChunkContent::Stored { offset: id.into(), len, checked };
         scan.items.push(RecoveredChunk { content, nbytes: header.nbytes as u64 });
@@ -110,12 +112,15 @@ pub(super) async fn recover<T: Target>(
         }
     }
     let mut output = ChunkOutput::new(&params, &registry, target)?;
+    let mut blocks = BlockKind::new(&params.encode, scan.vl_blocks, &registry, *limits);
     let mut totals = RecoveryCount::default();
     for (chunks, item) in scan.items.runs() {
         if let ChunkContent::Stored { offset, len, checked } = item.content {
             // Lossless: it was made of one.
             let chunk = read_chunk_file(directory, offset as u32, &(0..u64::MAX))?;
-            if still_decodes(former.as_mut(), chunks.start, &chunk, &mut budget)? {
+            if still_decodes(former.as_mut(), chunks.start, &chunk, &mut budget)?
+                && let Some(chunk) = blocks.fit(chunk, &ChunkContext::numbered(chunks.start), &mut budget)?
+            {
                 budget.write(len)?;
                 output.push(chunk).await?;
                 totals.save(chunks, item.nbytes, checked);
@@ -124,7 +129,7 @@ pub(super) async fn recover<T: Target>(
         }
         let count = chunks.end - chunks.start;
         totals.lose(chunks, item.nbytes);
-        write_specials(&mut output, SpecialKind::Zero, item.nbytes, count, &params, &mut budget).await?;
+        write_specials(&mut output, &mut blocks, SpecialKind::Zero, item.nbytes, count, &mut budget).await?;
     }
     let summary = output.finish().await?;
     Ok(Recovered {

@@ -10,6 +10,7 @@
 //! [`Recovered::unchecked`]). The work is bounded; [`RecoverOptions`] has these bounds and others.
 
 mod assemble;
+mod block_kind;
 mod chunk_checker;
 mod error;
 mod files;

@@ -1,18 +1,18 @@
 //! Recovering a frame that opens, whose chunks may be damaged.
 
 use bytes::Bytes;
-use futures::SinkExt;
 use oxiblosc_core::Inline;
 use oxiblosc_core::chunk::{ChunkHeader, SpecialKind};
 use oxiblosc_core::frame::{BitshuffleAge, ChunkEntry, Frame, FrameLayout, FrameParams, FrameType};
 
 use super::assemble::{RecoveryCount, without_checksums, write_specials};
+use super::block_kind::BlockKind;
 use super::chunk_checker::is_known;
 use super::error::RecoverError;
 use super::found::{Found, Recovered};
 use super::reconcile::reconcile_header;
 use super::work_limit::WorkLimit;
-use crate::edit::{ChunkOutput, EditError, with_layers_of};
+use crate::edit::{ChunkOutput, CopiedLayers, DecodedOutput, EditError, encodable, with_layers_of};
 use crate::error::ReadError;
 use crate::reader::FrameReader;
 use crate::sink::{Summary, WriteOptions};
@@ -57,14 +57,14 @@ where
         // The layer is wrong about the array but right about its blocks.
         (params.metalayers, whole.plain) = (layers, false);
     }
-    let summary = if frame.bitshuffle_age() != BitshuffleAge::ByChunk {
+    let (summary, lost_vlmetalayers) = if frame.bitshuffle_age() != BitshuffleAge::ByChunk {
         whole.encode_again(params, target).await?
     } else {
         params.sequential &= target.frame_type() == FrameType::Contiguous;
         let mut output = ChunkOutput::new(&params, reader.registry(), target)?;
         output.copy_encoded_vlmetalayers(&without_checksums(&frame.trailer().vlmetalayers))?;
         whole.copy(&params, &mut output).await?;
-        output.finish().await?
+        (output.finish().await?, false)
     };
     let RecoveryCount { chunks, nbytes, lost, replaced, unchecked } = whole.totals;
     Ok(Recovered {
@@ -77,7 +77,7 @@ where
         unused_bytes,
         in_order: true,
         damaged_array,
-        lost_vlmetalayers: false,
+        lost_vlmetalayers,
         summary,
     })
 }
@@ -136,7 +136,9 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
         params: &FrameParams,
         output: &mut ChunkOutput<'_, T>,
     ) -> Result<(), RecoverError> {
-        let frame = self.reader.frame();
+        let reader = self.reader;
+        let frame = reader.frame();
+        let mut blocks = BlockKind::new(&params.encode, frame.header().vl_blocks, reader.registry(), reader.limits());
         let mut next = 0;
         while next < frame.nchunks() {
             let chunks = frame.run_of(next);
@@ -144,11 +146,18 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
             let count = chunks.end - chunks.start;
             match self.examine(chunks.start).await? {
                 ChunkOutcome::Saved { encoded, nbytes, checked } => {
-                    self.totals.save(chunks.clone(), nbytes, checked);
                     if let Ok(ChunkEntry::Special(kind)) = frame.entry(chunks.start) {
-                        write_specials(output, kind, nbytes, count, params, self.budget).await?;
+                        self.totals.save(chunks, nbytes, checked);
+                        write_specials(output, &mut blocks, kind, nbytes, count, self.budget).await?;
                         continue;
                     }
+                    let context = frame.chunk_context(chunks.start);
+                    let Some(encoded) = blocks.fit(encoded, &context, self.budget)? else {
+                        self.totals.lose(chunks, nbytes);
+                        write_specials(output, &mut blocks, SpecialKind::Zero, nbytes, count, self.budget).await?;
+                        continue;
+                    };
+                    self.totals.save(chunks.clone(), nbytes, checked);
                     for _ in chunks {
                         self.budget.write(encoded.len() as u64)?;
                         output.push(encoded.clone()).await?;
@@ -156,21 +165,26 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
                 }
                 ChunkOutcome::Lost(nbytes) => {
                     self.totals.lose(chunks, nbytes);
-                    write_specials(output, SpecialKind::Zero, nbytes, count, params, self.budget).await?;
+                    write_specials(output, &mut blocks, SpecialKind::Zero, nbytes, count, self.budget).await?;
                 }
             }
         }
         Ok(())
     }
 
-    /// The bytes of chunks of 2019 have another meaning in current frames: they must be encoded again.
-    async fn encode_again<T: Target>(&mut self, params: FrameParams, target: &mut T) -> Result<Summary, RecoverError> {
-        /// Zeros written at a time.
-        const PIECE: u64 = 1 << 20;
+    /// The bytes of chunks of 2019 have another meaning in current frames: they must be encoded again. Also returns
+    /// whether there are variable-length metalayers that could not be.
+    async fn encode_again<T: Target>(
+        &mut self,
+        params: FrameParams,
+        target: &mut T,
+    ) -> Result<(Summary, bool), RecoverError> {
         let reader = self.reader;
         let frame = reader.frame();
-        let options = WriteOptions::new(params.encode).registry(reader.registry());
-        let mut sink = with_layers_of(reader, options).await?.sink(target).map_err(EditError::from)?;
+        let params = encodable(params.encode, reader.registry());
+        let CopiedLayers { options, lost, .. } =
+            with_layers_of(reader, WriteOptions::new(params).registry(reader.registry())).await?;
+        let mut output = DecodedOutput::new(options, &reader.limits(), target)?;
         let mut next = 0;
         while next < frame.nchunks() {
             let chunks = frame.run_of(next);
@@ -183,22 +197,17 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
                         self.totals.save(i..i + 1, *nbytes, true);
                         let job = reader.shared.decoding.decode(encoded.clone(), frame.chunk_context(i));
                         let decoded = reader.shared.decoded(i, job.await).map_err(EditError::from)?;
-                        sink.feed(decoded).await.map_err(EditError::from)?;
+                        output.push(decoded).await?;
                     }
                     ChunkOutcome::Lost(nbytes) => {
                         self.budget.decode(*nbytes)?;
                         self.totals.lose(i..i + 1, *nbytes);
-                        let mut left = *nbytes;
-                        while left > 0 {
-                            let piece = left.min(PIECE);
-                            sink.feed(vec![0; piece as usize].into()).await.map_err(EditError::from)?;
-                            left -= piece;
-                        }
+                        output.push_zeros(*nbytes).await?;
                     }
                 }
             }
         }
-        Ok(sink.close().await.map_err(EditError::from)?)
+        Ok((output.finish().await?, lost.is_some()))
     }
 
     /// Examines a chunk.

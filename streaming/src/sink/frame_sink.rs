@@ -161,6 +161,7 @@ impl<T> FrameSink<T> {
         for (name, content) in &options.vlmetalayers {
             writer.set_vlmetalayer(name, content)?;
         }
+        writer.copy_encoded_vlmetalayers(&options.encoded_vlmetalayers)?;
         let mut outgoing = OutputQueue::default();
         outgoing.push(Part::Header, writer.header());
         let array = params.metalayers.get(ArrayMeta::NAME).and_then(|content| ArrayMeta::parse(content).ok());

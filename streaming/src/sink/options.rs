@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures::io::{AsyncSeek, AsyncWrite};
 use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::{ChunkHeader, EncodeParams};
-use oxiblosc_core::frame::{FingerprintKind, FrameLayout, FrameParams, FrameWriteError, SpecialPlacement};
+use oxiblosc_core::frame::{FingerprintKind, FrameLayout, FrameParams, FrameWriteError, Metalayers, SpecialPlacement};
 use oxiblosc_core::plugin_params::PluginParams;
 
 use super::FrameSink;
@@ -40,6 +40,10 @@ pub struct WriteOptions {
     pub(crate) budget: Option<Budget>,
     pub(crate) metalayers: Vec<(String, Bytes)>,
     pub(crate) vlmetalayers: Vec<(String, Bytes)>,
+    /// Metalayers of another frame whose names are not text.
+    pub(crate) unnamed_metalayers: Metalayers,
+    /// Variable-length metalayers of another frame that are taken over as they are.
+    pub(crate) encoded_vlmetalayers: Metalayers,
     pub(crate) special: SpecialPlacement,
     pub(crate) sequential: bool,
     pub(crate) layout: FrameLayout,
@@ -68,6 +72,8 @@ impl WriteOptions {
             budget: None,
             metalayers: Vec::new(),
             vlmetalayers: Vec::new(),
+            unnamed_metalayers: Metalayers::new(),
+            encoded_vlmetalayers: Metalayers::new(),
             special: SpecialPlacement::default(),
             sequential: false,
             layout: FrameLayout::Current,
@@ -224,6 +230,9 @@ impl WriteOptions {
             if !recorded.is_empty() {
                 params.metalayers.insert(PluginParams::METALAYER, recorded.to_bytes())?;
             }
+        }
+        for name in self.unnamed_metalayers.names() {
+            params.metalayers.insert_from(&self.unnamed_metalayers, &name)?;
         }
         Ok(params)
     }
