@@ -15,6 +15,7 @@ mod generated;
 mod grid;
 mod hdf5;
 mod integrity;
+mod kit;
 mod matrix;
 mod nd;
 mod nd_codecs;

@@ -18,6 +18,9 @@ register_codec!(builtin CodecId::ZFP_RATE, "zfp_rate", CodecTraits::PLAIN.lossy(
 /// zfp encodes cells of 4 values along each axis; C-Blosc2 refuses blocks shorter than one.
 const CELL_SIDE: u32 = 4;
 
+/// zfp writes words of this many bytes.
+const WORD: usize = 8;
+
 /// What the meta byte limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZfpMode {
@@ -167,6 +170,10 @@ fn decompress<T: ZfpScalar + Default, const N: usize>(
     dst: &mut [u8],
     write: fn(T) -> [u8; N],
 ) -> Result<usize, CodecError> {
+    // Streams are whole words. A part of one is what is left of a stream that was cut, and would be filled up with zeros.
+    if !src.len().is_multiple_of(WORD) {
+        return Err(CodecError::Corrupt { offset: src.len(), reason: "the zfp stream ends within a word" });
+    }
     let mut stream = ZfpBitStream::from_bytes(src).map_err(library)?;
     let mut values = vec![T::default(); dst.len() / N];
     let mut field = ZfpFieldMut::new(&mut values, layout.dims).map_err(library)?;

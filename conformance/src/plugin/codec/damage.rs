@@ -1,0 +1,202 @@
+//! Streams that no encoder made.
+
+use oxiblosc_core::codec::Codec;
+
+use super::super::case::Case;
+use super::super::input::noise;
+use super::super::promise::{Broken, Promise, Verdict, same};
+use super::super::shrink::describe;
+use super::CodecRun;
+use super::calls::{Buffers, Stream, decompress, found};
+use crate::data::Random;
+
+impl CodecRun {
+    /// Whole streams with another decoded length, and parts of streams with the right one.
+    pub(super) fn lengths_and_cuts(&self) {
+        for stream in &self.streams {
+            let Stream { case, bytes, decoded } = stream;
+            let len = decoded.len();
+            self.session.watch.says(Promise::Length, format!("  input: {}\n  with: {case}", describe(bytes)));
+            for wrong in [len - 1, len + 1, len / 2, 2 * len + 100] {
+                if wrong > 0 && wrong != len {
+                    self.session.verdict(Promise::Length, self.wrong_length(stream, wrong));
+                }
+            }
+            let last = bytes.len().saturating_sub(16);
+            let spread = if self.session.settings.thorough { 1 } else { (last / 40).max(1) };
+            for cut in (0..last).step_by(spread).chain(last..bytes.len()) {
+                self.session.verdict(Promise::Cut, self.cut(stream, cut));
+            }
+        }
+    }
+
+    fn wrong_length(&self, Stream { case, bytes, decoded }: &Stream, len: usize) -> Verdict {
+        let result = decompress(self.watch(), &mut *self.instance(), case, bytes, len, Buffers::holding(0x55));
+        match result? {
+            Err(_) => Ok(()),
+            Ok(_) => {
+                let detail = format!(
+                    "a stream of {} bytes is claimed to decode to {len}\n  input: {}\n  with: {case}",
+                    decoded.len(),
+                    describe(bytes)
+                );
+                Err(Broken::new(Promise::Length, detail))
+            }
+        }
+    }
+
+    /// A stream without its end may decode to all bytes if they are right: the end need not hold any.
+    fn cut(&self, Stream { case, bytes, decoded }: &Stream, cut: usize) -> Verdict {
+        let stream = &bytes[..cut];
+        let buffers = Buffers::holding(0x55);
+        match decompress(self.watch(), &mut *self.instance(), case, stream, decoded.len(), buffers)? {
+            Err(_) => Ok(()),
+            Ok(back) => {
+                let what = format!(
+                    "{cut} of {} bytes are taken for the whole stream\n  input: {}\n  with: {case}\n  what comes back",
+                    bytes.len(),
+                    describe(stream)
+                );
+                same(Promise::Cut, decoded, &back, &what)
+            }
+        }
+    }
+
+    /// Damaged streams.
+    pub(super) fn damage(&self) {
+        let _turn = self.session.watch.turn();
+        let mut codec = self.instance();
+        let mut random = Random::new(self.session.settings.seed ^ 0xda3a9e);
+        for stream in &self.streams {
+            let mut tries = |bytes: &[u8]| self.damaged(&mut codec, &stream.case, bytes, stream.decoded.len());
+            for_each_damage(&stream.bytes, &mut random, self.session.settings.thorough, &mut tries);
+            // What damage leaves in an instance must not reach the next stream.
+            let (bytes, len) = (&stream.bytes, stream.decoded.len());
+            let again = self.restore(&mut *codec, &stream.case, bytes, len, Buffers::holding(0));
+            let verdict =
+                again.and_then(|again| same(Promise::Calls, &stream.decoded, &again, "after damaged streams"));
+            self.session.verdict(Promise::Calls, verdict.map_err(|broken| broken.becomes(Promise::Calls)));
+        }
+        // Noise from the first byte on, for blocks of all shapes.
+        let mut cases: Vec<(Case, usize)> = self.session.arrays().collect();
+        let typesizes = self.session.main_typesizes();
+        cases.extend(typesizes.into_iter().map(|typesize| (Case::new("noise", typesize, 0), 1000)));
+        let rounds = if self.session.settings.thorough { 5000 } else { 600 };
+        for round in 0..rounds {
+            let (case, len) = &cases[round % cases.len()];
+            let mut case = self.with_version(Case { name: "noise", ..case.clone() });
+            case.meta = if round.is_multiple_of(4) { random.next_u64() as u8 } else { case.meta };
+            let stream_len = random.below(if round.is_multiple_of(3) { 12 } else { 300 });
+            let mut bytes = noise(&mut random, stream_len);
+            if round.is_multiple_of(5) {
+                // Small numbers mean more to most formats.
+                bytes.iter_mut().for_each(|b| *b &= 0x0f);
+            }
+            self.damaged(
+                &mut codec,
+                &case,
+                &bytes,
+                if round.is_multiple_of(7) { 1 + random.below(70_000) } else { *len },
+            );
+        }
+    }
+
+    /// Decompresses something damaged. Errors and other bytes are fine.
+    fn damaged(&self, codec: &mut Box<dyn Codec>, case: &Case, bytes: &[u8], len: usize) {
+        if self.session.is_broken(Promise::Damage) && self.session.is_broken(Promise::Memory) {
+            return;
+        }
+        let what = || format!("  input: {}\n  with: {case}, {len} bytes decoded", describe(bytes));
+        self.session.watch.says(Promise::Damage, what());
+        self.session.watch.expect_bytes(len);
+        self.session.tried(&[Promise::Damage, Promise::Time, Promise::Memory]);
+        let ctx = case.decoding(len);
+        // The same into buffers that hold something else.
+        let mut buffers = [0x00, 0xff].map(|stale| vec![stale; len]);
+        let result = self.session.watch.measured(|| buffers.each_mut().map(|dst| codec.decompress(&ctx, bytes, dst)));
+        let results = result.and_then(|made| {
+            let made = made.map_err(|panic| Broken::new(Promise::Damage, format!("decompress panicked: {panic}")))?;
+            let found: Result<Vec<_>, _> =
+                made.into_iter().zip(&buffers).map(|(result, dst)| found(result, dst)).collect();
+            found
+        });
+        let results = match results {
+            Ok(results) => results,
+            Err(broken) => {
+                *codec = self.instance();
+                if !self.session.is_broken(broken.promise) {
+                    let detail = format!("{}\n{}", broken.detail, what());
+                    self.session.breaks(Broken { detail, ..broken });
+                }
+                return;
+            }
+        };
+        if let [Ok(first), Ok(second)] = &results[..]
+            && first != second
+        {
+            let verdict = same(Promise::Written, first, second, "a damaged stream, into a buffer with other bytes");
+            let described = |b: Broken| Broken::new(b.promise, format!("{}\n{}", b.detail, what()));
+            self.session.verdict(Promise::Written, verdict.map_err(described));
+        }
+    }
+}
+
+/// Calls `tries` with damaged versions of `bytes`: every value of the first bytes and of some others, lost, repeated and
+/// foreign parts, and several damages at once.
+pub(in super::super) fn for_each_damage(
+    bytes: &[u8],
+    random: &mut Random,
+    thorough: bool,
+    tries: &mut dyn FnMut(&[u8]),
+) {
+    let (exhausted, others) = if thorough { (64, 64) } else { (16, 4) };
+    let head = bytes.len().min(exhausted);
+    let mut places: Vec<usize> = (0..head).collect();
+    places.extend((0..others).map(|_| random.below(bytes.len().max(1))));
+    places.extend((bytes.len().saturating_sub(4))..bytes.len());
+    let mut damaged = bytes.to_vec();
+    for at in places {
+        if at >= bytes.len() {
+            continue;
+        }
+        for value in 0..=u8::MAX {
+            damaged[at] = value;
+            tries(&damaged);
+        }
+        damaged[at] = bytes[at];
+    }
+    for at in 0..bytes.len().min(400) {
+        for value in [0x00, 0xff, bytes[at].wrapping_add(1)] {
+            damaged[at] = value;
+            tries(&damaged);
+        }
+        damaged[at] = bytes[at];
+    }
+    for at in 0..bytes.len().min(40) {
+        // Numbers of two and four bytes.
+        for width in [2, 4] {
+            let to = bytes.len().min(at + width);
+            damaged[at..to].fill(0xff);
+            tries(&damaged);
+            damaged[at..to].copy_from_slice(&bytes[at..to]);
+        }
+        tries(&bytes[at..]);
+        tries(&[&bytes[..at], &bytes[(at + 1).min(bytes.len())..]].concat());
+        tries(&[&bytes[..at], &bytes[at / 2..]].concat());
+        tries(&[&bytes[..at], &noise(random, 20)].concat());
+    }
+    tries(&[bytes, bytes].concat());
+    for _ in 0..if thorough { 20_000 } else { 500 } {
+        let mut damaged = bytes.to_vec();
+        for _ in 0..1 + random.below(6) {
+            if let Some(at) = (!damaged.is_empty()).then(|| random.below(damaged.len())) {
+                damaged[at] =
+                    if random.below(2) == 0 { random.next_u64() as u8 } else { damaged[at] ^ 1 << random.below(8) };
+            }
+        }
+        if random.below(8) == 0 {
+            damaged.truncate(random.below(damaged.len() + 1));
+        }
+        tries(&damaged);
+    }
+}

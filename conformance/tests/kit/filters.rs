@@ -1,0 +1,71 @@
+//! Filters with a flaw.
+
+use oxiblosc_conformance::Promise;
+use oxiblosc_core::filter::FilterTraits;
+
+use crate::transforms::{Flaw, Memory, Remembers, Transform};
+use crate::{assert_all_found, assert_broken, check_filter, with_filter};
+
+#[test]
+fn flaws_of_filters_are_found() {
+    let flaws = [
+        (Flaw::LongBlocks, Promise::Restores),
+        (Flaw::Megabytes, Promise::Restores),
+        (Flaw::WideTypes, Promise::Restores),
+        (Flaw::WideItems, Promise::Restores),
+        (Flaw::Misaligned, Promise::Alignment),
+        (Flaw::UsesBlock, Promise::Position),
+        (Flaw::UsesOffset, Promise::Position),
+        (Flaw::ForgetsTail, Promise::Written),
+        (Flaw::ForgetsTailBackward, Promise::Written),
+        (Flaw::LosesBits, Promise::Restores),
+        (Flaw::PanicsOnOddLengths, Promise::Accepts),
+        (Flaw::RefusesOneLength, Promise::Accepts),
+        (Flaw::PanicsOnDamage, Promise::Damage),
+        (Flaw::PanicsOnMeta, Promise::EveryMeta),
+        (Flaw::MetaAtEncode, Promise::EveryMeta),
+        (Flaw::UsesReference, Promise::Reference),
+        (Flaw::NeedsArray, Promise::Array),
+    ];
+    assert_all_found(&flaws, |flaw| check_filter(&with_filter(FilterTraits::LOSSLESS, Transform(flaw))).run().unwrap());
+}
+
+#[test]
+fn state_is_found() {
+    for (what, promise) in
+        [(Memory::Encoder, Promise::Calls), (Memory::Decoder, Promise::Calls), (Memory::SharedScratch, Promise::Clones)]
+    {
+        let registry = with_filter(FilterTraits::LOSSLESS, Remembers::new(what));
+        assert_broken(&format!("{what:?}"), &check_filter(&registry).run().unwrap(), promise);
+    }
+}
+
+#[test]
+fn meta_bytes_that_are_ignored_are_found() {
+    let registry = with_filter(FilterTraits::LOSSLESS, Transform(Flaw::IgnoresMeta));
+    let check = check_filter(&registry).metas(&[1, 2, 9]);
+    assert_broken("ignored", &check.run().unwrap(), Promise::Metas);
+    check.ignores_meta().run().unwrap().assert_passed();
+    let registry = with_filter(FilterTraits::LOSSLESS, Transform(Flaw::MetaAtEncode));
+    assert_broken("ignored by backward", &check_filter(&registry).metas(&[1, 2]).run().unwrap(), Promise::Restores);
+}
+
+#[test]
+fn false_declarations_are_found() {
+    let run = |traits| check_filter(&with_filter(traits, Transform(Flaw::None))).run().unwrap();
+    assert_broken("keeps_zeros", &run(FilterTraits::LOSSLESS.keeping_zeros()), Promise::Zeros);
+    assert_broken("forward_only", &run(FilterTraits::FORWARD_ONLY), Promise::ForwardOnly);
+    assert_broken("needs_reference", &run(FilterTraits::LOSSLESS.with_reference()), Promise::Reference);
+    assert_broken("needs_array", &run(FilterTraits::LOSSLESS.for_arrays()), Promise::Array);
+}
+
+#[test]
+fn total_and_large_losses_are_found() {
+    let lossy = |flaw| with_filter(FilterTraits::FORWARD_ONLY, Transform(flaw));
+    assert_broken("all is lost", &check_filter(&lossy(Flaw::Zeros)).run().unwrap(), Promise::Loss);
+    assert_broken("more every time", &check_filter(&lossy(Flaw::Drifts)).run().unwrap(), Promise::Loss);
+    let registry = lossy(Flaw::TruncatesHard);
+    check_filter(&registry).run().unwrap().assert_passed();
+    let report = check_filter(&registry).typesizes(&[4, 8]).max_error(0.1).run().unwrap();
+    assert_broken("further than the bound", &report, Promise::Tolerance);
+}
