@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use oxiblosc::CodecId;
+use oxiblosc_brotli::BROTLI;
 use oxiblosc_conformance::data::Random;
 
 use crate::bound::Setup;
@@ -59,9 +60,6 @@ macro_rules! codec_target {
         target($name, Form::Bytes, Seeds::Streams($id), |input, _| codec::check($id, input))
     };
 }
-
-/// The codec in a slot for users that comes with the library.
-const BROTLI: CodecId = CodecId(160);
 
 impl Target {
     /// All of them.
