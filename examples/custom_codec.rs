@@ -1,5 +1,7 @@
 //! A codec of one's own: Brotli in a user slot, from outside. Write a file with it, read the file back.
 //!
+//! The crate `oxiblosc-brotli` in `plugins-extra` is one that is ready for use, under an id of its own.
+//!
 //! Run it with `cargo run --release --example custom_codec`.
 
 use std::error::Error;
@@ -16,7 +18,7 @@ struct Brotli;
 /// 160 to 255 are the user's. The id travels in the `udcodec` byte of every chunk.
 const BROTLI: CodecId = CodecId(200);
 
-register_codec!(BROTLI, "brotli", CodecTraits::PLAIN.high_ratio(), || Box::new(Brotli));
+register_codec!(BROTLI, "my_brotli", CodecTraits::PLAIN.high_ratio(), || Box::new(Brotli));
 
 impl Codec for Brotli {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
@@ -42,6 +44,10 @@ impl Codec for Brotli {
     }
 
     fn decompress(&mut self, _: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
+        // RFC 7932 reserves these first bits, and the library reads them as a window of up to a gigabyte.
+        if src.first().is_some_and(|first| first & 0x7F == 0x11) {
+            return Err(CodecError::Corrupt { offset: 0, reason: "a window size that RFC 7932 does not allow" });
+        }
         let failed = |e: std::io::Error| CodecError::Library { library: "brotli", message: e.to_string() };
         let mut stream = brotli::Decompressor::new(src, 4096);
         stream.read_exact(dst).map_err(failed)?;

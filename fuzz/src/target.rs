@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use oxiblosc::CodecId;
+use oxiblosc_brotli::BROTLI;
 use oxiblosc_conformance::data::Random;
+use oxiblosc_pco::PCO;
 
 use crate::bound::Setup;
 use crate::mutate::{Form, mutate};
@@ -60,9 +62,6 @@ macro_rules! codec_target {
     };
 }
 
-/// The codec of the library that has an id for users.
-const BROTLI: CodecId = CodecId(160);
-
 impl Target {
     /// All of them.
     pub const ALL: &[Self] = &[
@@ -79,6 +78,7 @@ impl Target {
         codec_target!("codec_zfp_precision", CodecId::ZFP_PRECISION),
         codec_target!("codec_zfp_rate", CodecId::ZFP_RATE),
         codec_target!("codec_brotli", BROTLI),
+        codec_target!("codec_pco", PCO),
         target("metalayers", Form::Frame, Seeds::Frames, metalayers::check),
         target("frame", Form::Frame, Seeds::Frames, read),
         target("frame_early", Form::Frame, Seeds::Early, read),

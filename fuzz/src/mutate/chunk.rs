@@ -14,7 +14,7 @@ const SPECIAL: u8 = 0x70;
 
 /// Ids of filters and codecs that exist.
 const FILTERS: [u8; 10] = [0, 1, 2, 3, 4, 32, 33, 34, 35, 36];
-const CODECS: [u8; 11] = [0, 1, 2, 3, 4, 5, 32, 33, 34, 35, 160];
+const CODECS: [u8; 12] = [0, 1, 2, 3, 4, 5, 32, 33, 34, 35, 224, 225];
 
 /// Changes one or two things, and corrects the lengths.
 pub(super) fn mutate(input: &[u8], random: &mut Random) -> Vec<u8> {

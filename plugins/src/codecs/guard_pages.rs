@@ -9,7 +9,7 @@ use oxiblosc_core::filter::BlockContext;
 use oxiblosc_core::nd::Geometry;
 
 use super::testing::{self, Random};
-use super::{Blosclz, Brotli, Lz4, Lz4Hc, Ndlz, Snappy, Zfp, ZfpMode, Zlib, Zstd};
+use super::{Blosclz, Lz4, Lz4Hc, Ndlz, Snappy, Zfp, ZfpMode, Zlib, Zstd};
 use crate::guard_pages::{ALIGNMENTS, GuardedPages, LONGEST, Side, SlicePosition, exhaustive};
 
 const DICT: &[u8] = b"the cat sat on the mat, and the dog ran";
@@ -365,11 +365,6 @@ fn zlib() {
 #[test]
 fn zstd() {
     GuardedCalls::new().round_trips(&mut Zstd::default(), &mut [], &[1, 5], None, Effort::Some(7), "zstd");
-}
-
-#[test]
-fn brotli() {
-    GuardedCalls::new().round_trips(&mut Brotli, &mut [], &[1], None, Effort::Some(37), "brotli");
 }
 
 #[test]

@@ -10,14 +10,12 @@
 //! | `zstd` | 5 | yes | 1, 3, .. 15 and 22 |
 //! | `ndlz` | 32 | yes, blocks of 2 dimensions | |
 //! | `zfp_acc`, `zfp_prec`, `zfp_rate` | 33, 34, 35 | yes, blocks of 1 to 4 dimensions; lossy | |
-//! | [`Brotli`] | to be chosen | yes | brotli's qualities; 9 is 11 |
 //!
 //! A codec instance belongs to one worker and keeps its tables and contexts between streams; a clone has its own
 //! tables. Decoders never write more bytes than the block needs, whatever the stream says, so that they cannot be made
 //! to allocate or to run on.
 
 mod blosclz;
-mod brotli;
 mod input;
 mod lz4;
 mod match_tables;
@@ -34,7 +32,6 @@ mod guard_pages;
 mod testing;
 
 pub use blosclz::Blosclz;
-pub use brotli::Brotli;
 pub use lz4::{Lz4, Lz4Hc};
 pub use ndlz::Ndlz;
 pub use snappy::Snappy;

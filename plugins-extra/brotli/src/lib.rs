@@ -1,11 +1,41 @@
-//! Brotli, for ids of the user range: the Blosc2 format has no id for it.
+//! [Brotli](https://www.rfc-editor.org/rfc/rfc7932) as a codec: a little denser than Zstandard at the highest level, and
+//! several times slower.
 //!
-//! Source: RFC 7932 for the payload, one brotli stream per Blosc2 stream.
+//! Linking this crate is all it takes; [`link`] does that for a program that uses nothing else of it.
+//!
+//! ```
+//! use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, EncodeParams};
+//! use oxiblosc_core::{Inline, Registry};
+//!
+//! oxiblosc_brotli::link();
+//! let registry = Registry::linked()?;
+//! let params = EncodeParams { codec: oxiblosc_brotli::BROTLI, level: 9, ..EncodeParams::default() };
+//!
+//! let text = b"the cat sat on the mat, and the dog sat on the cat; ".repeat(100);
+//! let chunk = ChunkEncoder::new(&params, registry)?.encode(&text, &ChunkContext::default(), &Inline)?;
+//! assert!(chunk.len() < 150);
+//! assert_eq!(ChunkDecoder::new(registry).decode(&chunk, &ChunkContext::default(), &Inline)?, text);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The level is brotli's quality: levels 1 to 8 are qualities 1 to 8, and level 9 is 11, the highest. The meta byte is not
+//! used. The payload of each stream is one brotli stream as RFC 7932 has it. The Blosc2 format has no id for brotli: files
+//! can only be read by programs that link this crate.
+#![forbid(unsafe_code)]
 
 use std::io::{self, ErrorKind, Read, Write};
 
 use brotli::enc::BrotliEncoderParams;
-use oxiblosc_core::codec::{Codec, CodecContext, CodecError};
+use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
+use oxiblosc_core::{CodecId, register_codec};
+
+/// The id of the codec, in the range for users.
+pub const BROTLI: CodecId = CodecId(224);
+
+register_codec!(BROTLI, "brotli", CodecTraits::PLAIN.high_ratio(), || Box::new(Brotli));
+
+/// Makes the linker keep this crate, and with it the registration of the codec. Does nothing else.
+pub const fn link() {}
 
 /// Bytes to read ahead. The whole stream is in memory anyway.
 const BUFFER: usize = 4096;
@@ -20,24 +50,7 @@ const LARGE_WINDOW: u8 = 0b001_0001;
 /// The bits that [`LARGE_WINDOW`] is compared with.
 const LARGE_WINDOW_MASK: u8 = 0b111_1111;
 
-/// The codec brotli, to be registered under an id of the user's range (160..=255).
-///
-/// The level is brotli's quality: levels 1..=8 are qualities 1..=8, and level 9 is 11, the highest. Files that use it
-/// can only be read where it is registered under the same id.
-///
-/// ```
-/// use oxiblosc_core::codec::CodecTraits;
-/// use oxiblosc_core::registry::CodecInfo;
-/// use oxiblosc_core::{CodecId, Registry};
-/// use oxiblosc_plugins::codecs::Brotli;
-///
-/// oxiblosc_plugins::link();
-/// let mut registry = Registry::linked()?.clone();
-/// let info = CodecInfo::new(CodecId(160), "brotli", CodecTraits::PLAIN.high_ratio(), oxiblosc_core::provider!());
-/// registry.add_codec(info, Box::new(Brotli))?;
-/// assert!(registry.codec_by_name("brotli").is_ok());
-/// # Ok::<(), oxiblosc_core::registry::RegistryError>(())
-/// ```
+/// The codec. It has no state; the encoder and decoder of the library are made for each stream.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Brotli;
 
@@ -96,33 +109,5 @@ impl Write for SliceWriter<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codecs::testing;
-
-    #[test]
-    fn round_trips() {
-        testing::round_trips::<Brotli>(&[1, 5], None);
-    }
-
-    #[test]
-    fn survives_damage() {
-        testing::survives_damage::<Brotli>(None);
-    }
-
-    #[test]
-    fn refuses_large_windows() {
-        // An empty stream with a window of 2^30 bytes: the reserved bits, the logarithm, and a last, empty meta-block.
-        // And one with some bytes in it, for which the decoder would allocate the window.
-        let empty = [0x11, 30 | 0b11 << 6];
-        let text = b"\x11\x1e \0\0\x90\0\xa9A\x90\xa9\x03\x0f\xa7g\0\x18\0\x08more\x03";
-        for stream in [&empty[..], text] {
-            let error = Brotli.decompress(&testing::context(0), stream, &mut [0; 40]).unwrap_err().to_string();
-            assert_eq!(error, "stream damaged at byte 0: a window size that RFC 7932 does not allow");
-        }
     }
 }
