@@ -36,7 +36,6 @@ mod storage;
 
 pub(crate) use commit::EditorSnapshot;
 pub use compact_place::compact_place;
-pub(crate) use copy::compact_on;
 pub(crate) use copy::with_layers_of;
 pub use copy::{compact, copy, recompress};
 pub use editor::FrameEditor;
