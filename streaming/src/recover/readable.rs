@@ -66,7 +66,8 @@ where
         whole.copy(&params, &mut output).await?;
         output.finish().await?
     };
-    let RecoveryCount { chunks, nbytes, lost, replaced, unchecked } = whole.totals;
+    let missing = whole.totals.missing(reader.registry());
+    let RecoveryCount { chunks, nbytes, lost, replaced, unchecked, .. } = whole.totals;
     Ok(Recovered {
         found: Found::Whole,
         chunks,
@@ -74,6 +75,7 @@ where
         lost_nbytes: Some(lost),
         replaced,
         unchecked,
+        missing,
         unused_bytes,
         in_order: true,
         damaged_array,
@@ -144,7 +146,7 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
             let count = chunks.end - chunks.start;
             match self.examine(chunks.start).await? {
                 ChunkOutcome::Saved { encoded, nbytes, checked } => {
-                    self.totals.save(chunks.clone(), nbytes, checked);
+                    self.totals.save(chunks.clone(), nbytes, checked, &encoded);
                     if let Ok(ChunkEntry::Special(kind)) = frame.entry(chunks.start) {
                         write_specials(output, kind, nbytes, count, params, self.budget).await?;
                         continue;
@@ -180,7 +182,7 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
                 match &fate {
                     ChunkOutcome::Saved { encoded, nbytes, .. } => {
                         self.budget.decode(*nbytes)?;
-                        self.totals.save(i..i + 1, *nbytes, true);
+                        self.totals.save(i..i + 1, *nbytes, true, encoded);
                         let job = reader.shared.decoding.decode(encoded.clone(), frame.chunk_context(i));
                         let decoded = reader.shared.decoded(i, job.await).map_err(EditError::from)?;
                         sink.feed(decoded).await.map_err(EditError::from)?;
