@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::lock::Mutex;
 use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, EncodeParams};
-use oxiblosc_core::id::IdRange;
 use oxiblosc_core::nd::Geometry;
 use oxiblosc_core::pipeline::{FilterSlots, Pipeline};
 use oxiblosc_core::{Inline, Limits, Registry};
@@ -177,9 +176,8 @@ fn store(i: u64, params: &EncodeParams, data: &[u8]) -> Result<Vec<u8>, ChunkErr
     ChunkEncoder::new(&params, &Registry::empty())?.encode(data, &ChunkContext::numbered(i), &Inline)
 }
 
-/// Whether encoding with these parameters may lose information. The codecs defined by Blosc are lossless; filters say
-/// whether they are.
+/// Whether encoding with these parameters may lose information, as the plugins say.
 fn may_lose(params: &EncodeParams, registry: &Registry) -> bool {
-    params.codec.range() != IdRange::Blosc
+    registry.codec(params.codec).map_or(true, |codec| codec.info().traits.lossy)
         || Pipeline::new(&params.filters, registry).map_or(true, |filters| filters.is_lossy())
 }
