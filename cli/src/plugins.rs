@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::args::PluginsArgs;
 use crate::error::{CliError, one_line};
+use crate::needs::range;
 
 /// One filter or codec, ready to be shown.
 struct Row {
@@ -49,21 +50,21 @@ pub(crate) fn run(args: &PluginsArgs, registry: &Registry) -> Result<(), CliErro
 
 fn codec_notes(traits: CodecTraits) -> Vec<&'static str> {
     let mut notes = vec![if traits.encode { "reads and writes" } else { "reads only" }];
+    notes.extend(traits.lossy.then_some("lossy"));
     notes.extend(traits.dict.then_some("dictionaries"));
+    notes.extend(traits.needs_array.then_some("arrays only"));
     notes
 }
 
 fn filter_notes(traits: FilterTraits) -> Vec<&'static str> {
-    vec![if traits.lossy { "lossy" } else { "lossless" }]
+    let mut notes = vec![if traits.lossy { "lossy" } else { "lossless" }];
+    notes.extend(traits.needs_array.then_some("arrays only"));
+    notes
 }
 
 impl Row {
     fn range(&self) -> &'static str {
-        match IdRange::of(self.id) {
-            IdRange::Blosc => "blosc",
-            IdRange::Registered => "registered",
-            IdRange::User => "user",
-        }
+        range(IdRange::of(self.id))
     }
 
     fn to_json(&self) -> Value {
