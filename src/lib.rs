@@ -172,6 +172,11 @@
 //! # Ok::<(), oxiblosc::chunk::ChunkError>(())
 //! ```
 //!
+//! Everything takes its plugins from [`Registry::linked`] unless it is given another registry: with
+//! [`compress_with`] and [`decompress_with`], or the method `registry` of [`ReadOptions`], [`WriteOptions`],
+//! [`edit::EditOptions`] and [`recover::RecoverOptions`]. Which plugins a frame needs is in
+//! [`FrameReader::plugins`], and which of them are missing in [`FrameReader::missing_plugins`].
+//!
 //! # Read files you do not trust
 //!
 //! Every size in a file is checked against the rest of the file and against [`Limits`] before memory is allocated, and
@@ -210,7 +215,7 @@
 
 mod oneshot;
 
-pub use oneshot::{compress, decompress};
+pub use oneshot::{compress, compress_with, decompress, decompress_with};
 
 pub use oxiblosc_plugins as plugins;
 

@@ -26,6 +26,14 @@ pub(crate) enum CliError {
         name: String,
         source: Box<dyn Error + Send + Sync>,
     },
+    /// Data could not be verified, because a filter or codec is missing. Nothing else is wrong with it.
+    #[error("{name}: {reason}")]
+    NotVerified {
+        /// The name of the file or stream.
+        name: String,
+        /// What has not been verified, and what that takes.
+        reason: String,
+    },
     /// The reader of standard output has closed it.
     #[error("broken pipe")]
     BrokenPipe,
@@ -56,6 +64,7 @@ impl CliError {
             Self::BrokenPipe => 0,
             Self::Io { .. } | Self::Data { .. } => 1,
             Self::Usage(_) => 2,
+            Self::NotVerified { .. } => 3,
         }
     }
 }

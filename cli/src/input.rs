@@ -101,6 +101,11 @@ impl Input {
     pub(crate) fn failed(&self, error: impl Error + Send + Sync + 'static) -> CliError {
         CliError::data(&self.name)(error)
     }
+
+    /// The input could not be verified because a plugin is missing.
+    pub(crate) fn not_verified(&self, reason: String) -> CliError {
+        CliError::NotVerified { name: self.name.clone(), reason }
+    }
 }
 
 /// Opens a source of any kind.

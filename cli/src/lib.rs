@@ -28,6 +28,7 @@ mod info;
 mod input;
 mod interrupt;
 mod item_range;
+mod needs;
 mod npy;
 mod output;
 mod plugins;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::args::PluginsArgs;
 use crate::error::{CliError, one_line};
+use crate::needs::range;
 
 /// One filter or codec, ready to be shown.
 struct Row {
@@ -77,11 +78,7 @@ fn filter_notes(traits: FilterTraits) -> Vec<&'static str> {
 
 impl Row {
     fn range(&self) -> &'static str {
-        match IdRange::of(self.id) {
-            IdRange::Blosc => "blosc",
-            IdRange::Registered => "registered",
-            IdRange::User => "user",
-        }
+        range(IdRange::of(self.id))
     }
 
     fn to_json(&self) -> Value {

@@ -2,14 +2,17 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use std::ops::Range;
 
 use oxiblosc::block_on;
 use oxiblosc::recover::{ChunkNumbers, Found, RecoverError, RecoverOptions, Recovered};
 use oxiblosc::source::RangeSource;
+use serde_json::{Value, json};
 
 use crate::args::{FrameKind, RecoverArgs, SealArgs, Source};
 use crate::error::{CliError, one_line};
 use crate::input::ProgressSource;
+use crate::needs::{missing_json, missing_text};
 use crate::{input, output, progress};
 
 /// The most chunks that are listed one by one; beyond that only their number is shown.
@@ -36,7 +39,11 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
     };
     bar.finish_and_clear();
     let recovered = recovered.map_err(failed(&name))?;
-    if !args.quiet {
+    // Standard output may be receiving the frame.
+    let on_stderr = matches!(args.output, Source::Standard);
+    if args.json {
+        print(&format!("{:#}", to_json(&recovered)), on_stderr)?;
+    } else if !args.quiet {
         let mut text = match recovered.found {
             Found::Whole => String::new(),
             Found::Open => "open-ended and complete: ".into(),
@@ -44,9 +51,7 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
             _ => "its end is missing: ".into(),
         };
         text += &saved(&recovered);
-        // Standard output may be receiving the frame.
-        let to_stdout = matches!(args.output, Source::Standard);
-        print(&format!("{name}: {text}"), to_stdout)?;
+        print(&format!("{name}: {text}"), on_stderr)?;
     }
     Ok(())
 }
@@ -65,6 +70,7 @@ pub(crate) fn seal(args: &SealArgs) -> Result<(), CliError> {
     if sealed.found == Found::Unfinished && sealed.unused_bytes > 0 {
         let _ = write!(text, "; {} bytes after the last complete chunk have been cut off", sealed.unused_bytes);
     }
+    text += &not_verified(&sealed);
     print(&text, false)
 }
 
@@ -98,6 +104,8 @@ fn failed(name: &str) -> impl FnOnce(RecoverError) -> CliError {
 fn saved(recovered: &Recovered) -> String {
     let mut text = format!("{} saved, {} bytes", chunks(recovered.chunks), recovered.nbytes);
     match recovered.lost_nbytes {
+        // Chunks that could not be decoded may be damaged.
+        Some(0) if !recovered.is_verified() => {}
         Some(0) if recovered.damaged_array.is_none() && !recovered.lost_vlmetalayers => text += ", nothing lost",
         Some(0) => text += ", none lost",
         Some(lost) => {
@@ -108,9 +116,7 @@ fn saved(recovered: &Recovered) -> String {
     if !recovered.replaced.is_empty() {
         let _ = write!(text, "; zeros in place of {}", named(&recovered.replaced));
     }
-    if !recovered.unchecked.is_empty() {
-        let _ = write!(text, "; copied unchecked, their codec or filters are missing: {}", named(&recovered.unchecked));
-    }
+    text += &not_verified(recovered);
     if recovered.unused_bytes > 0 {
         let _ = write!(text, "; {} bytes of the file are unused", recovered.unused_bytes);
     }
@@ -124,6 +130,43 @@ fn saved(recovered: &Recovered) -> String {
         text += "; without the index their original order is uncertain";
     }
     text
+}
+
+/// Which chunks have been copied without being decoded, and why; nothing if all have been.
+fn not_verified(recovered: &Recovered) -> String {
+    match recovered.is_verified() {
+        true => String::new(),
+        false => {
+            let missing = missing_text(&recovered.missing);
+            format!("; copied but not verified: {missing}, needed by {}", named(&recovered.unchecked))
+        }
+    }
+}
+
+fn to_json(recovered: &Recovered) -> Value {
+    let ranges = |numbers: &ChunkNumbers| {
+        let range = |range: &Range<u64>| json!([range.start, range.end]);
+        numbers.ranges().iter().map(range).collect::<Vec<_>>()
+    };
+    json!({
+        "found": match recovered.found {
+            Found::Whole => "whole",
+            Found::Open => "open",
+            Found::Unfinished => "unfinished",
+            _ => "cut",
+        },
+        "chunks": recovered.chunks,
+        "nbytes": recovered.nbytes,
+        "lost_nbytes": recovered.lost_nbytes,
+        "replaced": ranges(&recovered.replaced),
+        "verified": recovered.is_verified(),
+        "unverified": ranges(&recovered.unchecked),
+        "missing": missing_json(&recovered.missing),
+        "unused_bytes": recovered.unused_bytes,
+        "in_order": recovered.in_order,
+        "damaged_array": recovered.damaged_array.as_ref().map(|error| one_line(error)),
+        "lost_vlmetalayers": recovered.lost_vlmetalayers,
+    })
 }
 
 /// The number of chunks, and the first of them.

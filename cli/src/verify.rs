@@ -3,16 +3,17 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use oxiblosc::chunk::ChunkDecoder;
+use oxiblosc::chunk::{ChunkDecoder, ChunkHeader};
 use oxiblosc::frame::{ChecksumState, ChunkEntry, Frame, chunk_file_name};
 use oxiblosc::nd::{ArrayMeta, NdArray};
-use oxiblosc::{Finding, FingerprintCheck, ReadError, ReadOptions, Registry, VerifyReport, block_on};
+use oxiblosc::{ErrorKind, Finding, FingerprintCheck, ReadError, ReadOptions, Registry, VerifyReport, block_on};
 
 use crate::args::VerifyArgs;
 use crate::cat::decode_chunk;
 use crate::detect::FileKind;
 use crate::error::{CliError, one_line};
 use crate::input::Input;
+use crate::needs::{Needs, missing_text};
 use crate::progress;
 
 /// The most findings that are listed one by one; beyond that only their number is shown.
@@ -33,7 +34,15 @@ pub(crate) fn run(args: &VerifyArgs, registry: &Registry) -> Result<(), CliError
 
 fn chunk(args: &VerifyArgs, input: &Input, registry: &Registry) -> Result<String, CliError> {
     let chunk = input.chunk()?;
-    let (header, data) = decode_chunk(&chunk, &args.run.pool(), registry, None).map_err(|e| input.failed(e))?;
+    let (header, data) = decode_chunk(&chunk, &args.run.pool(), registry, None).map_err(|error| {
+        let header = ChunkHeader::parse(&chunk);
+        match registry.missing(header.iter().flat_map(ChunkHeader::plugins)) {
+            missing if !missing.is_empty() && ErrorKind::of(&error) == ErrorKind::NoProvider => {
+                input.not_verified(format!("not verified: {}", missing_text(&missing)))
+            }
+            _ => input.failed(error),
+        }
+    })?;
     let extra = input.bytes_behind(header.cbytes);
     if extra > 0 {
         let reason = format!("the chunk ends at offset {}, {extra} bytes before the file", header.cbytes);
@@ -51,15 +60,56 @@ fn frame(args: &VerifyArgs, input: &mut Input, registry: &Registry) -> Result<St
         // The shapes are valid, and agree with the sizes of the frame.
         nbytes = NdArray::new(reader.clone()).map_err(|e| input.failed(e))?.nbytes();
     }
+    let needs = Needs::new(reader.plugins(), registry);
+    // Only on a terminal: elsewhere there is one line, at the end.
+    for plugin in needs.added() {
+        bar.println(format!("{}: needs {plugin}", input.name));
+    }
+    if !needs.missing.is_empty() {
+        bar.println(format!("{}: {}", input.name, missing_text(&needs.missing)));
+    }
     bar.set_length(reader.cbytes());
     let report = block_on(reader.verify());
     bar.finish_and_clear();
     let report = report.map_err(|e| input.failed(e))?;
-    if !report.is_good() {
-        return Err(CliError::data(&input.name)(failure_message(&report, reader.frame())));
+    if !report.findings.is_empty() {
+        let mut text = failure_message(&report, reader.frame());
+        if !report.is_verified() {
+            let _ = write!(text, "; {}", not_verified(&report));
+        }
+        return Err(CliError::data(&input.name)(text));
     }
-    reader.frame().check_user_metadata(&mut ChunkDecoder::new(registry)).map_err(|e| input.failed(e))?;
-    Ok(ok_message(&report, nbytes))
+    if !report.is_verified() {
+        return Err(input.not_verified(not_verified(&report)));
+    }
+    let user_metadata = reader.frame().check_user_metadata(&mut ChunkDecoder::new(registry));
+    user_metadata.map_err(|error| match ErrorKind::of(&error) {
+        ErrorKind::NoProvider => input.not_verified(format!("not verified: user metadata: {}", one_line(&error))),
+        _ => input.failed(error),
+    })?;
+    let mut text = ok_message(&report, nbytes);
+    for plugin in needs.added() {
+        let _ = write!(text, "; needs {plugin}");
+    }
+    if !needs.missing.is_empty() {
+        // All chunks are stored, or are encoded with other parameters.
+        let _ = write!(text, "; not needed so far, but named in its header: {}", missing_text(&needs.missing));
+    }
+    Ok(text)
+}
+
+/// What has not been verified, and what that takes.
+fn not_verified(report: &VerifyReport) -> String {
+    let mut parts = Vec::new();
+    if !report.unverified.is_empty() {
+        parts.push(format!("{} of {} chunks", report.unverified.len(), report.chunks));
+    }
+    parts.extend(report.unverified_metalayers.iter().map(|name| format!("variable-length metalayer {name:?}")));
+    let mut text = format!("not verified: {}: {}", parts.join(", "), missing_text(&report.missing));
+    if let (ChecksumState::Valid(_), true) = (&report.checksums, report.findings.is_empty()) {
+        text += "; all checksums match";
+    }
+    text
 }
 
 /// Everything that is wrong, in one line.

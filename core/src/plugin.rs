@@ -6,8 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use thiserror::Error;
 
+use crate::id::{CodecId, FilterId, IdRange};
+
 /// Which of the two kinds of plugin something is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PluginKind {
     /// A filter.
     Filter,
@@ -21,6 +23,40 @@ impl fmt::Display for PluginKind {
             Self::Filter => "filter",
             Self::Codec => "codec",
         })
+    }
+}
+
+/// A plugin as headers name it: `codec 200`. Filters and codecs are numbered separately.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PluginId {
+    /// Filter or codec.
+    pub kind: PluginKind,
+    /// Its id.
+    pub id: u8,
+}
+
+impl PluginId {
+    /// The range that the id belongs to.
+    pub const fn range(self) -> IdRange {
+        IdRange::of(self.id)
+    }
+}
+
+impl From<FilterId> for PluginId {
+    fn from(id: FilterId) -> Self {
+        Self { kind: PluginKind::Filter, id: id.0 }
+    }
+}
+
+impl From<CodecId> for PluginId {
+    fn from(id: CodecId) -> Self {
+        Self { kind: PluginKind::Codec, id: id.0 }
+    }
+}
+
+impl fmt::Display for PluginId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ({})", self.kind, self.id, self.range())
     }
 }
 

@@ -37,8 +37,9 @@ pub enum WriteError {
         /// What is wrong.
         source: Arc<ChunkError>,
     },
-    /// A filter or codec panicked on a chunk.
-    #[error("chunk {chunk}: a filter or codec {panic}")]
+    /// The job that encodes or places a chunk panicked. No filter or codec did: that is an
+    /// [`Encode`](Self::Encode) error, which names it.
+    #[error("chunk {chunk} could not be written: {panic}")]
     Panicked {
         /// Number of the chunk.
         chunk: u64,
@@ -89,7 +90,7 @@ impl WriteError {
         match self {
             Self::Target(error) => ErrorKind::of_io(error),
             Self::TargetContract { .. } => ErrorKind::Other,
-            Self::Encode { source, .. } => ErrorKind::of_chunk(source),
+            Self::Encode { source, .. } => ErrorKind::of_encoding(source),
             Self::Params(source) => match ErrorKind::of_chunk(source) {
                 ErrorKind::NoProvider => ErrorKind::NoProvider,
                 _ => ErrorKind::InvalidInput,
@@ -166,8 +167,9 @@ pub enum ReadError {
         /// What is wrong.
         source: ChunkError,
     },
-    /// A filter or codec panicked on a chunk.
-    #[error("chunk {chunk}: a filter or codec {panic}")]
+    /// The job that decodes a chunk panicked. No filter or codec did: that is a [`Decode`](Self::Decode) error, which
+    /// names it.
+    #[error("chunk {chunk} could not be decoded: {panic}")]
     Panicked {
         /// Number of the chunk.
         chunk: u64,
@@ -177,8 +179,8 @@ pub enum ReadError {
     /// The metalayer with the parameters of the plugins cannot be read, so that chunks might be decoded wrongly.
     #[error(transparent)]
     PluginParams(#[from] InvalidPluginParams),
-    /// A filter or codec panicked on a variable-length metalayer.
-    #[error("variable-length metalayer {name:?}: a filter or codec {panic}")]
+    /// The job that decodes a variable-length metalayer panicked, and no filter or codec did.
+    #[error("variable-length metalayer {name:?} could not be decoded: {panic}")]
     MetalayerPanicked {
         /// Name of the metalayer.
         name: String,

@@ -4,6 +4,8 @@ use std::error::Error;
 use std::io;
 
 use oxiblosc_core::chunk::{ChunkError, StreamError};
+use oxiblosc_core::codec::CodecError;
+use oxiblosc_core::filter::FilterError;
 use oxiblosc_core::frame::{FrameError, FrameWriteError};
 use oxiblosc_core::nd::NdError;
 use oxiblosc_core::pipeline::PipelineError;
@@ -62,7 +64,7 @@ pub enum ErrorKind {
     InvalidInput,
     /// A filter or codec has no provider in the registry.
     NoProvider,
-    /// A filter or codec panicked.
+    /// A filter or codec panicked, or the work of another job.
     Panicked,
     /// The sink or writer is closed already.
     Closed,
@@ -204,6 +206,11 @@ impl ErrorKind {
 
     pub(crate) fn of_chunk(error: &ChunkError) -> Self {
         match error {
+            ChunkError::Stream { source: StreamError::Codec { source: CodecError::Panicked(_), .. }, .. }
+            | ChunkError::Encode { source: CodecError::Panicked(_), .. }
+            | ChunkError::Dictionary { source: CodecError::Panicked(_), .. }
+            | ChunkError::Pipeline { source: PipelineError::Filter { source: FilterError::Panicked(_), .. }, .. }
+            | ChunkError::Codec(RegistryError::Constructor { .. }) => Self::Panicked,
             ChunkError::Codec(_)
             | ChunkError::Filters(PipelineError::Registry { .. })
             | ChunkError::Pipeline { source: PipelineError::Registry { .. }, .. }
@@ -214,6 +221,14 @@ impl ErrorKind {
                 Self::InvalidInput
             }
             _ => Self::Damaged,
+        }
+    }
+
+    /// The kind of an error of encoding a chunk: there are no bytes yet that could be damaged.
+    pub(crate) fn of_encoding(error: &ChunkError) -> Self {
+        match Self::of_chunk(error) {
+            Self::Damaged => Self::Other,
+            kind => kind,
         }
     }
 

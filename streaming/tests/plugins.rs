@@ -19,7 +19,7 @@ use oxiblosc_streaming::edit::{EditOptions, recompress};
 use oxiblosc_streaming::nd::NdArray;
 use oxiblosc_streaming::target::MemoryTarget;
 use oxiblosc_streaming::{
-    FrameReader, FrameStream, Pool, ReadError, ReadOptions, WriteError, WriteOptions, block_on, blocking,
+    ErrorKind, FrameReader, FrameStream, Pool, ReadError, ReadOptions, WriteError, WriteOptions, block_on, blocking,
 };
 
 /// Adds one to every byte. Fails or panics on the chunk that is asked for, which its first byte tells.
@@ -108,6 +108,7 @@ fn a_failing_or_panicking_plugin_is_an_error_of_its_sink_alone() {
                 switch.store(u64::MAX, Ordering::SeqCst);
                 assert!(!error.is_retryable());
                 assert!(matches!(error, WriteError::Encode { chunk: 4, .. }), "{error}");
+                assert_eq!(error.kind(), if panics { ErrorKind::Panicked } else { ErrorKind::Other });
                 let plugin =
                     concat!("filter \"touchy_write\" (id 210) of oxiblosc-streaming ", env!("CARGO_PKG_VERSION"));
                 let message = if panics { "panicked: chunk 4 looks at me" } else { "not this one" };
@@ -140,7 +141,9 @@ fn a_panicking_plugin_is_an_error_of_its_chunk_alone() {
         for threads in [0, 2] {
             let reader = ReadOptions::new().pool(&Pool::new(threads)).open(frame.clone()).await.unwrap();
             touchy_read::PANICS.store(4, Ordering::SeqCst);
-            assert!(matches!(reader.chunk(4).await, Err(ReadError::Decode { chunk: 4, .. })));
+            let error = reader.chunk(4).await.unwrap_err();
+            assert!(matches!(error, ReadError::Decode { chunk: 4, .. }));
+            assert_eq!(error.kind(), ErrorKind::Panicked);
             assert!(matches!(reader.bytes(0..data.len() as u64).await, Err(ReadError::Decode { chunk: 4, .. })));
             let results: Vec<_> = futures::StreamExt::collect(reader.chunks()).await;
             touchy_read::PANICS.store(u64::MAX, Ordering::SeqCst);

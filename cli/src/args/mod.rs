@@ -29,7 +29,8 @@ const AFTER_HELP: &str =
     "Paths may be URLs: file://, s3://bucket/key, gs://bucket/key, az://container/key, and for reading \
 http(s)://. Credentials and endpoint come from the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ...).
 
-Exit status: 0 done, 1 the data is bad or could not be read or written, 2 bad usage.";
+Exit status: 0 done, 1 the data is bad or could not be read or written, 2 bad usage, 3 (verify) nothing bad was found, \
+but a filter or codec is missing that is needed to verify everything.";
 
 /// Compress, read, inspect, change and check Blosc2 frames, arrays and chunks.
 #[derive(Debug, Parser)]
@@ -187,6 +188,9 @@ pub(crate) struct RecoverArgs {
     /// Limit on the bytes that are decoded to check chunks [default: 262144 times the input, at least 1G]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) max_work: Option<usize>,
+    /// Print what was saved and lost as a JSON object; ranges of chunks exclude their end
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Do not print what was saved and lost
     #[arg(long, short)]
     pub(crate) quiet: bool,

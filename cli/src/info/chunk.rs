@@ -6,6 +6,7 @@ use oxiblosc::{CodecId, FilterId, Registry};
 
 use super::{Info, Named};
 use crate::error::one_line;
+use crate::needs::Needs;
 
 /// What a chunk consists of.
 pub(super) struct ChunkKind {
@@ -36,6 +37,7 @@ pub(super) fn info(chunk: &[u8], registry: &Registry) -> Result<Info, ChunkError
         codec: Named::codec(codec, header.codec_meta, registry),
         level: None,
         filters: Named::filters(&header.filters, registry),
+        needs: Needs::new(header.plugins(), registry),
         dict: header.has_dict(),
         meta: Vec::new(),
         vlmeta: Vec::new(),

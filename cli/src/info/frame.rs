@@ -9,6 +9,7 @@ use super::{Info, Layers, Named};
 use crate::chunk_headers::chunk_headers;
 use crate::error::one_line;
 use crate::input::Reader;
+use crate::needs::Needs;
 
 /// Collects what is known without decoding a chunk. Damage to one part does not hide the others.
 pub(super) async fn info(reader: &Reader, registry: &Registry) -> Info {
@@ -59,6 +60,7 @@ pub(super) async fn info(reader: &Reader, registry: &Registry) -> Info {
         codec: Named::codec(header.codec, header.codec_meta, registry),
         level: Some(header.level),
         filters: Named::filters(slots, registry),
+        needs: Needs::new(header.plugins().chain(first.iter().flat_map(ChunkHeader::plugins)), registry),
         dict: header.use_dict || first.as_ref().is_some_and(ChunkHeader::has_dict),
         meta: metalayers(reader.metalayers()),
         vlmeta: vlmetalayers(reader).await,

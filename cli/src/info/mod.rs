@@ -16,6 +16,7 @@ use crate::args::InfoArgs;
 use crate::detect::FileKind;
 use crate::error::CliError;
 use crate::input::Input;
+use crate::needs::Needs;
 
 pub(crate) fn run(args: &InfoArgs, registry: &Registry) -> Result<(), CliError> {
     let input = Input::open(&args.input)?;
@@ -52,6 +53,8 @@ struct Info {
     codec: Named,
     level: Option<u8>,
     filters: Vec<Named>,
+    /// The filters and codecs that it takes to read it, as far as headers say: that of the frame and of its first chunk.
+    needs: Needs,
     /// Whether dictionaries are in use.
     dict: bool,
     meta: Layers,

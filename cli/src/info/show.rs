@@ -7,6 +7,7 @@ use oxiblosc::nd::ArrayMeta;
 use serde_json::{Map, Value, json};
 
 use super::{Info, Layers, Named};
+use crate::needs::missing_json;
 use crate::units::{ratio, show_bytes};
 
 /// Characters shown of a metalayer.
@@ -33,6 +34,8 @@ impl Info {
             "codec": self.codec.to_json(),
             "level": self.level,
             "filters": self.filters.iter().map(Named::to_json).collect::<Vec<_>>(),
+            "plugins": self.needs.to_json(),
+            "missing": missing_json(&self.needs.missing),
             "dict": self.dict,
             "meta": layers(&self.meta),
             "vlmeta": layers(&self.vlmeta),
@@ -141,6 +144,12 @@ impl fmt::Display for Info {
         }
         let filters: Vec<_> = self.filters.iter().map(Named::to_string).collect();
         line("filters", if filters.is_empty() { "none".into() } else { filters.join(", ") })?;
+        for plugin in self.needs.added() {
+            line("needs", plugin.to_string())?;
+        }
+        for missing in &self.needs.missing {
+            line("missing", plain(&missing.to_string()))?;
+        }
         for (key, layers) in [("meta", &self.meta), ("vlmeta", &self.vlmeta)] {
             // The one of an array has been shown as its shapes.
             let shown = |name: &str| self.array.is_some() && [ArrayMeta::NAME, ArrayMeta::LEGACY_NAME].contains(&name);

@@ -6,6 +6,7 @@ use oxiblosc::nd::ArrayMeta;
 
 use super::frame::metalayers;
 use super::{Info, Named};
+use crate::needs::Needs;
 
 /// Reads the information from the header, which has no totals.
 pub(super) fn info(head: &PartialHeader, registry: &Registry) -> Info {
@@ -24,6 +25,7 @@ pub(super) fn info(head: &PartialHeader, registry: &Registry) -> Info {
         codec: Named::codec(header.codec, header.codec_meta, registry),
         level: Some(header.level),
         filters: Named::filters(&header.filters, registry),
+        needs: Needs::new(header.plugins(), registry),
         dict: header.use_dict,
         meta: metalayers(&head.metalayers),
         vlmeta: Vec::new(),

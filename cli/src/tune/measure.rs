@@ -4,25 +4,19 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use oxiblosc::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, EncodeParams};
-use oxiblosc::pipeline::FilterSlots;
-use oxiblosc::{CodecId, FilterId, IdRange, Inline, Registry};
+use oxiblosc::{Inline, Registry};
 
-const LEVELS: [u8; 3] = [1, 5, 9];
+use super::candidates::Candidate;
+use crate::error::one_line;
+
 /// Shorter work is repeated: clocks and caches make short times unreliable.
 const LEAST: Duration = Duration::from_millis(10);
 /// The most repetitions, whatever the clock says.
 const MOST_ROUNDS: u32 = 20;
+/// A combination that takes longer than this for the whole sample is measured on fewer pieces of it.
+const LONGEST: Duration = Duration::from_secs(10);
 
-/// A combination to be tried.
-pub(super) struct Candidate {
-    codec: CodecId,
-    pub(super) codec_name: &'static str,
-    pub(super) level: u8,
-    filters: FilterSlots,
-    pub(super) filter_names: Vec<&'static str>,
-}
-
-/// The result of trying it.
+/// The result of trying a combination.
 pub(super) struct Measurement {
     pub(super) candidate: Candidate,
     pub(super) nbytes: usize,
@@ -31,44 +25,17 @@ pub(super) struct Measurement {
     decode_seconds: f64,
 }
 
-/// Every codec of Blosc that can encode, at three levels, with the lossless filters that suit the size of the items.
-pub(super) fn candidates(typesize: usize, registry: &Registry) -> Vec<Candidate> {
-    const FOR_BYTES: &[&[FilterId]] = &[&[], &[FilterId::BITSHUFFLE], &[FilterId::DELTA]];
-    const FOR_ITEMS: &[&[FilterId]] = &[
-        &[],
-        &[FilterId::SHUFFLE],
-        &[FilterId::BITSHUFFLE],
-        &[FilterId::DELTA, FilterId::SHUFFLE],
-        &[FilterId::SHUFFLE, FilterId::BYTEDELTA],
-    ];
-    let mut found = Vec::new();
-    for codec in registry.codecs().map(|entry| entry.info()) {
-        if codec.id.range() != IdRange::Blosc || !codec.traits.encode {
-            continue;
-        }
-        for ids in if typesize == 1 { FOR_BYTES } else { FOR_ITEMS } {
-            let infos: Option<Vec<_>> = ids.iter().map(|&id| registry.filter(id).ok().map(|e| e.info())).collect();
-            let Some(infos) = infos else { continue };
-            // Byte delta needs the distance of the streams of the shuffle: the type size.
-            let meta = |id| if id == FilterId::BYTEDELTA { typesize as u8 } else { 0 };
-            let slots: Vec<_> = ids.iter().map(|&id| (id, meta(id))).collect();
-            let Some(filters) = FilterSlots::from_list(&slots) else { continue };
-            for level in LEVELS {
-                let filter_names = infos.iter().map(|info| info.name).collect();
-                found.push(Candidate { codec: codec.id, codec_name: codec.name, level, filters, filter_names });
-            }
-        }
-    }
-    found
-}
-
 /// Compresses and decompresses the sample on this thread.
+///
+/// # Errors
+/// What the plugins say, in one line; also when the data does not come back as it was.
 pub(super) fn measure(
     candidate: Candidate,
     sample: &[Bytes],
     typesize: usize,
     registry: &Registry,
-) -> Result<Measurement, ChunkError> {
+) -> Result<Measurement, String> {
+    let failed = |error: ChunkError| one_line(&error);
     let params = EncodeParams {
         codec: candidate.codec,
         level: candidate.level,
@@ -76,24 +43,39 @@ pub(super) fn measure(
         filters: candidate.filters,
         ..EncodeParams::default()
     };
-    let mut encoder = ChunkEncoder::new(&params, registry)?;
+    let mut encoder = ChunkEncoder::new(&params, registry).map_err(failed)?;
     let mut decoder = ChunkDecoder::new(registry);
     let context = ChunkContext::default();
     let mut chunks = Vec::new();
+    let mut pieces = sample.len();
     let encode_seconds = time(|| {
         chunks.clear();
-        for piece in sample {
+        let begin = Instant::now();
+        for piece in &sample[..pieces] {
             chunks.push(encoder.encode(piece, &context, &Inline)?);
+            if begin.elapsed() > LONGEST {
+                break;
+            }
         }
+        pieces = chunks.len();
         Ok(())
-    })?;
+    })
+    .map_err(failed)?;
+    let sample = &sample[..pieces];
     let mut decoded = vec![0; sample.iter().map(Bytes::len).max().unwrap_or(0)];
     let decode_seconds = time(|| {
         chunks
             .iter()
             .zip(sample)
             .try_for_each(|(chunk, piece)| decoder.decode_into(chunk, &context, &mut decoded[..piece.len()], &Inline))
-    })?;
+    })
+    .map_err(failed)?;
+    for (chunk, piece) in chunks.iter().zip(sample) {
+        decoder.decode_into(chunk, &context, &mut decoded[..piece.len()], &Inline).map_err(failed)?;
+        if decoded[..piece.len()] != **piece {
+            return Err("it does not give back the data that it was given".to_owned());
+        }
+    }
     let (nbytes, cbytes) = (sample.iter().map(Bytes::len).sum(), chunks.iter().map(Vec::len).sum());
     Ok(Measurement { candidate, nbytes, cbytes, encode_seconds, decode_seconds })
 }
@@ -132,20 +114,5 @@ impl Measurement {
     /// Seconds to compress the sample, transfer it at `speed` (in bytes per second), and decompress it.
     pub(super) fn seconds_through(&self, speed: f64) -> f64 {
         self.encode_seconds + self.cbytes as f64 / speed + self.decode_seconds
-    }
-}
-
-impl Candidate {
-    /// The options of `oxiblosc compress` for this combination.
-    pub(super) fn options(&self, typesize: usize) -> String {
-        let mut options = format!("--codec {} --level {}", self.codec_name, self.level);
-        let filters = self.filters.active().zip(&self.filter_names);
-        let filters: Vec<_> = filters
-            .map(|((_, slot), name)| if slot.meta == 0 { (*name).to_owned() } else { format!("{name}={}", slot.meta) })
-            .collect();
-        for filter in if filters.is_empty() { vec!["none".to_owned()] } else { filters } {
-            options += &format!(" --filter {filter}");
-        }
-        if typesize == 1 { options } else { format!("{options} --typesize {typesize}") }
     }
 }

@@ -1,5 +1,6 @@
 //! `oxiblosc tune`.
 
+mod candidates;
 mod measure;
 mod plot;
 mod sample;
@@ -14,7 +15,8 @@ use crate::args::TuneArgs;
 use crate::error::CliError;
 use crate::progress;
 use crate::raw::RawInput;
-use measure::{Measurement, candidates, measure};
+use candidates::{Choice, Skipped, candidates};
+use measure::{Measurement, measure};
 
 /// The channels that compressed bytes go through, and their speeds, on which the best choice depends.
 const CHANNELS: [(&str, f64); 3] =
@@ -30,14 +32,22 @@ pub(crate) fn run(args: &TuneArgs, registry: &Registry) -> Result<(), CliError> 
         return Err(CliError::data(&input.name)("there is nothing to compress"));
     }
 
-    let candidates = candidates(typesize, registry);
+    let Choice { candidates, mut skipped } = candidates(&sample, typesize, registry);
     let bar = progress::count(candidates.len() as u64, args.quiet);
     let mut results = Vec::new();
     for candidate in candidates {
-        results.push(measure(candidate, &sample, typesize, registry).map_err(CliError::data(&input.name))?);
+        let what = candidate.options(typesize);
+        match measure(candidate, &sample, typesize, registry) {
+            Ok(result) => results.push(result),
+            Err(reason) => skipped.push(Skipped { what, reason }),
+        }
         bar.inc(1);
     }
     bar.finish_and_clear();
+    if results.is_empty() {
+        let reason = skipped.pop().map_or_else(|| "there is no codec to try".to_owned(), |skipped| skipped.reason);
+        return Err(CliError::data(&input.name)(reason));
+    }
     results.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
 
     if let Some(path) = &args.plot {
@@ -45,9 +55,13 @@ pub(crate) fn run(args: &TuneArgs, registry: &Registry) -> Result<(), CliError> 
         fs::write(path, svg).map_err(CliError::io(path.display().to_string()))?;
     }
     let mut out = io::stdout().lock();
-    if args.json { writeln!(out, "{:#}", to_json(&results, typesize)) } else { table(&mut out, &results, typesize) }
-        .and_then(|()| out.flush())
-        .map_err(CliError::stdout)
+    if args.json {
+        writeln!(out, "{:#}", to_json(&results, &skipped, typesize))
+    } else {
+        table(&mut out, &results, &skipped, typesize)
+    }
+    .and_then(|()| out.flush())
+    .map_err(CliError::stdout)
 }
 
 /// The best for each channel: the least time to compress, transfer and decompress.
@@ -68,12 +82,13 @@ fn is_worthwhile(result: &Measurement, all: &[Measurement]) -> bool {
     !all.iter().any(better)
 }
 
-fn to_json(results: &[Measurement], typesize: usize) -> Value {
+fn to_json(results: &[Measurement], skipped: &[Skipped], typesize: usize) -> Value {
     let row = |result: &Measurement| {
         json!({
             "codec": result.candidate.codec_name,
             "level": result.candidate.level,
             "filters": result.candidate.filter_names,
+            "sample_bytes": result.nbytes,
             "ratio": result.ratio(),
             "encode_bytes_per_second": result.encode_speed(),
             "decode_bytes_per_second": result.decode_speed(),
@@ -83,29 +98,36 @@ fn to_json(results: &[Measurement], typesize: usize) -> Value {
     let best: Vec<_> = recommended(results)
         .map(|(channel, result)| json!({ "for": channel, "options": result.candidate.options(typesize) }))
         .collect();
-    let sample_bytes = results.first().map_or(0, |result| result.nbytes);
+    let sample_bytes = results.iter().map(|result| result.nbytes).max();
+    let not_tried = |skipped: &Skipped| json!({ "what": skipped.what, "reason": skipped.reason });
     json!({
         "typesize": typesize,
         "sample_bytes": sample_bytes,
         "results": results.iter().map(row).collect::<Vec<_>>(),
         "recommended": best,
+        "not_tried": skipped.iter().map(not_tried).collect::<Vec<_>>(),
     })
 }
 
-fn table(out: &mut impl Write, results: &[Measurement], typesize: usize) -> io::Result<()> {
+fn table(out: &mut impl Write, results: &[Measurement], skipped: &[Skipped], typesize: usize) -> io::Result<()> {
+    let rows = || results.iter().filter(|result| is_worthwhile(result, results));
+    let filters = |result: &Measurement| result.candidate.filter_names.join(",");
+    // The names of built-in plugins have room; others may be longer.
+    let codec_width = rows().map(|result| result.candidate.codec_name.len()).fold(8, usize::max);
+    let filter_width = rows().map(|result| filters(result).len()).fold(18, usize::max);
     writeln!(
         out,
-        "{:<8} {:>5}  {:<18} {:>8} {:>13} {:>13}",
+        "{:<codec_width$} {:>5}  {:<filter_width$} {:>8} {:>13} {:>13}",
         "codec", "level", "filters", "ratio", "encode MB/s", "decode MB/s"
     )?;
-    for result in results.iter().filter(|result| is_worthwhile(result, results)) {
+    for result in rows() {
         let candidate = &result.candidate;
-        let filters = candidate.filter_names.join(",");
         writeln!(
             out,
-            "{:<8} {:>5}  {filters:<18} {:>8.2} {:>13.0} {:>13.0}",
+            "{:<codec_width$} {:>5}  {:<filter_width$} {:>8.2} {:>13.0} {:>13.0}",
             candidate.codec_name,
             candidate.level,
+            filters(result),
             result.ratio(),
             result.encode_speed() / 1e6,
             result.decode_speed() / 1e6,
@@ -116,6 +138,9 @@ fn table(out: &mut impl Write, results: &[Measurement], typesize: usize) -> io::
         "\n{} tried on one thread; those that another one beats in every respect are omitted",
         results.len()
     )?;
+    for Skipped { what, reason } in skipped {
+        writeln!(out, "not tried: {what}: {reason}")?;
+    }
     for (channel, result) in recommended(results) {
         writeln!(out, "for {channel:<22} {}", result.candidate.options(typesize))?;
     }

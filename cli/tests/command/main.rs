@@ -12,6 +12,7 @@ mod integrity;
 mod interop;
 #[cfg(unix)]
 mod interrupts;
+mod missing_plugins;
 mod open_ended;
 mod outputs;
 mod plugins;

@@ -6,6 +6,7 @@
 use super::ChunkError;
 use crate::id::{CodecId, FilterId};
 use crate::pipeline::{FilterSlot, FilterSlots, SLOTS};
+use crate::plugin::PluginId;
 
 /// A parsed and validated chunk header.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -332,6 +333,13 @@ impl ChunkHeader {
         let code = self.codec_format();
         CodecId::from_format_code(code, self.udcodec)
             .ok_or_else(|| ChunkError::invalid("codec format code", 2, "0..=4 or 6", code))
+    }
+
+    /// The filters and codec that decoding the chunk takes: none for a stored chunk and for a special value.
+    pub fn plugins(&self) -> impl Iterator<Item = PluginId> + '_ {
+        let plain = self.is_stored() || self.special().is_some();
+        let filters = self.filters.active().map(|(_, slot)| PluginId::from(slot.id));
+        filters.chain(self.codec().ok().map(PluginId::from)).filter(move |_| !plain)
     }
 
     /// Bits 5..=7 of the flags.

@@ -52,6 +52,8 @@ pub(super) struct ChunkTable {
     lens: Option<RunLengthVec<Option<u64>>>,
     /// Checksum of each chunk, if the frame is to have them.
     sums: Option<Vec<u64>>,
+    /// The codec of new variable-length metalayers, unless the default is to be used.
+    vlmetalayer_codec: Option<CodecId>,
 }
 
 impl ChunkTable {
@@ -75,6 +77,7 @@ impl ChunkTable {
             last_len: 0,
             lens: None,
             sums: params.checksums.then(Vec::new),
+            vlmetalayer_codec: params.vlmetalayer_codec,
         })
     }
 
@@ -105,6 +108,7 @@ impl ChunkTable {
             image: Some(RawHeader::new(frame)?),
             entries,
             rules,
+            vlmetalayer_codec: None,
         })
     }
 
@@ -387,6 +391,16 @@ impl ChunkTable {
 
     /// Adds or replaces a variable-length metalayer.
     pub(super) fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
+        self.set_vlmetalayer_with(name, content, self.vlmetalayer_codec)
+    }
+
+    /// Adds or replaces a variable-length metalayer, compressed with `codec` or the default.
+    pub(super) fn set_vlmetalayer_with(
+        &mut self,
+        name: &str,
+        content: &[u8],
+        codec: Option<CodecId>,
+    ) -> Result<(), FrameWriteError> {
         if !self.header.layout.has_trailer() {
             return Err(FrameWriteError::EarlyFeature { what: "variable-length metalayers" });
         }
@@ -398,7 +412,7 @@ impl ChunkTable {
             let (name, limit) = (name.to_owned(), self.limits.metalayer_bytes as u64);
             return Err(FrameError::VlmetalayerLimit { name, found: content.len() as u64, limit }.into());
         }
-        let chunk = encode_vlmetalayer(name, content, &self.registry)?;
+        let chunk = encode_vlmetalayer(name, content, codec, &self.registry)?;
         self.trailer.vlmetalayers.insert(name, chunk)
     }
 
@@ -525,18 +539,27 @@ pub(super) fn check_len(cbytes: u64) -> Result<u64, FrameWriteError> {
     if cbytes > MAX_LEN { Err(FrameWriteError::TooLong) } else { Ok(cbytes) }
 }
 
-/// Compresses the content of a variable-length metalayer as python-blosc2 does, with what the registry has.
-fn encode_vlmetalayer(name: &str, content: &[u8], registry: &Registry) -> Result<Bytes, FrameWriteError> {
+/// Compresses the content of a variable-length metalayer with `wanted`, or else as python-blosc2 does, with what the
+/// registry has.
+fn encode_vlmetalayer(
+    name: &str,
+    content: &[u8],
+    wanted: Option<CodecId>,
+    registry: &Registry,
+) -> Result<Bytes, FrameWriteError> {
     if name.len() > MAX_NAME_LEN {
         return Err(FrameWriteError::MetalayerName { name: name.to_owned(), max: MAX_NAME_LEN });
     }
     if content.len() > ChunkHeader::MAX_NBYTES {
         return Err(FrameWriteError::MetalayerLen { name: name.to_owned(), len: content.len() });
     }
-    let codec = [CodecId::ZSTD, CodecId::BLOSCLZ].into_iter().find(|&id| registry.codec(id).is_ok());
+    let usual = || [CodecId::ZSTD, CodecId::BLOSCLZ].into_iter().find(|&id| registry.codec(id).is_ok());
+    let codec = wanted.or_else(usual);
     let params = EncodeParams { codec: codec.unwrap_or_default(), typesize: 1, ..EncodeParams::default() };
     let encoded = match (codec, ChunkEncoder::new(&params, registry)) {
         (Some(_), Ok(mut encoder)) => encoder.encode(content, &ChunkContext::default(), &Inline),
+        // Metalayers must be possible without plugins, but what was asked for is not silently left undone.
+        (_, Err(error)) if wanted.is_some() => Err(error),
         _ => stored_chunk(content, 1),
     };
     encoded.map(Bytes::from).map_err(|source| FrameWriteError::Vlmetalayer { name: name.to_owned(), source })

@@ -13,6 +13,7 @@ use super::{
     SpecialPlacement, chunk_checksum,
 };
 use crate::chunk::{ChunkHeader, SpecialKind};
+use crate::id::CodecId;
 use crate::registry::Registry;
 
 /// How the changes of an editor take effect.
@@ -358,6 +359,16 @@ impl FrameEditor {
     /// The name is too long, or it would be the 17th.
     pub fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), FrameWriteError> {
         self.table.set_vlmetalayer(name, content)?;
+        self.trailer_changed = true;
+        Ok(())
+    }
+
+    /// As [`set_vlmetalayer`](Self::set_vlmetalayer), compressed with `codec`; see [`FrameParams::vlmetalayer_codec`].
+    ///
+    /// # Errors
+    /// As there, and [`FrameWriteError::Vlmetalayer`] when the registry does not have the codec.
+    pub fn set_vlmetalayer_with(&mut self, name: &str, content: &[u8], codec: CodecId) -> Result<(), FrameWriteError> {
+        self.table.set_vlmetalayer_with(name, content, Some(codec))?;
         self.trailer_changed = true;
         Ok(())
     }

@@ -11,6 +11,7 @@ use super::{FrameError, FrameLayout, early};
 use crate::chunk::SplitMode;
 use crate::id::{CodecId, FilterId};
 use crate::pipeline::{FilterSlots, SLOTS};
+use crate::plugin::PluginId;
 
 /// Offset of the general flags, the frame type, the codec flags and the other flags: one byte each.
 pub(super) mod at {
@@ -193,6 +194,13 @@ impl FrameHeader {
             FrameLayout::Current => self.current_bytes().to_vec(),
             FrameLayout::Early | FrameLayout::Beta => early::to_bytes(self),
         }
+    }
+
+    /// The filters and codec for appended chunks, which are usually those of all chunks. Each chunk has its own
+    /// ([`ChunkHeader::plugins`](crate::chunk::ChunkHeader::plugins)).
+    pub fn plugins(&self) -> impl Iterator<Item = PluginId> + '_ {
+        let filters = self.filters.active().map(|(_, slot)| PluginId::from(slot.id));
+        filters.chain(std::iter::once(PluginId::from(self.codec)))
     }
 
     /// The general flags of a current frame.

@@ -47,6 +47,9 @@ pub struct FrameParams {
     /// Whether the trailer gets the metalayer [`Checksums::NAME`](super::Checksums::NAME), with a checksum of each chunk
     /// and one of everything else.
     pub checksums: bool,
+    /// The codec of variable-length metalayers. By default Zstandard, as python-blosc2 has it, or what else the registry
+    /// has: BloscLZ, and no compression without either. A codec that is named here must be in the registry.
+    pub vlmetalayer_codec: Option<CodecId>,
 }
 
 impl FrameParams {
@@ -62,6 +65,7 @@ impl FrameParams {
             sequential: false,
             fingerprint: None,
             checksums: false,
+            vlmetalayer_codec: None,
         }
     }
 
@@ -117,6 +121,7 @@ impl FrameParams {
             sequential,
             fingerprint: None,
             checksums: false,
+            vlmetalayer_codec: None,
         }
     }
 

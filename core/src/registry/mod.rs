@@ -10,6 +10,7 @@
 
 mod error;
 mod info;
+mod missing;
 mod register;
 mod table;
 
@@ -30,6 +31,7 @@ pub use crate::plugin::PluginName;
 pub use error::{IdConflict, RegistryError};
 pub(crate) use info::made;
 pub use info::{Claim, CodecEntry, CodecInfo, FilterEntry, FilterInfo};
+pub use missing::MissingPlugin;
 pub use register::{CodecRegistration, FilterRegistration};
 
 /// The filters and codecs that a reader or writer may use. Cloning shares the entries.

@@ -14,7 +14,7 @@ mod writer;
 use std::path::Path;
 
 use crate::disk::IoMode;
-use crate::edit::{EditError, compact_on};
+use crate::edit::{EditError, EditOptions};
 use crate::sink::Summary;
 use crate::sparse::SparsePlace;
 pub use editor::FrameEditor;
@@ -29,7 +29,15 @@ pub use writer::{FrameWriter, SeekWriter, SpoolWriter};
 /// # Errors
 /// As that.
 pub fn compact(path: impl AsRef<Path>) -> Result<Summary, EditError> {
-    crate::block_on(compact_on(path.as_ref(), IoMode::Inline))
+    compact_with_options(path, EditOptions::new())
+}
+
+/// As [`compact`], with the registry, limits and durability of `options`; the twin of [`EditOptions::compact`].
+///
+/// # Errors
+/// As that.
+pub fn compact_with_options(path: impl AsRef<Path>, options: EditOptions) -> Result<Summary, EditError> {
+    crate::block_on(options.io_mode(IoMode::Inline).compact(path))
 }
 
 /// Removes the chunk files of a sparse frame that its index does not name; the twin of
@@ -38,7 +46,15 @@ pub fn compact(path: impl AsRef<Path>) -> Result<Summary, EditError> {
 /// # Errors
 /// As that.
 pub fn compact_place(place: impl SparsePlace) -> Result<u64, EditError> {
-    crate::block_on(crate::edit::compact_place(place))
+    compact_place_with_options(place, EditOptions::new())
+}
+
+/// As [`compact_place`], with the registry and limits of `options`; the twin of [`EditOptions::compact_place`].
+///
+/// # Errors
+/// As that.
+pub fn compact_place_with_options(place: impl SparsePlace, options: EditOptions) -> Result<u64, EditError> {
+    crate::block_on(options.compact_place(place))
 }
 
 /// Waits for everything that this crate does in the background; the twin of [`settle`](crate::settle()).

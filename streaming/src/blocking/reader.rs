@@ -1,5 +1,6 @@
 //! Reading frames without async.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -9,6 +10,8 @@ use bytes::Bytes;
 use futures::io::{AsyncBufReadExt, AsyncReadExt, AsyncSeekExt};
 use futures::stream::StreamExt;
 use oxiblosc_core::frame::{Frame, FrameHeader, Metalayers};
+use oxiblosc_core::plugin::PluginId;
+use oxiblosc_core::registry::MissingPlugin;
 
 use crate::compute::block_on;
 use crate::error::ReadError;
@@ -156,6 +159,14 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         block_on(self.as_async().vlmetalayer(name))
     }
 
+    /// The filters and codecs that chunks name in their headers; the twin of [`reader::FrameReader::chunk_plugins`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn chunk_plugins(&self, chunks: Range<u64>) -> Result<BTreeSet<PluginId>, ReadError> {
+        block_on(self.as_async().chunk_plugins(chunks))
+    }
+
     /// The chunk that holds the decoded byte `at`, and which byte of the chunk that is; `None` after the last one.
     ///
     /// # Errors
@@ -229,6 +240,16 @@ impl<S> FrameReader<S> {
     /// The metalayer of the header called `name`.
     pub fn metalayer(&self, name: &str) -> Option<&Bytes> {
         self.inner.metalayer(name)
+    }
+
+    /// The filters and codec that the header of the frame names; see [`reader::FrameReader::plugins`].
+    pub fn plugins(&self) -> Vec<PluginId> {
+        self.inner.plugins()
+    }
+
+    /// Those of them that the registry of this reader does not have.
+    pub fn missing_plugins(&self) -> Vec<MissingPlugin> {
+        self.inner.missing_plugins()
     }
 
     /// Names of the variable-length metalayers of the trailer.

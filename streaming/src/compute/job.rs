@@ -49,9 +49,12 @@ impl<T> Future for Job<T> {
     }
 }
 
-/// A filter or codec panicked. The job is lost; its worker and everything else go on.
+/// The work of a job panicked. The job is lost; its worker and everything else go on.
+///
+/// It is not a filter or codec: their panics are caught where they are called, and become errors of their chunk that name
+/// the plugin. What remains is the work of callers of [`Pool::spawn`](super::Pool::spawn), and defects of this crate.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("panicked: {message}")]
+#[error("its job panicked: {message}")]
 pub struct JobPanicked {
     message: Box<str>,
 }

@@ -79,7 +79,7 @@ impl FrameEditor {
             let slot = self.slot()?;
             let len = usize::try_from(nbytes).map_or(slot.len, |n| n.min(slot.len));
             if slot.shared {
-                let chunk = self.encode_special(value, len)?;
+                let chunk = self.encode_special(self.nchunks(), value, len)?;
                 let part = self.decode(self.nchunks(), chunk).await?;
                 self.append_part(&slot, part.into()).await?;
             } else {

@@ -28,12 +28,15 @@ use crate::sparse::{SparsePlace, begin_clearing, end_clearing, remove_chunks};
 /// ([`settle`](crate::settle()) waits for it). If the process dies, a note stays behind, `chunks.b2frame.plan`; once
 /// there are no editors, [`sparse::clear`](crate::sparse::clear()) removes it.
 pub async fn compact_place(place: impl SparsePlace) -> Result<u64, EditError> {
-    let place: Arc<dyn SparsePlace> = Arc::new(place);
-    match Finishing::new(compact(Arc::clone(&place))).await {
+    EditOptions::new().compact_place(place).await
+}
+
+pub(super) async fn compact_with(place: Arc<dyn SparsePlace>, options: EditOptions) -> Result<u64, EditError> {
+    match Finishing::new(compact(Arc::clone(&place), options.clone())).await {
         Err(EditError::Store(error)) if error.kind() == io::ErrorKind::WouldBlock => {
             // It may be an earlier call whose future was dropped.
             settle().await;
-            Finishing::new(compact(place)).await
+            Finishing::new(compact(place, options)).await
         }
         result => result,
     }
@@ -41,19 +44,19 @@ pub async fn compact_place(place: impl SparsePlace) -> Result<u64, EditError> {
 
 /// Must not be dropped half-way: requests that are in progress could remove files later, of editors that have begun
 /// since.
-async fn compact(place: Arc<dyn SparsePlace>) -> Result<u64, EditError> {
+async fn compact(place: Arc<dyn SparsePlace>, options: EditOptions) -> Result<u64, EditError> {
     // No editor is opened from here on: it would look for the note after reading the index.
     let note = begin_clearing(&*place).await?;
-    let removed = remove_unnamed(&place).await;
+    let removed = remove_unnamed(&place, options).await;
     let ended = end_clearing(&*place, note).await;
     let removed = removed?;
     ended?;
     Ok(removed)
 }
 
-async fn remove_unnamed(place: &Arc<dyn SparsePlace>) -> Result<u64, EditError> {
+async fn remove_unnamed(place: &Arc<dyn SparsePlace>, options: EditOptions) -> Result<u64, EditError> {
     // An editor that was opened before must not commit chunks that are removed here.
-    let mut editor = EditOptions::new().edit_cleared(Arc::clone(place)).await?;
+    let mut editor = options.edit_cleared(Arc::clone(place)).await?;
     editor.touch().await?;
     let named: BTreeSet<u32> = (0..editor.nchunks())
         .filter_map(|i| match editor.entry(i) {

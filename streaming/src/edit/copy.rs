@@ -12,7 +12,7 @@ use oxiblosc_core::frame::{
 use oxiblosc_core::plugin_params::PluginParams;
 use oxiblosc_core::{FilterId, Registry};
 
-use super::{ChunkOutput, DecodedOutput, EditError, FrameLock};
+use super::{ChunkOutput, DecodedOutput, EditError, EditOptions, FrameLock};
 use crate::compute::Pool;
 use crate::disk::IoMode;
 use crate::error::ReadError;
@@ -297,20 +297,27 @@ impl Reencoder {
 /// # Errors
 /// As for [`copy`]. The old frame is then as it was.
 pub async fn compact(path: impl AsRef<Path>) -> Result<Summary, EditError> {
-    compact_on(path.as_ref(), IoMode::default()).await
+    EditOptions::new().compact(path).await
 }
 
-pub(crate) async fn compact_on(path: &Path, mode: IoMode) -> Result<Summary, EditError> {
-    let owned = path.to_owned();
+pub(super) async fn compact_with(path: &Path, options: &EditOptions) -> Result<Summary, EditError> {
+    let (owned, mode, durable) = (path.to_owned(), options.mode, options.durable);
+    let sparse = path.is_dir();
     // Before it is read, or an edit could be lost.
     let _lock = mode.run(move || FrameLock::new(owned)).await?;
     let source = match mode {
         IoMode::Inline => FileSource::open_inline(path)?,
         IoMode::Offloaded => FileSource::open(path).await?,
     };
-    let reader = ReadOptions::new().open(source).await?;
-    match path.is_dir() {
-        true => copy(&reader, &mut SparseTarget::create(path)?.io_mode(mode).durable(true)).await,
-        false => copy(&reader, &mut FileTarget::create(path)?.io_mode(mode).durable(true)).await,
+    let registry = crate::given_or_linked(options.registry.as_ref())?;
+    // Nothing is decoded but what frames of 2019 need to be encoded again, which have a pool of their own.
+    let mut read = ReadOptions::new().registry(&registry).limits(options.limits);
+    if let Some(pool) = &options.pool {
+        read = read.pool(pool);
+    }
+    let reader = read.open(source).await?;
+    match sparse {
+        true => copy(&reader, &mut SparseTarget::create(path)?.io_mode(mode).durable(durable)).await,
+        false => copy(&reader, &mut FileTarget::create(path)?.io_mode(mode).durable(durable)).await,
     }
 }

@@ -223,7 +223,7 @@ impl FrameEditor {
         nbytes: usize,
     ) -> Result<(), EditError> {
         if let SpecialValue::Value(_) = value {
-            let chunk = self.encode_special(value, nbytes)?;
+            let chunk = self.encode_special(i, value, nbytes)?;
             return self.put_inserted(i, chunk).await;
         }
         let write = self.editor.insert_special(i, kind_of(value), nbytes)?;
@@ -267,7 +267,7 @@ impl FrameEditor {
         // Lossless: the length of a chunk fits 31 bits.
         let nbytes = self.editor.chunk_len(i)? as usize;
         if let SpecialValue::Value(_) = value {
-            let chunk = self.encode_special(value, nbytes)?;
+            let chunk = self.encode_special(i, value, nbytes)?;
             return self.update_encoded(i, chunk).await;
         }
         let write = self.editor.update_special(i, kind_of(value), nbytes)?;
@@ -377,10 +377,11 @@ impl FrameEditor {
         self.coder.encode_changed(i, self.geometry.clone(), data, keeps, change).await?
     }
 
-    pub(super) fn encode_special(&self, value: SpecialValue<'_>, nbytes: usize) -> Result<Bytes, EditError> {
+    /// Encodes chunk `i`, which repeats a value.
+    pub(super) fn encode_special(&self, i: u64, value: SpecialValue<'_>, nbytes: usize) -> Result<Bytes, EditError> {
         let block_size = if self.block_size == 0 { nbytes } else { self.block_size };
         let encoded = special_chunk(value, nbytes, self.typesize, block_size);
-        encoded.map(Bytes::from).map_err(|source| EditError::Encode { chunk: self.nchunks(), source })
+        encoded.map(Bytes::from).map_err(|source| EditError::Encode { chunk: i, source })
     }
 
     pub(super) async fn decode(&mut self, i: u64, chunk: Bytes) -> Result<Vec<u8>, EditError> {

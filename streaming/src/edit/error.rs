@@ -75,7 +75,12 @@ impl EditError {
             Self::Store(error) => ErrorKind::of_io(error),
             Self::Frame(error) => ErrorKind::of_frame(error),
             Self::Change(error) => ErrorKind::of_frame_write(error),
-            Self::Decode { source, .. } | Self::Encode { source, .. } => ErrorKind::of_chunk(source),
+            Self::Decode { source, .. } => ErrorKind::of_chunk(source),
+            Self::Encode { source, .. } => ErrorKind::of_encoding(source),
+            Self::Params(source) => match ErrorKind::of_chunk(source) {
+                ErrorKind::NoProvider => ErrorKind::NoProvider,
+                _ => ErrorKind::InvalidInput,
+            },
             Self::Registry(_) => ErrorKind::NoProvider,
             Self::Conflict => ErrorKind::Precondition,
             Self::Read(error) => error.kind(),

@@ -13,7 +13,11 @@ impl FrameEditor {
     /// When the name has more than 31 bytes or there are 16 others.
     pub async fn set_vlmetalayer(&mut self, name: &str, content: &[u8]) -> Result<(), EditError> {
         self.begin_change().await?;
-        Ok(self.editor.set_vlmetalayer(name, content)?)
+        match self.options.vlmetalayer_codec {
+            Some(codec) => self.editor.set_vlmetalayer_with(name, content, codec)?,
+            None => self.editor.set_vlmetalayer(name, content)?,
+        }
+        Ok(())
     }
 
     /// Removes a variable-length metalayer of the trailer.

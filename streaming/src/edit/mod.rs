@@ -38,7 +38,6 @@ mod storage;
 
 pub(crate) use commit::EditorSnapshot;
 pub use compact_place::compact_place;
-pub(crate) use copy::compact_on;
 pub(crate) use copy::{CopiedLayers, encodable, with_layers_of};
 pub use copy::{compact, copy, recompress};
 pub(crate) use decoded_output::DecodedOutput;

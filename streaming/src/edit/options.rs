@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_core::frame::SpecialPlacement;
-use oxiblosc_core::{Limits, Registry};
+use oxiblosc_core::{CodecId, Limits, Registry};
 
+use super::copy::compact_with;
 use super::storage::Storage;
 use super::{EditError, FrameEditor, FrameFile, LockedFile};
 use crate::compute::Pool;
 use crate::disk::IoMode;
+use crate::sink::Summary;
 use crate::sparse::{Directory, SparsePlace};
 
 /// Options for changing a frame.
@@ -26,6 +28,7 @@ pub struct EditOptions {
     pub(super) durable: bool,
     pub(super) mode: IoMode,
     writes_in_flight: usize,
+    pub(super) vlmetalayer_codec: Option<CodecId>,
 }
 
 impl EditOptions {
@@ -41,6 +44,7 @@ impl EditOptions {
             durable: true,
             mode: IoMode::default(),
             writes_in_flight: 8,
+            vlmetalayer_codec: None,
         }
     }
 
@@ -104,6 +108,14 @@ impl EditOptions {
         self
     }
 
+    /// The codec of variable-length metalayers that are set from now on; see
+    /// [`FrameParams::vlmetalayer_codec`](oxiblosc_core::frame::FrameParams) for the default. Those by which editors of a
+    /// shared place know each other's commits keep the default.
+    pub fn vlmetalayer_codec(mut self, codec: CodecId) -> Self {
+        self.vlmetalayer_codec = Some(codec);
+        self
+    }
+
     /// Opens a contiguous frame in a file, or a sparse one in a directory, to change it.
     ///
     /// # Errors
@@ -136,6 +148,22 @@ impl EditOptions {
     /// when other writers are about to replace the frame or remove its unused chunks.
     pub async fn edit_sparse(self, place: impl SparsePlace) -> Result<FrameEditor, EditError> {
         self.edit_place(Arc::new(place), false).await
+    }
+
+    /// As [`compact`](super::compact()), with the registry, pool, limits, durability and I/O mode of these options.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn compact(self, path: impl AsRef<Path>) -> Result<Summary, EditError> {
+        compact_with(path.as_ref(), &self).await
+    }
+
+    /// As [`compact_place`](super::compact_place()), with the registry and limits of these options.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn compact_place(self, place: impl SparsePlace) -> Result<u64, EditError> {
+        super::compact_place::compact_with(Arc::new(place), self).await
     }
 
     /// As [`edit_sparse`](Self::edit_sparse), for a caller that keeps other editors out.

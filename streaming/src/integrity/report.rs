@@ -6,8 +6,10 @@ use std::ops::Range;
 
 use oxiblosc_core::Chain;
 use oxiblosc_core::frame::{ChecksumState, Fingerprint, FrameError};
+use oxiblosc_core::registry::MissingPlugin;
 
 use crate::error::ReadError;
+use crate::recover::ChunkNumbers;
 
 /// The result of a verification; see [`FrameReader::verify`](crate::FrameReader::verify).
 #[derive(Debug)]
@@ -15,7 +17,7 @@ use crate::error::ReadError;
 pub struct VerifyReport {
     /// Chunks looked at.
     pub chunks: u64,
-    /// Decoded bytes of the chunks that could be decoded.
+    /// Decoded bytes of the chunks that were decoded.
     pub nbytes: u64,
     /// The state of the checksums. [Outdated](ChecksumState::Outdated) ones are no finding: other software has edited
     /// the frame, and all that can be said about the chunks is whether they decode.
@@ -27,6 +29,13 @@ pub struct VerifyReport {
     pub findings: Vec<Finding>,
     /// The number of further findings.
     pub more_findings: u64,
+    /// Chunks that could not be decoded because the registry lacks what they need; they are no findings. All else about
+    /// them has been verified: their place, length and checksum.
+    pub unverified: ChunkNumbers,
+    /// Names of the variable-length metalayers of which the same is true.
+    pub unverified_metalayers: Vec<String>,
+    /// What these chunks and metalayers need and the registry does not have.
+    pub missing: Vec<MissingPlugin>,
 }
 
 impl VerifyReport {
@@ -42,9 +51,15 @@ impl VerifyReport {
         }
     }
 
-    /// Whether nothing is wrong.
+    /// Whether nothing is wrong, and everything has been verified.
     pub fn is_good(&self) -> bool {
-        self.findings.is_empty()
+        self.findings.is_empty() && self.is_verified()
+    }
+
+    /// Whether everything could be decoded, or would have been if it were not damaged. If not,
+    /// [`missing`](Self::missing) says what that takes.
+    pub fn is_verified(&self) -> bool {
+        self.unverified.is_empty() && self.unverified_metalayers.is_empty()
     }
 
     /// The numbers of the bad chunks among the findings.
@@ -169,6 +184,15 @@ impl fmt::Display for VerifyReport {
         }
         if self.more_findings > 0 {
             writeln!(f, "and {} more findings", self.more_findings)?;
+        }
+        for missing in &self.missing {
+            writeln!(f, "{missing}")?;
+        }
+        if !self.unverified.is_empty() {
+            writeln!(f, "{} of {} chunks are not verified", self.unverified.len(), self.chunks)?;
+        }
+        for name in &self.unverified_metalayers {
+            writeln!(f, "variable-length metalayer {name:?} is not verified")?;
         }
         write!(f, "{} chunks, {} bytes", self.chunks, self.nbytes)?;
         match &self.checksums {

@@ -1,6 +1,6 @@
 //! Verifying a whole frame.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,7 +15,9 @@ use oxiblosc_core::frame::{
 use super::{Finding, FingerprintCheck, VerifyReport};
 use crate::budget::Budget;
 use crate::error::ReadError;
+use crate::kind::ErrorKind;
 use crate::reader::ReaderInner;
+use crate::recover::ChunkNumbers;
 use crate::source::RangeSource;
 
 /// Encoded bytes that are asked for at once, at most one chunk more...
@@ -35,11 +37,15 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<ReaderInner<S>
         fingerprint: FingerprintCheck::Absent,
         findings: Vec::new(),
         more_findings: 0,
+        unverified: ChunkNumbers::default(),
+        unverified_metalayers: Vec::new(),
+        missing: Vec::new(),
     };
+    let mut plugins = BTreeSet::new();
     let mut digest = Digest::begin(shared, &mut report).await?;
     let mut audit = FrameAudit::new(frame);
-    // Results for chunks whose bytes are shared by others: the header of good ones.
-    let mut outcomes: HashMap<u64, Option<ChunkHeader>> = HashMap::new();
+    // Results for chunks whose bytes are shared by others.
+    let mut outcomes: HashMap<u64, Outcome> = HashMap::new();
     // Bounds the blocks being decoded by all groups together.
     let memory = Budget::new(shared.decoding.limits.in_flight_bytes);
     let groups = groups(shared).map(|group| check_group(shared, &memory, group));
@@ -48,9 +54,12 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<ReaderInner<S>
         for look in group? {
             let CheckedGroup { chunks, of, encoded, decoded } = look;
             if of != chunks.start {
-                match outcomes.get(&of).cloned().flatten() {
-                    Some(header) if audit.chunks(chunks.clone(), &header).is_ok() => {
+                match outcomes.get(&of) {
+                    Some(Outcome::Good(header)) if audit.chunks(chunks.clone(), header).is_ok() => {
                         report.nbytes += (chunks.end - chunks.start).saturating_mul(header.nbytes as u64);
+                    }
+                    Some(Outcome::Unverified(header)) if audit.chunks(chunks.clone(), header).is_ok() => {
+                        report.unverified.push(chunks);
                     }
                     _ => report.find(Finding::Duplicate { chunks, of }),
                 }
@@ -66,20 +75,26 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<ReaderInner<S>
             if let Some(digest) = &mut digest {
                 digest.chunk(first, audited.as_ref().ok().map(|(bytes, _)| bytes)).await?;
             }
-            let result = audited.and_then(|(_, header)| decoded.map(|_| header));
-            if frame.shares_chunks() {
-                outcomes.insert(first, result.as_ref().ok().cloned());
-            }
-            match result {
-                Ok(header) => {
+            let outcome = match (audited, decoded) {
+                (Ok((_, header)), Ok(_)) => {
                     report.nbytes += (chunks.end - first).saturating_mul(header.nbytes as u64);
+                    Outcome::Good(header)
                 }
-                Err(source) => {
+                (Ok((_, header)), Err(error)) if error.kind() == ErrorKind::NoProvider => {
+                    report.unverified.push(chunks);
+                    plugins.extend(header.plugins());
+                    Outcome::Unverified(header)
+                }
+                (Err(source), _) | (Ok(_), Err(source)) => {
                     report.find(Finding::Chunk { chunk: first, source });
                     if chunks.end - first > 1 {
                         report.find(Finding::Duplicate { chunks: first + 1..chunks.end, of: first });
                     }
+                    Outcome::Bad
                 }
+            };
+            if frame.shares_chunks() {
+                outcomes.insert(first, outcome);
             }
         }
     }
@@ -90,10 +105,17 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<ReaderInner<S>
     }
     let names: Vec<String> = frame.trailer().vlmetalayers.names().map(|name| name.into_owned()).collect();
     for name in names {
-        if let Err(source) = shared.check_vlmetalayer(&name).await {
-            report.find(Finding::Metalayer { name, source });
+        match shared.check_vlmetalayer(&name).await {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::NoProvider => {
+                let chunk = frame.trailer().vlmetalayers.get(&name).map(|chunk| ChunkHeader::parse(chunk));
+                plugins.extend(chunk.iter().flatten().flat_map(ChunkHeader::plugins));
+                report.unverified_metalayers.push(name);
+            }
+            Err(source) => report.find(Finding::Metalayer { name, source }),
         }
     }
+    report.missing = shared.decoding.registry.missing(plugins);
     if report.checksums == ChecksumState::Damaged {
         report.find(Finding::Metadata);
     }
@@ -111,6 +133,14 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<ReaderInner<S>
         };
     }
     Ok(report)
+}
+
+/// What came of a chunk.
+enum Outcome {
+    Good(ChunkHeader),
+    /// Its codec, or one of its filters, is not available.
+    Unverified(ChunkHeader),
+    Bad,
 }
 
 /// Chunks to be looked at.

@@ -24,7 +24,7 @@ pub(crate) struct Decoding {
     pub(crate) geometry: Option<Arc<Geometry>>,
     /// The bit-shuffle rule requested by the user, which overrides the frame.
     pub(crate) bitshuffle: Option<BitshuffleRule>,
-    /// Idle decoders. One whose plugin has panicked is discarded.
+    /// Idle decoders. One whose job has panicked is discarded.
     pub(crate) decoders: Mutex<Vec<ChunkDecoder>>,
     /// The cache of decoded blocks.
     pub(crate) cache: Arc<BlockCache>,

@@ -1,15 +1,18 @@
 //! An open frame.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::TryFutureExt;
-use oxiblosc_core::chunk::ChunkDecoder;
+use oxiblosc_core::chunk::{ChunkDecoder, ChunkHeader};
 use oxiblosc_core::frame::{
     ChecksumState, Frame, FrameError, FrameHeader, FrameOpener, Metalayers, OpenEnded, PartialHeader, Sequential,
 };
+use oxiblosc_core::plugin::PluginId;
+use oxiblosc_core::registry::MissingPlugin;
 use oxiblosc_core::{Limits, Registry};
 
 use super::cache::BlockCache;
@@ -232,6 +235,27 @@ impl<S: RangeSource + 'static> FrameReader<S> {
         Ok(found.map(|(chunk, covers)| (chunk, (at - covers.start) as usize)))
     }
 
+    /// The filters and codecs that chunks of the frame name in their headers, each once. The headers are read, 32 bytes
+    /// for each chunk, which takes as many requests as they lie apart; a chunk that exists only in the index, or is
+    /// stored, names none. [`Registry::missing`] says which of them a registry does not have.
+    ///
+    /// # Errors
+    /// [`ReadError::OutOfRange`] when there are no such chunks; when the source fails or the header of a chunk is
+    /// damaged.
+    pub async fn chunk_plugins(&self, chunks: Range<u64>) -> Result<BTreeSet<PluginId>, ReadError> {
+        let len = self.nchunks();
+        if chunks.start > chunks.end || chunks.end > len {
+            return Err(ReadError::OutOfRange { what: "chunks", start: chunks.start, end: chunks.end, len });
+        }
+        let mut plugins = BTreeSet::new();
+        let collect = |_, header: &ChunkHeader| {
+            plugins.extend(header.plugins());
+            Ok(())
+        };
+        self.shared.each_header(chunks, collect).await?;
+        Ok(plugins)
+    }
+
     /// The content of a variable-length metalayer of the trailer, decoded; `None` when there is none with that name.
     ///
     /// # Errors
@@ -270,6 +294,30 @@ impl<S> FrameReader<S> {
     /// How far an open-ended frame has been written ([`ReadOptions::open_ended`]); `None` for frames with totals.
     pub fn open_end(&self) -> Option<OpenEnd> {
         self.shared.growing.as_ref().map(|growing| growing.end)
+    }
+
+    /// The filters and codec that the header of the frame names: those for appended chunks, and usually those of all
+    /// chunks. A chunk may name others; see [`chunk_plugins`](Self::chunk_plugins).
+    pub fn plugins(&self) -> Vec<PluginId> {
+        self.header().plugins().collect()
+    }
+
+    /// Those of [`plugins`](Self::plugins) that the registry of this reader does not have. Nothing is read.
+    ///
+    /// ```
+    /// use oxiblosc_core::Registry;
+    /// use oxiblosc_streaming::{ReadOptions, WriteOptions, block_on};
+    /// # use oxiblosc_plugins as _;
+    /// # let mut sink = WriteOptions::default().in_memory()?;
+    /// # block_on(sink.close())?;
+    /// # let frame = sink.into_target().into_bytes();
+    /// let reader = block_on(ReadOptions::new().registry(&Registry::empty()).open(frame))?;
+    /// let missing: Vec<String> = reader.missing_plugins().iter().map(|plugin| plugin.to_string()).collect();
+    /// assert_eq!(missing[0], "no provider for filter 1 (Blosc-defined, 0..31)");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn missing_plugins(&self) -> Vec<MissingPlugin> {
+        self.registry().missing(self.plugins())
     }
 
     pub(crate) fn registry(&self) -> &Registry {

@@ -353,7 +353,7 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
             return Ok(ChunkOffsets::Table(starts));
         }
         let mut table = OffsetTable::new();
-        self.each_header(|chunks, header| {
+        self.each_header(0..self.frame.nchunks(), |chunks, header| {
             let end = table.push(header.nbytes as u64, chunks.end - chunks.start);
             // Once it is too long there is no need to read on.
             if end > nbytes { Err(FrameError::TotalLen { expected: nbytes, found: end }.into()) } else { Ok(()) }
@@ -368,19 +368,21 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
         Ok(ChunkOffsets::Table(starts))
     }
 
-    /// Calls `look` with the header of every chunk (once for identical chunks), after checking it against the frame.
-    /// For an index made of runs the time is proportional to the number of runs.
-    async fn each_header(
+    /// Calls `look` with the headers of `wanted` (once for identical chunks), after checking them against the frame. For
+    /// an index made of runs the time is proportional to the number of runs.
+    pub(super) async fn each_header(
         &self,
+        wanted: Range<u64>,
         mut look: impl FnMut(Range<u64>, &ChunkHeader) -> Result<(), ReadError>,
     ) -> Result<(), ReadError> {
         // Headers by where they are, where several chunks may share their bytes.
         let mut known = HashMap::new();
-        let mut next = 0;
-        while next < self.frame.nchunks() {
+        let mut next = wanted.start;
+        while next < wanted.end {
             let (mut batch, mut ranges) = (Vec::new(), Vec::new());
-            while next < self.frame.nchunks() && ranges.len() < HEADERS_AT_ONCE {
-                let chunks = self.frame.run_of(next);
+            while next < wanted.end && ranges.len() < HEADERS_AT_ONCE {
+                let run = self.frame.run_of(next);
+                let chunks = next..run.end.min(wanted.end);
                 next = chunks.end;
                 let span = self.stored_span(chunks.start)?;
                 let mut fetched = false;
@@ -427,7 +429,7 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
         if len <= SMALL || len / USUAL <= stored || self.headers_checked.load(Ordering::Relaxed) {
             return Ok(());
         }
-        self.each_header(|_, _| Ok(())).await?;
+        self.each_header(0..self.frame.nchunks(), |_, _| Ok(())).await?;
         self.headers_checked.store(true, Ordering::Relaxed);
         Ok(())
     }

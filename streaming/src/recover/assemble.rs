@@ -1,13 +1,16 @@
 //! Writing a new frame of the chunks that were found.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use bytes::Bytes;
-use oxiblosc_core::chunk::{ChunkContext, SpecialKind, SpecialValue, special_chunk};
+use oxiblosc_core::chunk::{ChunkContext, ChunkHeader, SpecialKind, SpecialValue, special_chunk};
 use oxiblosc_core::frame::{
     Checksums, ChunkSize, FrameError, FrameParams, FrameType, FrameWriteError, Metalayers, Sequential,
 };
 use oxiblosc_core::nd::ArrayMeta;
+use oxiblosc_core::plugin::PluginId;
+use oxiblosc_core::registry::MissingPlugin;
 use oxiblosc_core::{Limits, Registry};
 
 use super::block_kind::BlockKind;
@@ -75,14 +78,14 @@ where
                 for _ in chunks.clone() {
                     output.push(chunk.clone()).await?;
                 }
-                totals.save(chunks, item.nbytes, checked);
+                totals.save(chunks, item.nbytes, checked, &chunk);
                 continue;
             }
             item.content = ChunkContent::Lost;
         }
         let kind = match item.content {
             ChunkContent::Special(kind) => {
-                totals.save(chunks, item.nbytes, true);
+                totals.save(chunks, item.nbytes, true, &[]);
                 kind
             }
             _ => {
@@ -95,11 +98,13 @@ where
     let lost = if scan.head.is_unfinished() { None } else { scan.head.header.nbytes.checked_sub(totals.nbytes) };
     let lost = lost.or_else(|| (missing > 0 || found == Found::Open).then_some(totals.lost));
     let summary = output.finish().await?;
+    let missing_plugins = totals.missing(registry);
     Ok(Recovered {
         found,
         chunks: totals.chunks,
         nbytes: totals.nbytes,
         replaced: totals.replaced,
+        missing: missing_plugins,
         unchecked: totals.unchecked,
         lost_nbytes: lost,
         unused_bytes: scan.unused,
@@ -159,17 +164,25 @@ pub(super) struct RecoveryCount {
     pub(super) lost: u64,
     pub(super) replaced: ChunkNumbers,
     pub(super) unchecked: ChunkNumbers,
+    /// What the unchecked ones need.
+    plugins: BTreeSet<PluginId>,
 }
 
 impl RecoveryCount {
-    /// Counts chunks of `nbytes` bytes each.
-    pub(super) fn save(&mut self, chunks: Range<u64>, nbytes: u64, checked: bool) {
+    /// Counts chunks of `nbytes` bytes each, which are all `encoded`.
+    pub(super) fn save(&mut self, chunks: Range<u64>, nbytes: u64, checked: bool, encoded: &[u8]) {
         let count = chunks.end - chunks.start;
         self.chunks += count;
         self.nbytes = self.nbytes.saturating_add(nbytes.saturating_mul(count));
         if !checked {
             self.unchecked.push(chunks);
+            self.plugins.extend(ChunkHeader::parse(encoded).iter().flat_map(ChunkHeader::plugins));
         }
+    }
+
+    /// Why chunks have not been checked.
+    pub(super) fn missing(&self, registry: &Registry) -> Vec<MissingPlugin> {
+        registry.missing(self.plugins.iter().copied())
     }
 
     pub(super) fn lose(&mut self, chunks: Range<u64>, nbytes: u64) {

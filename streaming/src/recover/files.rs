@@ -45,11 +45,12 @@ pub(super) async fn recover<T: Target>(
         }
         Err(e) => return Err(e.into()),
     };
-    let first = ids.first().map(|&id| read_chunk_file(directory, id, &(0..u64::MAX))).transpose()?;
+    let first = ids.first().map(|&id| read_chunk_file(directory, id, &(0..u64::MAX)).map(|chunk| (id, chunk)));
+    let first = first.transpose()?;
     let params = match (&head, &first) {
         (Some(head), _) => FrameParams::from_head(head),
         // Without a header the first chunk shows how the others were encoded.
-        (None, Some(chunk)) => like_chunk(chunk)?,
+        (None, Some((id, chunk))) => like_chunk(*id, chunk)?,
         (None, None) => return Err(RecoverError::NoFiles),
     };
     let head = match head {
@@ -122,8 +123,8 @@ pub(super) async fn recover<T: Target>(
                 && let Some(chunk) = blocks.fit(chunk, &ChunkContext::numbered(chunks.start), &mut budget)?
             {
                 budget.write(len)?;
+                totals.save(chunks, item.nbytes, checked, &chunk);
                 output.push(chunk).await?;
-                totals.save(chunks, item.nbytes, checked);
                 continue;
             }
         }
@@ -132,12 +133,14 @@ pub(super) async fn recover<T: Target>(
         write_specials(&mut output, &mut blocks, SpecialKind::Zero, item.nbytes, count, &mut budget).await?;
     }
     let summary = output.finish().await?;
+    let missing_plugins = totals.missing(&registry);
     Ok(Recovered {
         found: Found::Unfinished,
         chunks: totals.chunks,
         nbytes: totals.nbytes,
         lost_nbytes: (missing > 0).then_some(totals.lost),
         replaced: totals.replaced,
+        missing: missing_plugins,
         unchecked: totals.unchecked,
         unused_bytes: scan.unused,
         in_order: scan.in_order,
@@ -161,8 +164,8 @@ fn metalayers_of(scan: &Scan) -> Metalayers {
     metalayers
 }
 
-fn like_chunk(chunk: &[u8]) -> Result<FrameParams, RecoverError> {
-    let header = ChunkHeader::parse(chunk).map_err(|source| EditError::Decode { chunk: 0, source })?;
+fn like_chunk(id: u32, chunk: &[u8]) -> Result<FrameParams, RecoverError> {
+    let header = ChunkHeader::parse(chunk).map_err(|source| EditError::Decode { chunk: id.into(), source })?;
     let encode = EncodeParams {
         codec: header.codec().unwrap_or_default(),
         typesize: usize::from(header.typesize).max(1),

@@ -1,6 +1,7 @@
 //! What was found and what was recovered.
 
 use oxiblosc_core::nd::NdError;
+use oxiblosc_core::registry::MissingPlugin;
 
 use super::numbers::ChunkNumbers;
 use crate::sink::Summary;
@@ -31,10 +32,13 @@ pub struct Recovered {
     pub nbytes: u64,
     /// Chunks of the new frame that are zeros because their data is lost: damaged, or never written.
     pub replaced: ChunkNumbers,
-    /// Chunks of the new frame whose codec, or one of whose filters, is not available: they are copied unchecked.
+    /// Chunks of the new frame whose codec, or one of whose filters, is not available: they are copied unchecked, and
+    /// any of them may be damaged.
     pub unchecked: ChunkNumbers,
-    /// Decoded bytes that were lost, those of replaced chunks included; `None` if it is not known how many there should
-    /// be.
+    /// What these chunks need and the registry does not have.
+    pub missing: Vec<MissingPlugin>,
+    /// Decoded bytes that are known to be lost, those of replaced chunks included; `None` if it is not known how many
+    /// there should be. Damage to [unchecked](Self::unchecked) chunks is not counted.
     pub lost_nbytes: Option<u64>,
     /// Bytes of the old frame that are not part of anything saved: the beginning of a chunk, a damaged index,
     /// uncommitted edits.
@@ -50,4 +54,12 @@ pub struct Recovered {
     pub lost_vlmetalayers: bool,
     /// The new frame.
     pub summary: Summary,
+}
+
+impl Recovered {
+    /// Whether every chunk that was saved has been decoded. If not, [`missing`](Self::missing) says what that would
+    /// take.
+    pub fn is_verified(&self) -> bool {
+        self.unchecked.is_empty()
+    }
 }

@@ -6,8 +6,8 @@
 //! | the same from any source into any target | [`recover_into`] |
 //! | make an open-ended frame a plain one where it lies | [`seal()`], [`seal_file`] |
 //!
-//! Every chunk is decoded before it is taken (unless its codec or one of its filters is not available, see
-//! [`Recovered::unchecked`]). The work is bounded; [`RecoverOptions`] has these bounds and others.
+//! Every chunk is decoded before it is taken, unless its codec or one of its filters is not available: see
+//! [`Recovered::unchecked`]. The work is bounded; [`RecoverOptions`] has these bounds and others.
 
 mod assemble;
 mod block_kind;

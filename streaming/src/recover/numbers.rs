@@ -37,7 +37,7 @@ impl ChunkNumbers {
     }
 
     /// Adds numbers after all others.
-    pub(super) fn push(&mut self, chunks: Range<u64>) {
+    pub(crate) fn push(&mut self, chunks: Range<u64>) {
         match self.ranges.last_mut() {
             _ if chunks.is_empty() => {}
             Some(last) if last.end == chunks.start => last.end = chunks.end,

@@ -66,7 +66,8 @@ where
         whole.copy(&params, &mut output).await?;
         (output.finish().await?, false)
     };
-    let RecoveryCount { chunks, nbytes, lost, replaced, unchecked } = whole.totals;
+    let missing = whole.totals.missing(reader.registry());
+    let RecoveryCount { chunks, nbytes, lost, replaced, unchecked, .. } = whole.totals;
     Ok(Recovered {
         found: Found::Whole,
         chunks,
@@ -74,6 +75,7 @@ where
         lost_nbytes: Some(lost),
         replaced,
         unchecked,
+        missing,
         unused_bytes,
         in_order: true,
         damaged_array,
@@ -147,7 +149,7 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
             match self.examine(chunks.start).await? {
                 ChunkOutcome::Saved { encoded, nbytes, checked } => {
                     if let Ok(ChunkEntry::Special(kind)) = frame.entry(chunks.start) {
-                        self.totals.save(chunks, nbytes, checked);
+                        self.totals.save(chunks, nbytes, checked, &encoded);
                         write_specials(output, &mut blocks, kind, nbytes, count, self.budget).await?;
                         continue;
                     }
@@ -157,7 +159,7 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
                         write_specials(output, &mut blocks, SpecialKind::Zero, nbytes, count, self.budget).await?;
                         continue;
                     };
-                    self.totals.save(chunks.clone(), nbytes, checked);
+                    self.totals.save(chunks.clone(), nbytes, checked, &encoded);
                     for _ in chunks {
                         self.budget.write(encoded.len() as u64)?;
                         output.push(encoded.clone()).await?;
@@ -194,7 +196,7 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
                 match &fate {
                     ChunkOutcome::Saved { encoded, nbytes, .. } => {
                         self.budget.decode(*nbytes)?;
-                        self.totals.save(i..i + 1, *nbytes, true);
+                        self.totals.save(i..i + 1, *nbytes, true, encoded);
                         let job = reader.shared.decoding.decode(encoded.clone(), frame.chunk_context(i));
                         let decoded = reader.shared.decoded(i, job.await).map_err(EditError::from)?;
                         output.push(decoded).await?;

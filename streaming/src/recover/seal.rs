@@ -1,14 +1,17 @@
 //! Sealing an open-ended frame in place.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, ready};
+use oxiblosc_core::chunk::ChunkHeader;
 use oxiblosc_core::frame::{
     ChunkAddress, ChunkWrite, Fingerprint, Frame, FrameOpener, FrameParams, FrameType, FrameWriter, Sequential,
 };
+use oxiblosc_core::registry::MissingPlugin;
 use oxiblosc_core::{Limits, Registry};
 
 use super::assemble::{fill_up_array, state};
@@ -65,6 +68,7 @@ pub(super) fn seal_store<S: FrameFile + Send + Sync>(
         _ => {}
     }
     let unused_bytes = scan.unused;
+    let (unchecked, missing) = unchecked(&scan, store, &registry)?;
     let sealed = match scan.tail {
         Some(tail) => complete(&scan, tail.index_at, tail.end),
         None => finish(&scan, store, &registry)?,
@@ -85,7 +89,8 @@ pub(super) fn seal_store<S: FrameFile + Send + Sync>(
         chunks: summary.chunks,
         nbytes: summary.nbytes,
         replaced: ChunkNumbers::default(),
-        unchecked: ChunkNumbers::default(),
+        unchecked,
+        missing,
         lost_nbytes: (found == Found::Open).then_some(0),
         unused_bytes,
         in_order: scan.in_order,
@@ -95,7 +100,24 @@ pub(super) fn seal_store<S: FrameFile + Send + Sync>(
     })
 }
 
-/// Nothing to be done.
+/// The chunks that have not been decoded, and what that would take.
+fn unchecked<S: FrameFile>(
+    scan: &Scan,
+    store: &S,
+    registry: &Registry,
+) -> Result<(ChunkNumbers, Vec<MissingPlugin>), RecoverError> {
+    let (mut numbers, mut plugins) = (ChunkNumbers::default(), BTreeSet::new());
+    for (chunks, item) in scan.items.runs() {
+        if let ChunkContent::Stored { offset, checked: false, .. } = item.content {
+            numbers.push(chunks);
+            let header = ChunkHeader::parse(&store.read_at(offset..offset + ChunkHeader::EXTENDED_LEN as u64)?);
+            plugins.extend(header.iter().flat_map(ChunkHeader::plugins));
+        }
+    }
+    Ok((numbers, registry.missing(plugins)))
+}
+
+/// Nothing to be done: chunks are not looked at.
 fn already(frame: &Frame, size: u64) -> Recovered {
     let (chunks, nbytes, frame_len) = (frame.nchunks(), frame.nbytes(), frame.frame_len());
     let cbytes = frame.header().cbytes;
@@ -105,6 +127,7 @@ fn already(frame: &Frame, size: u64) -> Recovered {
         nbytes,
         replaced: ChunkNumbers::default(),
         unchecked: ChunkNumbers::default(),
+        missing: Vec::new(),
         lost_nbytes: Some(0),
         unused_bytes: size.saturating_sub(frame_len),
         in_order: true,

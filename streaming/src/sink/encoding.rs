@@ -31,7 +31,7 @@ struct EncoderInner {
     params: EncodeParams,
     registry: Registry,
     geometry: Option<Arc<Geometry>>,
-    /// Idle encoders. One whose plugin has panicked is discarded.
+    /// Idle encoders. One whose job has panicked is discarded.
     encoders: Mutex<Vec<ChunkEncoder>>,
 }
 

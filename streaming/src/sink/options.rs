@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use futures::io::{AsyncSeek, AsyncWrite};
-use oxiblosc_core::Registry;
 use oxiblosc_core::chunk::{ChunkHeader, EncodeParams};
 use oxiblosc_core::frame::{FingerprintKind, FrameLayout, FrameParams, FrameWriteError, Metalayers, SpecialPlacement};
 use oxiblosc_core::plugin_params::PluginParams;
+use oxiblosc_core::{CodecId, Registry};
 
 use super::FrameSink;
 use crate::budget::Budget;
@@ -49,6 +49,7 @@ pub struct WriteOptions {
     pub(crate) layout: FrameLayout,
     pub(crate) fingerprint: Option<FingerprintKind>,
     pub(crate) checksums: bool,
+    pub(crate) vlmetalayer_codec: Option<CodecId>,
 }
 
 impl WriteOptions {
@@ -79,6 +80,7 @@ impl WriteOptions {
             layout: FrameLayout::Current,
             fingerprint: None,
             checksums: false,
+            vlmetalayer_codec: None,
         }
     }
 
@@ -137,6 +139,12 @@ impl WriteOptions {
     /// convention. More can be added while the frame is written ([`FrameSink::set_vlmetalayer`]).
     pub fn vlmetalayer(mut self, name: impl Into<String>, content: impl Into<Bytes>) -> Self {
         self.vlmetalayers.push((name.into(), content.into()));
+        self
+    }
+
+    /// The codec of variable-length metalayers; see [`FrameParams::vlmetalayer_codec`] for the default.
+    pub fn vlmetalayer_codec(mut self, codec: CodecId) -> Self {
+        self.vlmetalayer_codec = Some(codec);
         self
     }
 
@@ -219,6 +227,7 @@ impl WriteOptions {
         params.sequential = self.sequential;
         params.fingerprint = self.fingerprint;
         params.checksums = self.checksums;
+        params.vlmetalayer_codec = self.vlmetalayer_codec;
         for (name, content) in &self.metalayers {
             params.metalayers.insert(name, content.clone())?;
         }

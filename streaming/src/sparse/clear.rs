@@ -27,6 +27,18 @@ use crate::error::WriteError;
 /// When the place fails, or there is an index that cannot be read; the call may be repeated. [`ShareError::Committing`]
 /// when another writer changes the plan at the same time.
 pub async fn clear<P: SparsePlace + ?Sized>(place: &P) -> Result<u64, ShareError> {
+    clear_at(place, None).await
+}
+
+/// As [`clear`], with the codecs of `registry`, which the index of a frame that is there may need.
+///
+/// # Errors
+/// As [`clear`].
+pub async fn clear_with<P: SparsePlace + ?Sized>(place: &P, registry: &Registry) -> Result<u64, ShareError> {
+    clear_at(place, Some(registry)).await
+}
+
+async fn clear_at<P: SparsePlace + ?Sized>(place: &P, registry: Option<&Registry>) -> Result<u64, ShareError> {
     let found = match read_claim(place).await {
         Ok(found) => found,
         // Nothing is known about it, and no writer can continue it.
@@ -43,9 +55,9 @@ pub async fn clear<P: SparsePlace + ?Sized>(place: &P) -> Result<u64, ShareError
     let index = place.index().await?;
     let (named, known): (BTreeSet<u32>, u64) = match &index {
         Some(index) => {
-            let registry = Registry::linked().map_err(WriteError::from)?;
             let unreadable = || io::Error::new(io::ErrorKind::InvalidData, "the index that is there cannot be read");
-            let entries = entries(index, registry).await.ok_or_else(unreadable)?;
+            let registry = crate::given_or_linked(registry).map_err(WriteError::from)?;
+            let entries = entries(index, &registry).await.ok_or_else(unreadable)?;
             let nchunks = entries.len() as u64;
             let named: BTreeSet<u32> = entries.into_iter().flatten().collect();
             let known = end_of_numbers(named.last().copied(), nchunks);

@@ -14,7 +14,7 @@ mod shared;
 mod shared_plan;
 mod target;
 
-pub use clear::clear;
+pub use clear::{clear, clear_with};
 pub use commit::MissingChunks;
 pub use error::ShareError;
 pub use files::Directory;

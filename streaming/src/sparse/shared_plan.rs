@@ -86,6 +86,8 @@ impl SharedPlan {
         lines.extend(params.metalayers.iter().map(|(name, bytes)| ("metalayer".to_owned(), content(&name, bytes))));
         let variable = |(name, bytes): &(String, Bytes)| ("vlmetalayer".to_owned(), content(name, bytes));
         lines.extend(self.vlmetalayers.iter().map(variable));
+        // Plans without it stay readable for versions that do not know it.
+        lines.extend(params.vlmetalayer_codec.map(|codec| ("vlmetalayer codec".to_owned(), codec.0.to_string())));
         lines
     }
 
@@ -94,7 +96,7 @@ impl SharedPlan {
         let mut encode = EncodeParams::default();
         let (mut nbytes, mut array, mut chunk_size) = (None, false, None);
         let (mut fingerprint, mut checksums) = (None, false);
-        let (mut metalayers, mut vlmetalayers) = (Vec::new(), Vec::new());
+        let (mut metalayers, mut vlmetalayers, mut vlmetalayer_codec) = (Vec::new(), Vec::new(), None);
         for (key, value) in lines {
             let bad = || format!("{key}: {value}");
             match key.as_str() {
@@ -122,6 +124,7 @@ impl SharedPlan {
                 }
                 "checksums" => checksums = value.parse().map_err(|_| bad())?,
                 "metalayer" => metalayers.push(named(value).ok_or_else(bad)?),
+                "vlmetalayer codec" => vlmetalayer_codec = Some(CodecId(value.parse().map_err(|_| bad())?)),
                 "vlmetalayer" => vlmetalayers.push(named(value).ok_or_else(bad)?),
                 // Its writer relies on it.
                 _ => return Err(format!("unknown parameter {key}")),
@@ -138,6 +141,7 @@ impl SharedPlan {
         params.special = SpecialPlacement::Stored;
         params.fingerprint = fingerprint;
         params.checksums = checksums;
+        params.vlmetalayer_codec = vlmetalayer_codec;
         for (name, content) in metalayers {
             params.metalayers.insert(&name, content).map_err(|error| error.to_string())?;
         }
@@ -232,7 +236,8 @@ mod tests {
             .fingerprint(FingerprintKind::Xxh3_64)
             .checksums(true)
             .metalayer("a name\n", &b"\n\x00\xff"[..])
-            .vlmetalayer("\u{e4}", Bytes::new());
+            .vlmetalayer("\u{e4}", Bytes::new())
+            .vlmetalayer_codec(CodecId(201));
         let array = |chunks: [u32; 2]| {
             let options = ArrayOptions::new([4096, 4096], "<f4").chunks(chunks).blocks([64, 64]);
             let (options, _, tiling) = options.into_frame().unwrap();
