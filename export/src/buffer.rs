@@ -15,12 +15,12 @@ pub(crate) enum BufferError {
     Overlap,
 }
 
-/// The input, and the output filled with zeros: what a caller in C has there may be memory that was never written, which
-/// safe code must not see.
+/// The input, and the output filled with zeros: what a caller in C has there may be memory that was never written,
+/// which safe code must not see.
 ///
 /// # Safety
-/// A pointer that is not null leads to as many bytes as its length says, which nobody writes while the slices are in use,
-/// and nobody else reads those of the output.
+/// A pointer that is not null leads to as many bytes as its length says, which nobody writes while the slices are in
+/// use, and nobody else reads those of the output.
 pub(crate) unsafe fn buffers<'a>(
     (input, input_len): (*const u8, i32),
     (output, output_len): (*mut u8, i32),

@@ -24,7 +24,7 @@
 //! export_codec!(CodecId(230), "turns", CodecTraits::PLAIN, || Box::new(Turns));
 //! ```
 //!
-//! With this in its manifest the crate becomes `libblosc2_turns.so`:
+//! With this in its manifest the crate becomes `libblosc2_turns.so` (`.dylib` on macOS, `blosc2_turns.dll` on Windows):
 //!
 //! ```toml
 //! [lib]
@@ -32,8 +32,8 @@
 //! crate-type = ["cdylib"]
 //! ```
 //!
-//! A crate that registers its plugin with [`register_codec!`](oxiblosc_core::register_codec) already stays as it is. The
-//! library is then a crate of its own, with two lines: `use that_crate as _;` and `export_codec!("turns");`.
+//! A crate that registers its plugin with [`register_codec!`](oxiblosc_core::register_codec) already stays as it is.
+//! The library is then a crate of its own, with two lines: `use that_crate as _;` and `export_codec!("turns");`.
 //!
 //! # In programs with oxiblosc
 //!
@@ -46,15 +46,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `oxiblosc --plugin libblosc2_turns.so` does so for one command, and the environment variable `OXIBLOSC_PLUGINS`, with
-//! libraries separated as in `PATH`, for all. Program and library may be built by different compilers, with different
-//! versions of the other crates: what counts is [`INTERFACE_VERSION`], which must be the same.
+//! `oxiblosc --plugin libblosc2_turns.so` does so for one command, and the environment variable `OXIBLOSC_PLUGINS`,
+//! with libraries separated as in `PATH`, for all. Program and library may be built by different compilers, with
+//! different versions of the other crates: what counts is [`INTERFACE_VERSION`], which must be the same.
 //!
 //! # In C-Blosc2
 //!
-//! C-Blosc2 from 3.0 on loads the library when it first meets the codec, in every language that is built on it. It looks
-//! for `libblosc2_turns.so` where the system looks for libraries, and then asks `python`, on the path, for a package
-//! `blosc2_turns` with a function `print_libpath`, which prints the path without a line break:
+//! C-Blosc2 from 3.0 on loads the library when it first meets the codec, in every language that is built on it. It
+//! looks for `libblosc2_turns.so` where the system looks for libraries, and then asks `python`, on the path, for a
+//! package `blosc2_turns` with a function `print_libpath`, which prints the path without a line break:
 //!
 //! ```python
 //! def print_libpath():
@@ -65,9 +65,9 @@
 //! `blosc2.register_filter(230, filter_name="invert")`. If the format of the codec has another version than 1, it also
 //! passes that. The names may not contain `-`.
 //!
-//! Every thread of C-Blosc2 has an instance of the plugin. Errors and panics become error codes, which are exceptions in
-//! Python; with `BLOSC_TRACE=1` in the environment the errors are printed. That panics are caught takes a library that is
-//! built with `panic = "unwind"`, as is usual.
+//! Every thread of C-Blosc2 has an instance of the plugin. Errors and panics become error codes, which are exceptions
+//! in Python; with `BLOSC_TRACE=1` in the environment the errors are printed. That panics are caught takes a library
+//! that is built with `panic = "unwind"`, as is usual.
 //!
 //! C-Blosc2 tells a plugin less than oxiblosc does:
 //!
@@ -82,8 +82,9 @@
 //! | last, short block | always `false` |
 //! | dictionary | `None`: C-Blosc2 has dictionaries for its own codecs alone |
 //!
-//! What a plugin stores must not depend on what C-Blosc2 does not say, or else its data is read in one of the two alone.
-//! C-Blosc2 also knows nothing of [`keeps_zeros`](oxiblosc_core::filter::FilterTraits::keeps_zeros) and the other traits.
+//! What a plugin stores must not depend on what C-Blosc2 does not say, or else its data is read in one of the two
+//! alone. C-Blosc2 also knows nothing of [`keeps_zeros`](oxiblosc_core::filter::FilterTraits::keeps_zeros) and the
+//! other traits.
 #![warn(unsafe_op_in_unsafe_fn)]
 
 mod blosc2;

@@ -100,11 +100,11 @@ impl std::fmt::Debug for Plugin {
 /// [`export_filter!`](crate::export_filter). A relative path begins at the current directory.
 ///
 /// Loading runs code of the library, and so does every use of the plugin: load what you would run as a program. That a
-/// library was made with this crate is taken from a symbol, and that it keeps to the interface is taken from the version
-/// beside it. A library stays loaded until the program ends.
+/// library was made with this crate is taken from a symbol, and that it keeps to the interface is taken from the
+/// version beside it. A library stays loaded until the program ends.
 ///
-/// Panics of the plugin are errors, as with plugins that are linked. Its errors arrive as text, with their causes in one
-/// line, cut off after 1024 bytes.
+/// Panics of the plugin are errors, as with plugins that are linked. Its errors arrive as text, with their causes in
+/// one line, cut off after 1024 bytes.
 ///
 /// # Errors
 /// See [`LoadError`].

@@ -6,8 +6,8 @@
 /// [`register_codec!`](oxiblosc_core::register_codec) takes, and registers the codec as well. The name is one that
 /// C-Blosc2 can look for: letters, digits and `_`.
 ///
-/// The symbols have the same names in every such library. It is used once in a crate, and a program links no more than one
-/// such crate.
+/// The symbols have the same names in every such library. It is used once in a crate, and a program links no more than
+/// one such crate.
 #[macro_export]
 macro_rules! export_codec {
     ($name:literal $(,)?) => {

@@ -159,8 +159,8 @@ pub(crate) unsafe extern "C" fn free_filter(instance: *mut c_void) {
 /// Calls an instance of type `P` with buffers.
 ///
 /// # Safety
-/// `instance` is a `P` of this library, which nobody else uses; all other pointers lead to what the caller has put there
-/// for this call.
+/// `instance` is a `P` of this library, which nobody else uses; all other pointers lead to what the caller has put
+/// there for this call.
 unsafe fn apply<P>(
     instance: *mut c_void,
     (ctx, src, dst): (*const Context, Slice<u8>, SliceMut),

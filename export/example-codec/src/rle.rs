@@ -2,8 +2,8 @@
 
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError};
 
-/// Pairs of a count, 1 to 255, and the byte that is repeated. With codec meta 13 it panics, for those who want to see what
-/// happens then.
+/// Pairs of a count, 1 to 255, and the byte that is repeated. With codec meta 13 it panics, for those who want to see
+/// what happens then.
 #[derive(Debug, Clone)]
 pub(crate) struct Rle;
 

@@ -2,8 +2,8 @@
 
 use oxiblosc_core::filter::{BlockContext, Filter, FilterError};
 
-/// Each byte exclusive-or the one an item before it; in an array, the one a row of the block before it. With filter meta
-/// 13 it panics, for those who want to see what happens then.
+/// Each byte exclusive-or the one an item before it; in an array, the one a row of the block before it. With filter
+/// meta 13 it panics, for those who want to see what happens then.
 #[derive(Debug, Clone)]
 pub(crate) struct Xor;
 

@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// Offsets on x86-64, as the C compiler gives them.
+    /// As a C compiler has them.
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn the_layouts_are_those_of_c() {

@@ -1,11 +1,13 @@
-//! What C-Blosc2 calls: functions with the signatures of `blosc2_codec` and `blosc2_filter`, and the structures that they
-//! are given.
+//! What C-Blosc2 calls: functions with the signatures of `blosc2_codec` and `blosc2_filter`, and the structures that
+//! they are given.
 
 mod array;
 pub(crate) mod codec;
 pub(crate) mod filter;
 pub(crate) mod layout;
 mod params;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::{CStr, c_char, c_int};
 use std::io::{self, Write};
@@ -61,8 +63,8 @@ enum CallError {
     TypeSize(i32),
 }
 
-/// Runs a call of C-Blosc2. Errors become their codes, panics too; with `BLOSC_TRACE` in the environment they are written
-/// to standard error, as C-Blosc2 does with its own.
+/// Runs a call of C-Blosc2. Errors become their codes, panics too; with `BLOSC_TRACE` in the environment they are
+/// written to standard error, as C-Blosc2 does with its own.
 fn answer(plugin: &str, call: impl FnOnce() -> Result<c_int, AnyError>) -> c_int {
     let result = guarded(call);
     result.unwrap_or_else(|error| {
