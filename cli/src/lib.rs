@@ -28,6 +28,7 @@ mod info;
 mod input;
 mod interrupt;
 mod item_range;
+mod libraries;
 mod needs;
 mod npy;
 mod output;
@@ -47,7 +48,7 @@ mod writer;
 use std::process::ExitCode;
 
 use clap::Parser;
-use oxiblosc::{Registry, blocking};
+use oxiblosc::blocking;
 
 use args::{Cli, Command};
 use error::CliError;
@@ -59,7 +60,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     // Without it everything works, except that a signal leaves files behind.
     let _ = interrupt::watch();
-    let done = run(&cli.command);
+    let done = run(&cli);
     // Aborted writes are removed in the background, so wait for that before exiting.
     blocking::settle();
     match done {
@@ -73,9 +74,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(command: &Command) -> Result<(), CliError> {
-    let registry = Registry::linked().map_err(CliError::data("the plugins linked into this program"))?;
-    match command {
+fn run(cli: &Cli) -> Result<(), CliError> {
+    let registry = &libraries::registry(&cli.plugins)?;
+    match &cli.command {
         Command::Compress(args) => compress::run(args, registry),
         Command::Cat(args) => cat::run(args, registry),
         Command::Info(args) => info::run(args, registry),
@@ -83,8 +84,8 @@ fn run(command: &Command) -> Result<(), CliError> {
         Command::Append(args) => append::run(args, registry),
         Command::Recompress(args) => recompress::run(args, registry),
         Command::Compact(args) => compact::run(args, registry),
-        Command::Recover(args) => recover::run(args),
-        Command::Seal(args) => recover::seal(args),
+        Command::Recover(args) => recover::run(args, registry),
+        Command::Seal(args) => recover::seal(args, registry),
         Command::Plugins(args) => plugins::run(args, registry),
         Command::Tune(args) => tune::run(args, registry),
     }

@@ -1,4 +1,4 @@
-//! `oxiblosc plugins`: the filters and codecs that are linked in.
+//! `oxiblosc plugins`: the filters and codecs that are linked in or loaded.
 
 use std::io::{self, Write};
 

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::ops::Range;
 
-use oxiblosc::block_on;
 use oxiblosc::recover::{ChunkNumbers, Found, RecoverError, RecoverOptions, Recovered};
 use oxiblosc::source::RangeSource;
+use oxiblosc::{Registry, block_on};
 use serde_json::{Value, json};
 
 use crate::args::{FrameKind, RecoverArgs, SealArgs, Source};
@@ -18,14 +18,14 @@ use crate::{input, output, progress};
 /// The most chunks that are listed one by one; beyond that only their number is shown.
 const NAMED: usize = 8;
 
-pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
+pub(crate) fn run(args: &RecoverArgs, registry: &Registry) -> Result<(), CliError> {
     let name = args.input.name();
     if args.input.is(&args.output) {
         let message = format!("{name}: a recovered frame cannot replace its input, choose another output");
         return Err(CliError::Usage(message));
     }
     let bar = progress::bar(None, args.quiet);
-    let options = options(args.max_output, args.max_work);
+    let options = options(args.max_output, args.max_work, registry);
     let recovered = match (&args.input, &args.output) {
         // Only a directory may have lost its index.
         (Source::Path(input), Source::Path(output)) if input.is_dir() => options.recover(input, output),
@@ -56,12 +56,12 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-pub(crate) fn seal(args: &SealArgs) -> Result<(), CliError> {
+pub(crate) fn seal(args: &SealArgs, registry: &Registry) -> Result<(), CliError> {
     let Source::Path(path) = &args.frame else {
         return Err(CliError::Usage(format!("cannot seal {}: give a file", args.frame.name())));
     };
     let name = args.frame.name();
-    let sealed = options(None, args.max_work).seal_file(path).map_err(failed(&name))?;
+    let sealed = options(None, args.max_work, registry).seal_file(path).map_err(failed(&name))?;
     if args.quiet {
         return Ok(());
     }
@@ -74,8 +74,8 @@ pub(crate) fn seal(args: &SealArgs) -> Result<(), CliError> {
     print(&text, false)
 }
 
-fn options(max_output: Option<usize>, max_work: Option<usize>) -> RecoverOptions {
-    let mut options = RecoverOptions::new();
+fn options(max_output: Option<usize>, max_work: Option<usize>, registry: &Registry) -> RecoverOptions {
+    let mut options = RecoverOptions::new().registry(registry);
     if let Some(bytes) = max_output {
         options = options.output_bytes(bytes as u64);
     }

@@ -17,7 +17,18 @@ ANSWERS = os.fdopen(os.dup(1), "wb", buffering=1 << 20)
 os.dup2(2, 1)
 
 # Operations by module; a module is imported when its first operation is asked for.
-MODULES = ("chunks", "frames", "blosc1", "hdf5", "zarr_store", "vl_blocks", "frame_edits", "nd", "nd_codecs")
+MODULES = (
+    "chunks",
+    "frames",
+    "blosc1",
+    "hdf5",
+    "zarr_store",
+    "vl_blocks",
+    "frame_edits",
+    "nd",
+    "nd_codecs",
+    "exported",
+)
 
 
 def find(op):

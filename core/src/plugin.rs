@@ -102,6 +102,11 @@ pub struct Panicked {
 }
 
 impl Panicked {
+    /// A panic that said `message`, for those who reach plugins by ways of their own.
+    pub fn with_message(message: impl Into<Box<str>>) -> Self {
+        Self { message: message.into() }
+    }
+
     fn new(payload: Box<dyn Any + Send>) -> Self {
         let message = match payload.downcast::<String>() {
             Ok(message) => message.into_boxed_str(),
@@ -121,6 +126,9 @@ impl Panicked {
 
 /// Calls a plugin, and turns a panic into an error. The caller discards the instance that panicked: its state may be
 /// anything.
-pub(crate) fn guarded<T, E: From<Panicked>>(call: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+///
+/// Encoders and decoders call all plugins in this way. Others need it only where a panic must not go on, such as in
+/// functions that C calls.
+pub fn guarded<T, E: From<Panicked>>(call: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|payload| Err(Panicked::new(payload).into()))
 }

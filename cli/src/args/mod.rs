@@ -29,6 +29,8 @@ const AFTER_HELP: &str =
     "Paths may be URLs: file://, s3://bucket/key, gs://bucket/key, az://container/key, and for reading \
 http(s)://. Credentials and endpoint come from the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ...).
 
+OXIBLOSC_PLUGINS in the environment has libraries to load, as --plugin does, separated as in PATH.
+
 Exit status: 0 done, 1 the data is bad or could not be read or written, 2 bad usage, 3 (verify) nothing bad was found, \
 but a filter or codec is missing that is needed to verify everything.";
 
@@ -37,6 +39,9 @@ but a filter or codec is missing that is needed to verify everything.";
 #[command(name = "oxiblosc", version, arg_required_else_help = true)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Cli {
+    /// Load a filter or codec from a shared library that was made with oxiblosc-export; may be given several times
+    #[arg(long = "plugin", value_name = "LIBRARY", global = true)]
+    pub(crate) plugins: Vec<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

@@ -7,10 +7,16 @@ use tempfile::tempdir;
 
 use crate::args;
 use crate::environment;
+use crate::plugins::library;
 use crate::program::{array_path, run, run_with};
 
 /// Runs a Python program with arguments; `None` when there is no Python.
 fn python(program: &str, args: &[std::ffi::OsString]) -> Option<()> {
+    python_with(program, args, |_| {})
+}
+
+/// The same with changes to the command, which `change` makes.
+fn python_with(program: &str, args: &[std::ffi::OsString], change: impl FnOnce(&mut Command)) -> Option<()> {
     let python = match environment::python() {
         Ok(python) => python,
         Err(reason) => {
@@ -18,7 +24,10 @@ fn python(program: &str, args: &[std::ffi::OsString]) -> Option<()> {
             return None;
         }
     };
-    let output = Command::new(python).args(["-B", "-c", program]).args(args).output().expect("Python starts");
+    let mut command = Command::new(python);
+    command.args(["-B", "-c", program]).args(args);
+    change(&mut command);
+    let output = command.output().expect("Python starts");
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     Some(())
 }
@@ -160,5 +169,38 @@ assert blosc2.decompress2(open(sys.argv[1], 'rb').read()) == open(sys.argv[2], '
                 return;
             }
         }
+    }
+}
+
+/// A codec and a filter in shared libraries, which both programs load: C-Blosc2 finds them as the system does.
+#[test]
+#[cfg(target_os = "linux")]
+fn plugins_that_both_load() {
+    const BOTH: &str = r#"
+import sys, blosc2
+data, ours, theirs = sys.argv[1:]
+blosc2.register_codec("oxirle", 231)
+blosc2.register_filter(232, name="oxixor")
+expected = open(data, "rb").read()
+assert blosc2.open(ours, mode="r")[:] == expected
+cparams = {"codec": 231, "filters": [232], "filters_meta": [0], "typesize": 4, "nthreads": 4}
+schunk = blosc2.SChunk(chunksize=100_000, urlpath=theirs, contiguous=True, mode="w", cparams=cparams)
+for start in range(0, len(expected), 100_000):
+    schunk.append_data(expected[start : start + 100_000])
+assert schunk.cbytes < len(expected) / 2, schunk.cbytes
+"#;
+    let dir = tempdir().expect("a directory");
+    let [data, ours, theirs] = ["data", "ours.b2frame", "theirs.b2frame"].map(|name| dir.path().join(name));
+    let items: Vec<u8> = (0..400_000_u32).flat_map(|i| (i / 700).to_le_bytes()).collect();
+    fs::write(&data, &items).expect("a file");
+    let (codec, filter) = (library("oxirle"), library("oxixor"));
+    let plugins = args!["--plugin", &codec, "--plugin", &filter];
+    let compress = args!["compress", "-q", "--typesize", "4", "--codec", "oxirle", "--filter", "oxixor", &data, &ours];
+    run(plugins.iter().chain(&compress)).ok();
+    let found = python_with(BOTH, &args![&data, &ours, &theirs], |command| {
+        command.env("LD_LIBRARY_PATH", codec.parent().expect("a folder"));
+    });
+    if found.is_some() {
+        assert!(run(plugins.iter().chain(&args!["cat", &theirs])).ok() == items);
     }
 }

@@ -9,6 +9,8 @@ mod case;
 mod chunk_lengths;
 mod commits;
 mod environment;
+#[cfg(unix)]
+mod exported;
 mod frame_edits;
 mod frame_lengths;
 mod generated;

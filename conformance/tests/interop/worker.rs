@@ -32,6 +32,11 @@ impl Answer {
 impl Worker {
     /// Starts a process, or says why the test is skipped and returns `None`.
     pub(crate) fn start() -> Option<Self> {
+        Self::start_with(|_, _| {})
+    }
+
+    /// The same with changes to the command, which `change` makes; it is also given the interpreter.
+    pub(crate) fn start_with(change: impl FnOnce(&mut Command, &Path)) -> Option<Self> {
         let python = match environment::python() {
             Ok(python) => python,
             Err(reason) => {
@@ -40,15 +45,16 @@ impl Worker {
             }
         };
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("interop/worker.py");
-        let mut child = Command::new(python)
+        let mut command = Command::new(python);
+        command
             .arg("-B")
             .arg(script)
             // One thread each: tests run side by side already, and C-Blosc2 then writes blocks in order.
             .env("BLOSC_NTHREADS", "1")
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the interpreter of the environment starts");
+            .stdout(Stdio::piped());
+        change(&mut command, python);
+        let mut child = command.spawn().expect("the interpreter of the environment starts");
         let requests = child.stdin.take().map(BufWriter::new);
         let answers = BufReader::new(child.stdout.take().expect("stdout is piped"));
         Some(Self { child, requests, answers })

@@ -22,6 +22,7 @@ const PLACES: &[(&str, &str)] = &[
     ("plugins/src/codecs/overcopy.rs", "codec kernels"),
     ("plugins/src/guard_pages.rs", "mapping of pages around the buffers of kernels under test"),
     ("streaming/src/source/mmap.rs", "mapping a file"),
+    ("export/src/", "shared libraries: what C calls, and the interface between library and program"),
     ("streaming/tests/mmap.rs", "mapping a file"),
     ("streaming/tests/shared_reader.rs", "mapping a file"),
     ("benches/src/peer/c/", "measurements: calls of C-Blosc2"),
@@ -121,7 +122,14 @@ fn the_list_is_complete() {
 
 #[test]
 fn crates_without_unsafe_forbid_it() {
-    for file in ["core/src/lib.rs", "conformance/src/lib.rs", "src/lib.rs", "cli/src/lib.rs"] {
+    for file in [
+        "core/src/lib.rs",
+        "conformance/src/lib.rs",
+        "src/lib.rs",
+        "cli/src/lib.rs",
+        "export/example-codec/src/lib.rs",
+        "export/example-filter/src/lib.rs",
+    ] {
         let text = fs::read_to_string(root().join(file)).expect("a crate root");
         assert!(text.contains("#![forbid(unsafe_code)]"), "{file} does not forbid `unsafe`");
     }
