@@ -82,6 +82,9 @@
 //! | last, short block | always `false` |
 //! | dictionary | `None`: C-Blosc2 has dictionaries for its own codecs alone |
 //!
+//! [Parameters](oxiblosc_core::plugin_params) and [`decompress_range`](oxiblosc_core::codec::Codec::decompress_range) pass
+//! through a library neither there nor with [`load`]: the plugin has the former's defaults and decodes whole blocks.
+//!
 //! What a plugin stores must not depend on what C-Blosc2 does not say, or else its data is read in one of the two
 //! alone. C-Blosc2 also knows nothing of [`keeps_zeros`](oxiblosc_core::filter::FilterTraits::keeps_zeros) and the
 //! other traits.

@@ -122,7 +122,8 @@ impl fmt::Display for Advice<'_> {
         }
         write!(
             f,
-            "depend on the crate that provides it and write `use that_crate as _;`, or else the linker drops the crate. \
+            "depend on the crate that provides it and write `use that_crate as _;`, or else the linker drops the crate; or \
+             load its shared library (`oxiblosc --plugin FILE`). \
              The {kind}s at hand are from {linked}. If the crate is one of these, it has no such {kind}; if it is linked \
              and not one of these, it depends on another version of oxiblosc-core than {}",
             env!("CARGO_PKG_VERSION")
