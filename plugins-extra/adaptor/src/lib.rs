@@ -8,6 +8,7 @@
 //! use oxiblosc_adaptor::{Encoder, IoCodec};
 //! use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, EncodeParams};
 //! use oxiblosc_core::codec::CodecTraits;
+//! use oxiblosc_core::pipeline::FilterSlots;
 //! use oxiblosc_core::{CodecId, Inline, Registry, register_codec};
 //!
 //! const DEFLATE: CodecId = CodecId(200);
@@ -20,7 +21,7 @@
 //!     |reader| Ok(Box::new(DeflateDecoder::new(reader))),
 //! )));
 //!
-//! let params = EncodeParams { codec: DEFLATE, ..EncodeParams::default() };
+//! let params = EncodeParams { codec: DEFLATE, filters: FilterSlots::NONE, ..EncodeParams::default() };
 //! let registry = Registry::linked()?;
 //! let text = b"the cat sat on the mat, and the dog sat on the cat; ".repeat(100);
 //! let chunk = ChunkEncoder::new(&params, registry)?.encode(&text, &ChunkContext::default(), &Inline)?;

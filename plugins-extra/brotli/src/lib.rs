@@ -5,11 +5,13 @@
 //!
 //! ```
 //! use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, EncodeParams};
+//! use oxiblosc_core::pipeline::FilterSlots;
 //! use oxiblosc_core::{Inline, Registry};
 //!
 //! oxiblosc_brotli::link();
 //! let registry = Registry::linked()?;
-//! let params = EncodeParams { codec: oxiblosc_brotli::BROTLI, level: 9, ..EncodeParams::default() };
+//! let (codec, filters) = (oxiblosc_brotli::BROTLI, FilterSlots::NONE);
+//! let params = EncodeParams { codec, level: 9, filters, ..EncodeParams::default() };
 //!
 //! let text = b"the cat sat on the mat, and the dog sat on the cat; ".repeat(100);
 //! let chunk = ChunkEncoder::new(&params, registry)?.encode(&text, &ChunkContext::default(), &Inline)?;
