@@ -363,7 +363,8 @@ impl FrameEditor {
         Ok(())
     }
 
-    /// As [`set_vlmetalayer`](Self::set_vlmetalayer), compressed with `codec`; see [`FrameParams::vlmetalayer_codec`](super::FrameParams::vlmetalayer_codec).
+    /// As [`set_vlmetalayer`](Self::set_vlmetalayer), compressed with `codec`; see
+    /// [`FrameParams::vlmetalayer_codec`](super::FrameParams::vlmetalayer_codec).
     ///
     /// # Errors
     /// As there, and [`FrameWriteError::Vlmetalayer`] when the registry does not have the codec.

@@ -109,7 +109,7 @@ impl EditOptions {
     }
 
     /// The codec of variable-length metalayers that are set from now on; see
-    /// [`FrameParams::vlmetalayer_codec`](oxiblosc_core::frame::FrameParams) for the default. Those by which editors of a
+    /// [`FrameParams::vlmetalayer_codec`](oxiblosc_core::frame::FrameParams::vlmetalayer_codec) for the default. Those by which editors of a
     /// shared place know each other's commits keep the default.
     pub fn vlmetalayer_codec(mut self, codec: CodecId) -> Self {
         self.vlmetalayer_codec = Some(codec);

@@ -55,7 +55,7 @@ const DEFAULTS: [(&str, &str); 30] = [
 
 /// Where the default is taken, and how often: directly, or with options at their default. (Of options that are built for a
 /// caller, those that name a registry are not among them.)
-const PLACES: [(&str, usize); 21] = [
+const PLACES: [(&str, usize); 20] = [
     ("src/oneshot.rs", 1),
     ("streaming/src/blocking/editor.rs", 2),
     ("streaming/src/blocking/mod.rs", 2),
@@ -65,7 +65,7 @@ const PLACES: [(&str, usize); 21] = [
     ("streaming/src/edit/compact_place.rs", 1),
     ("streaming/src/edit/copy.rs", 3),
     ("streaming/src/edit/editor.rs", 3),
-    ("streaming/src/lib.rs", 1),
+    ("streaming/src/lib.rs", 2),
     ("streaming/src/nd/array.rs", 1),
     ("streaming/src/nd/options.rs", 1),
     ("streaming/src/reader/forward.rs", 3),
@@ -74,7 +74,6 @@ const PLACES: [(&str, usize); 21] = [
     ("streaming/src/recover/mod.rs", 3),
     ("streaming/src/recover/seal.rs", 3),
     ("streaming/src/sink/frame_sink.rs", 1),
-    ("streaming/src/sink/options.rs", 0),
     ("streaming/src/sparse/clear.rs", 1),
     ("streaming/src/sparse/shared.rs", 2),
 ];
@@ -110,8 +109,7 @@ fn every_place_that_takes_the_default_is_on_the_list() {
             }
         }
     }
-    let expected: BTreeMap<String, usize> =
-        PLACES.iter().filter(|(_, count)| *count > 0).map(|(name, count)| ((*name).to_owned(), *count)).collect();
+    let expected: BTreeMap<String, usize> = PLACES.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
     assert_eq!(found, expected, "if a public function is new here, it belongs to DEFAULTS");
 }
 

@@ -1,6 +1,6 @@
 //! The codec of variable-length metalayers.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use bytes::Bytes;
 use futures::SinkExt;
@@ -14,7 +14,8 @@ use oxiblosc_streaming::{ErrorKind, ReadOptions, WriteOptions, block_on};
 
 use crate::{RUNS, frame, options, registry};
 
-const CONTENT: [u8; 3000] = [9; 3000];
+/// Something to compress. (One repeated byte is stored as such, without a codec.)
+static CONTENT: LazyLock<Vec<u8>> = LazyLock::new(|| crate::content(3));
 
 /// The codec of a metalayer.
 fn codec(frame: &Frame, name: &str) -> CodecId {
@@ -25,7 +26,7 @@ fn codec(frame: &Frame, name: &str) -> CodecId {
 fn a_sink_and_an_editor_use_the_one_that_is_asked_for() {
     let all = registry();
     for (asked, first) in [(None, CodecId::ZSTD), (Some(RUNS), RUNS), (Some(CodecId::LZ4), CodecId::LZ4)] {
-        let mut write = options(&all).vlmetalayer("first", &CONTENT[..]);
+        let mut write = options(&all).vlmetalayer("first", CONTENT.clone());
         let mut edit = EditOptions::new().registry(&all);
         if let Some(codec) = asked {
             write = write.vlmetalayer_codec(codec);
@@ -36,13 +37,13 @@ fn a_sink_and_an_editor_use_the_one_that_is_asked_for() {
             let open = async |bytes: Bytes| ReadOptions::new().registry(&all).open(bytes).await.unwrap();
             let reader = open(bytes.clone().into()).await;
             assert_eq!(codec(reader.frame(), "first"), first);
-            assert_eq!(reader.vlmetalayer("first").await.unwrap().unwrap(), &CONTENT[..]);
+            assert_eq!(reader.vlmetalayer("first").await.unwrap().unwrap(), *CONTENT);
             let mut editor = edit.edit(Arc::new(Mutex::new(bytes))).await.unwrap();
             editor.set_vlmetalayer("second", &CONTENT).await.unwrap();
             editor.commit().await.unwrap();
             let reader = open(editor.frame_bytes().await.unwrap()).await;
             assert_eq!((codec(reader.frame(), "first"), codec(reader.frame(), "second")), (first, first));
-            assert_eq!(reader.vlmetalayer("second").await.unwrap().unwrap(), &CONTENT[..]);
+            assert_eq!(reader.vlmetalayer("second").await.unwrap().unwrap(), *CONTENT);
         });
     }
 }
@@ -69,7 +70,7 @@ fn writers_of_one_frame_agree_on_it() {
     let all = registry();
     block_on(async {
         let place = MemoryDirectory::new();
-        let write = || options(&all).vlmetalayer("notes", &CONTENT[..]);
+        let write = || options(&all).vlmetalayer("notes", CONTENT.clone());
         let mine = SharedWriter::create(place.clone(), 1000, write().vlmetalayer_codec(RUNS)).await.unwrap();
         let other = SharedWriter::create(place.clone(), 1000, write()).await.err().unwrap();
         assert!(other.to_string().contains("vlmetalayer codec"), "{other}");
