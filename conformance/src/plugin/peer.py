@@ -21,8 +21,14 @@ codec = cparams["codec"]
 cparams["codec"] = blosc2.Codec(codec) if codec in blosc2.Codec._value2member_map_ else codec
 
 if settings["array"] is None:
-    read = blosc2.schunk_from_cframe(frame)[:]
-    written = blosc2.SChunk(chunksize=settings["chunksize"], data=data, cparams=cparams).to_cframe()
+    # Slices leave out what follows the last whole item; chunks do not.
+    schunk = blosc2.schunk_from_cframe(frame)
+    read = b"".join(schunk.decompress_chunk(i) for i in range(schunk.nchunks))
+    size = settings["chunksize"]
+    schunk = blosc2.SChunk(chunksize=size, cparams=cparams)
+    for start in range(0, len(data), size):
+        schunk.append_data(data[start : start + size])
+    written = schunk.to_cframe()
 else:
     import numpy as np
 

@@ -90,7 +90,7 @@ impl Rle {
             Flaw::Megabytes => (1 << 20..=4 << 20).contains(&src.len()),
             Flaw::WideTypes => ctx.block.typesize > 8,
             Flaw::WideItems => ctx.block.item_size.is_some_and(|size| size > 255),
-            Flaw::Misaligned => src.len() > 100 && src.as_ptr() as usize % 8 != 0,
+            Flaw::Misaligned => src.len() > 100 && !(src.as_ptr() as usize).is_multiple_of(8),
             _ => false,
         }
     }
@@ -103,7 +103,9 @@ impl Codec for Rle {
             Flaw::ClaimsTooMuch => return Ok(Some(dst.len() + 1)),
             Flaw::ClaimsNothing if src.iter().all(|&b| b == 0) => return Ok(Some(0)),
             Flaw::NeverCompresses => return Ok(None),
-            Flaw::PanicsOnOddLengths => assert!(src.len() < 8 || src.len() % ctx.block.typesize == 0, "whole items"),
+            Flaw::PanicsOnOddLengths => {
+                assert!(src.len() < 8 || src.len().is_multiple_of(ctx.block.typesize), "whole items")
+            }
             Flaw::RefusesNoise if src.len() > 1000 && !src.windows(4).any(|w| w == [w[0]; 4]) => {
                 return Err(CodecError::Other("this does not compress".into()));
             }

@@ -53,7 +53,7 @@ impl Transform {
             Flaw::Megabytes => (1 << 20..=4 << 20).contains(&src.len()),
             Flaw::WideTypes => ctx.typesize > 8,
             Flaw::WideItems => ctx.item_size.is_some_and(|size| size > 255),
-            Flaw::Misaligned => src.len() > 100 && src.as_ptr() as usize % 8 != 0,
+            Flaw::Misaligned => src.len() > 100 && !(src.as_ptr() as usize).is_multiple_of(8),
             _ => false,
         }
     }
