@@ -2,11 +2,16 @@
 
 mod common;
 
-use std::fs;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fs, io};
 
+use bytes::Bytes;
 use common::{CHUNK, data, frame, options};
+use futures::future::BoxFuture;
 use oxiblosc_streaming::blocking::compact;
 use oxiblosc_streaming::edit::EditOptions;
+use oxiblosc_streaming::source::RangeSource;
 use oxiblosc_streaming::target::SparseTarget;
 use oxiblosc_streaming::{WriteOptions, blocking};
 use std::io::Write;
@@ -58,4 +63,44 @@ fn commits_are_followed() {
         assert!(reader.refresh().is_err());
         assert_eq!(reader.nbytes(), content.len() as u64);
     }
+}
+
+/// A file of which the length is told as it was before a commit, and the bytes as they are after it.
+struct BetweenCommits {
+    bytes: Vec<u8>,
+    before: u64,
+    asked: AtomicUsize,
+    /// How often the old length is told.
+    stale: usize,
+}
+
+impl RangeSource for BetweenCommits {
+    fn size(&self) -> BoxFuture<'_, io::Result<u64>> {
+        let stale = self.asked.fetch_add(1, Ordering::SeqCst) < self.stale;
+        let len = if stale { self.before } else { self.bytes.len() as u64 };
+        Box::pin(std::future::ready(Ok(len)))
+    }
+
+    fn read_ranges(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, io::Result<Vec<Bytes>>> {
+        self.bytes.read_ranges(ranges)
+    }
+}
+
+#[test]
+fn a_commit_while_a_frame_is_opened_is_no_damage() {
+    let content = data(5 * CHUNK);
+    let before = frame(&content[..CHUNK], options());
+    let mut editor = blocking::FrameEditor::with_file(before.clone(), EditOptions::new()).unwrap();
+    editor.append(&content[CHUNK..]).unwrap();
+    editor.commit().unwrap();
+    let bytes = editor.frame_bytes().unwrap().to_vec();
+    let before = before.len() as u64;
+    let open = |stale, bytes: &[u8]| {
+        let source = BetweenCommits { bytes: bytes.to_vec(), before, asked: AtomicUsize::new(0), stale };
+        oxiblosc_streaming::block_on(oxiblosc_streaming::FrameReader::open(source))
+    };
+    assert_eq!(open(1, &bytes).unwrap().nbytes(), content.len() as u64);
+    // One that stays cut off is damaged, and so is one that is as long as it was.
+    assert!(open(usize::MAX, &bytes).is_err());
+    assert!(open(1, &bytes[..bytes.len() - 1]).is_err());
 }

@@ -413,14 +413,38 @@ struct Opened {
     growing: Option<OpenEndedState>,
 }
 
-/// Reads the head first, which says where index and trailer are: one round trip for small frames, two for others.
+/// Opens the frame as the source has it.
+///
+/// Of a file that another program appends to, the length may be from before a commit and the header from after it: then
+/// the frame seems to be cut off. That has passed when the file is longer than it was.
 async fn open_frame<S: RangeSource + ?Sized>(
     source: &S,
     options: &ReadOptions,
     registry: &Registry,
 ) -> Result<Opened, ReadError> {
+    /// A program that commits so often that one falls between the two requests each time is not worth waiting for.
+    const ATTEMPTS: usize = 4;
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let (len, head) =
+            if options.start == 0 { source.open(HEAD).await? } else { (source.size().await?, Bytes::new()) };
+        match open_frame_of(source, len, head, options, registry).await {
+            Err(ReadError::Frame(_)) if attempts < ATTEMPTS && source.size().await? > len => {}
+            opened => return opened,
+        }
+    }
+}
+
+/// Reads the head first, which says where index and trailer are: one round trip for small frames, two for others.
+async fn open_frame_of<S: RangeSource + ?Sized>(
+    source: &S,
+    len: u64,
+    head: Bytes,
+    options: &ReadOptions,
+    registry: &Registry,
+) -> Result<Opened, ReadError> {
     let (start, limits) = (options.start, options.limits);
-    let (len, head) = if start == 0 { source.open(HEAD).await? } else { (source.size().await?, Bytes::new()) };
     let Some(available) = len.checked_sub(start) else {
         return Err(ReadError::OutOfRange { what: "bytes", start, end: start, len });
     };
