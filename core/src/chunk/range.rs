@@ -173,9 +173,13 @@ impl ChunkDecoder {
                     part.copy_from_slice(&first[inside]);
                 } else if inside.len() == block_bytes.len() {
                     self.decode_block_into(map, block, span(block)?, reference, ctx, part)?;
-                } else if !self.decode_block_range_into(map, block, span(block)?, inside.clone(), ctx, part)? {
+                } else {
+                    let span = span(block)?;
+                    if self.decode_block_range_into(map, block, span, inside.clone(), ctx, part)? {
+                        continue;
+                    }
                     let whole = resized(&mut parts.block, block_bytes.len())?;
-                    self.decode_block_into(map, block, span(block)?, reference, ctx, whole)?;
+                    self.decode_block_into(map, block, span, reference, ctx, whole)?;
                     part.copy_from_slice(&whole[inside]);
                 }
             }

@@ -56,9 +56,11 @@ fn registers_itself() {
 
 #[test]
 fn keeps_its_promises() {
-    // The kit works on bytes: integers are all it can ask for.
-    let metas = [NumberKind::Unsigned.meta(), NumberKind::Signed.meta()];
-    CodecCheck::new(Registry::linked().unwrap(), PCO).metas(&metas).run().unwrap().assert_passed();
+    let registry = Registry::linked().unwrap();
+    let integers = [NumberKind::Unsigned.meta(), NumberKind::Signed.meta()];
+    CodecCheck::new(registry, PCO).metas(&integers).typesizes(&[1, 2, 4, 8]).run().unwrap().assert_passed();
+    let floats = [NumberKind::Float.meta()];
+    CodecCheck::new(registry, PCO).metas(&floats).typesizes(&[2, 4, 8]).run().unwrap().assert_passed();
 }
 
 #[test]
