@@ -79,13 +79,13 @@ impl SharedPlan {
             ("fingerprint".to_owned(), params.fingerprint.map_or(0, FingerprintKind::to_u8).to_string()),
             ("checksums".to_owned(), params.checksums.to_string()),
         ];
-        if !encode.plugin_params.is_empty() {
-            lines.push(("plugin parameters".to_owned(), hex(&encode.plugin_params.to_bytes())));
-        }
         let content = |name: &str, content: &[u8]| format!("{} {}", hex(name.as_bytes()), hex(content));
         lines.extend(params.metalayers.iter().map(|(name, bytes)| ("metalayer".to_owned(), content(&name, bytes))));
         let variable = |(name, bytes): &(String, Bytes)| ("vlmetalayer".to_owned(), content(name, bytes));
         lines.extend(self.vlmetalayers.iter().map(variable));
+        if !encode.plugin_params.is_empty() {
+            lines.push(("plugin parameters".to_owned(), hex(&encode.plugin_params.to_bytes())));
+        }
         // Plans without it stay readable for versions that do not know it.
         lines.extend(params.vlmetalayer_codec.map(|codec| ("vlmetalayer codec".to_owned(), codec.0.to_string())));
         lines

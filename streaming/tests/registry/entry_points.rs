@@ -55,7 +55,7 @@ const DEFAULTS: [(&str, &str); 30] = [
 
 /// Where the default is taken, and how often: directly, or with options at their default. (Of options that are built for a
 /// caller, those that name a registry are not among them.)
-const PLACES: [(&str, usize); 20] = [
+const PLACES: [(&str, usize); 23] = [
     ("src/oneshot.rs", 1),
     ("streaming/src/blocking/editor.rs", 2),
     ("streaming/src/blocking/mod.rs", 2),
@@ -64,6 +64,7 @@ const PLACES: [(&str, usize); 20] = [
     ("streaming/src/edit/commit.rs", 1),
     ("streaming/src/edit/compact_place.rs", 1),
     ("streaming/src/edit/copy.rs", 3),
+    ("streaming/src/edit/decoded_output.rs", 1),
     ("streaming/src/edit/editor.rs", 3),
     ("streaming/src/lib.rs", 2),
     ("streaming/src/nd/array.rs", 1),
@@ -74,7 +75,9 @@ const PLACES: [(&str, usize); 20] = [
     ("streaming/src/recover/mod.rs", 3),
     ("streaming/src/recover/seal.rs", 3),
     ("streaming/src/sink/frame_sink.rs", 1),
+    ("streaming/src/sink/options.rs", 1),
     ("streaming/src/sparse/clear.rs", 1),
+    ("streaming/src/sparse/place_target.rs", 1),
     ("streaming/src/sparse/shared.rs", 2),
 ];
 

@@ -83,7 +83,8 @@ impl CodecRun {
             if self.session.is_array() {
                 break;
             }
-            let (case, src) = self.session.case(Kind::Constant, len, 1, self.session.settings.metas[0]);
+            let typesize = self.session.main_typesizes()[0];
+            let (case, src) = self.session.case(Kind::Constant, len, typesize, self.session.settings.metas[0]);
             if let Some(stream) = self.deep(&mut worn, &self.with_version(case), &src) {
                 streams.push(stream);
             }
