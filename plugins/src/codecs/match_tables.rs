@@ -37,13 +37,16 @@ pub(super) fn table_log(len: usize, most: u32) -> u32 {
 /// Logarithm of the number of chains.
 const HEADS_LOG: u32 = 16;
 
+/// What is added to positions in [`HashChains::heads`], so that 0, where no position was entered, is out of reach.
+const BIAS: usize = 1 << 16;
+
 /// The positions with the same hash, each linked to the previous one.
 #[derive(Clone)]
 pub(super) struct HashChains {
-    /// For each hash the last position entered, plus 1.
+    /// For each hash the last position entered, plus [`BIAS`].
     heads: Box<[u32; 1 << HEADS_LOG]>,
-    /// For each position (its low 16 bits), the distance to the previous one in its chain; 0 at the end of a chain and
-    /// if that is out of reach.
+    /// For each position (its low 16 bits), the distance to the previous one in its chain, or [`MAX_DISTANCE`], which is
+    /// out of reach from any position but the one that has the link.
     back: Box<[u16; 1 << 16]>,
     shift: u32,
 }
@@ -55,6 +58,7 @@ impl Default for HashChains {
 }
 
 impl HashChains {
+    #[inline(always)]
     fn head(&self, word: u32) -> usize {
         // The mask has no effect, as the shift is at least 32 - HEADS_LOG, but shows the compiler that the index is in
         // range.
@@ -74,25 +78,24 @@ unsafe impl Table for HashChains {
     #[inline(always)]
     fn enter(&mut self, word: u32, at: usize) {
         let head = self.head(word);
-        let before = std::mem::replace(&mut self.heads[head], at as u32 + 1) as usize;
-        let distance = at + 1 - before;
-        self.back[at & 0xFFFF] = if before == 0 || distance > MAX_DISTANCE { 0 } else { distance as u16 };
+        let biased = (at + BIAS) as u32;
+        let before = std::mem::replace(&mut self.heads[head], biased);
+        self.back[at & 0xFFFF] = biased.wrapping_sub(before).min(MAX_DISTANCE as u32) as u16;
     }
 
     #[inline(always)]
     fn distances(&self, word: u32, at: usize) -> impl Iterator<Item = usize> {
-        let last = self.heads[self.head(word)] as usize;
-        let distance = if last == 0 { usize::MAX } else { (at + 1).wrapping_sub(last) };
-        ChainIter { back: &self.back, candidate: last.wrapping_sub(1), distance, reach: at.min(MAX_DISTANCE) }
+        let distance = (at + BIAS).wrapping_sub(self.heads[self.head(word)] as usize);
+        ChainIter { back: &self.back, at, distance, reach: at.min(MAX_DISTANCE) }
     }
 }
 
 /// The positions of a chain.
 struct ChainIter<'t> {
     back: &'t [u16; 1 << 16],
-    /// The next position.
-    candidate: usize,
-    /// How far back it is.
+    /// The position from which distances count.
+    at: usize,
+    /// How far back the next position of the chain is.
     distance: usize,
     /// How far back it may be.
     reach: usize,
@@ -108,9 +111,7 @@ impl Iterator for ChainIter<'_> {
             return None;
         }
         // The link of a position within reach is its own: the next one with the same low bits has not been entered yet.
-        let step = usize::from(self.back[self.candidate & 0xFFFF]);
-        self.candidate = self.candidate.wrapping_sub(step);
-        self.distance = if step == 0 { usize::MAX } else { found + step };
+        self.distance += usize::from(self.back[(self.at - found) & 0xFFFF]);
         Some(found)
     }
 }

@@ -1,32 +1,31 @@
 //! The encoder of the codec `lz4hc`: what each level does, and dictionaries.
 
-use super::hc::{self, Effort, OptimalParse};
+use super::hc::{self, Effort};
 use super::mid;
+use super::segment::Segment;
 use crate::codecs::input::{Input, UncheckedInput};
-use crate::codecs::match_tables::{HashChains, HashRows, Table};
+use crate::codecs::match_tables::{HashChains, Table};
 
 /// How a level finds matches.
 #[derive(Debug, Clone, Copy)]
 enum Strategy {
     /// One greedy pass.
     Mid,
-    /// The cheapest path through the matches among the last few candidates.
-    Rows(Effort),
-    /// The same among all candidates.
+    /// The cheapest path through the matches.
     Chains(Effort),
 }
 
-/// By level, so that the output is not larger than LZ4 HC's at the same level by more than 1 %, and most often smaller.
-/// (Level 0 only occurs for chunks of variable-length blocks, which cannot be stored.)
+/// By level, so that the output is about as long as that of LZ4 HC at the same level, or shorter. (Level 0 only occurs for
+/// chunks of variable-length blocks, which cannot be stored.)
 const STRATEGIES: [Strategy; 10] = [
     Strategy::Mid,
     Strategy::Mid,
     Strategy::Mid,
-    Strategy::Rows(Effort { depth: 3, enough: 64, nice: 128 }),
-    Strategy::Rows(Effort { depth: 6, enough: 64, nice: 128 }),
-    Strategy::Rows(Effort { depth: 13, enough: 64, nice: 128 }),
-    Strategy::Chains(Effort { depth: 32, enough: 128, nice: 256 }),
-    Strategy::Chains(Effort { depth: 64, enough: 256, nice: 512 }),
+    Strategy::Chains(Effort { depth: 4, enough: 128, nice: 256 }),
+    Strategy::Chains(Effort { depth: 7, enough: 256, nice: 512 }),
+    Strategy::Chains(Effort { depth: 13, enough: 512, nice: 512 }),
+    Strategy::Chains(Effort { depth: 28, enough: 512, nice: 512 }),
+    Strategy::Chains(Effort { depth: 60, enough: 512, nice: 512 }),
     Strategy::Chains(Effort { depth: 128, enough: 512, nice: 512 }),
     Strategy::Chains(Effort { depth: 256, enough: 512, nice: 512 }),
 ];
@@ -35,9 +34,8 @@ const STRATEGIES: [Strategy; 10] = [
 #[derive(Default)]
 pub(super) struct HighEncoder {
     mid: Option<mid::Tables>,
-    rows: Option<HashRows<16, 8192>>,
     chains: Option<HashChains>,
-    plan: OptimalParse,
+    segment: Segment,
     /// A dictionary, followed by the stream to compress.
     joined: Vec<u8>,
 }
@@ -68,15 +66,10 @@ impl HighEncoder {
                 tables.enter(input, start);
                 mid::compress(input, start, tables, dst)
             }
-            Strategy::Rows(effort) => {
-                let table = self.rows.get_or_insert_default();
-                table.begin(len);
-                hc::compress::<2, _, _>(input, start, table, &mut self.plan, effort, dst)
-            }
             Strategy::Chains(effort) => {
                 let table = self.chains.get_or_insert_default();
                 table.begin(len);
-                hc::compress::<1, _, _>(input, start, table, &mut self.plan, effort, dst)
+                hc::compress(input, start, table, &mut self.segment, effort, dst)
             }
         }
     }

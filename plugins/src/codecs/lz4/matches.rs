@@ -1,5 +1,6 @@
 //! Finds matches for the codec `lz4hc`.
 
+use super::segment::Segment;
 use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MIN_MATCH};
 use crate::codecs::input::{Input, common, common_before};
 use crate::codecs::match_tables::Table;
@@ -17,12 +18,6 @@ pub(super) struct MatchInterval {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) distance: usize,
-}
-
-impl MatchInterval {
-    fn is_inside(self, other: Self) -> bool {
-        self.start >= other.start && self.end <= other.end
-    }
 }
 
 /// Looks for matches in one input.
@@ -84,37 +79,29 @@ impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
         }
     }
 
-    /// Looks for matches that contain the four bytes at `at`, and may begin anywhere from `low` on. Appends to `found`
-    /// those that reach further than all nearer ones, and those that begin at least `BACK` (1..=4) before them. Returns
-    /// the furthest end, or `None` if there is no match.
+    /// Looks for matches that contain the four bytes at `at`, and may begin anywhere from `low` on. Adds to `segment`
+    /// those that reach further than all nearer ones, and those that begin before them. Returns the furthest end, or `None`
+    /// if there is no match.
     ///
     /// # Panics
     /// Unless `low <= at <= self.limit()`.
     #[inline(always)]
-    pub(super) fn search<const BACK: usize>(
-        &mut self,
-        at: usize,
-        low: usize,
-        found: &mut Vec<MatchInterval>,
-    ) -> Option<usize> {
+    pub(super) fn search(&mut self, at: usize, low: usize, segment: &mut Segment) -> Option<usize> {
         assert!(low <= at && at <= self.limit, "a match starts before the limit");
         self.enter(at);
         let input = self.input;
         // SAFETY: at <= limit.
         let word = unsafe { self.word(at) };
-        let first = found.len();
         let (mut start, mut end) = (at, at + MIN_MATCH - 1);
         for distance in self.table.distances(word, at).take(self.depth) {
             let candidate = at - distance;
             // Most candidates differ in the bytes that would make their match longer than the best so far.
             // SAFETY: end < self.end and start <= at <= limit, so four bytes can be read from `end - 3` and from
-            // `start - BACK` (which is not before the first byte even `distance` earlier, as the conditions before it
+            // `start - 1` (which is not before the first byte even `distance` earlier, as the conditions before it
             // check). `end - 3` is not before `at`, and `distance` at most `at` by the contract of the table.
             let longer = unsafe {
                 input.load4(end - 3) == input.load4(end - 3 - distance)
-                    || (start >= low + BACK
-                        && start >= distance + BACK
-                        && input.load4(start - BACK) == input.load4(start - BACK - distance))
+                    || (start > low && start > distance && input.load4(start - 1) == input.load4(start - 1 - distance))
             };
             // SAFETY: candidate <= at <= limit.
             if longer && unsafe { input.load4(candidate) == input.load4(at) } {
@@ -124,10 +111,7 @@ impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
                 let before = unsafe { common_before(input, candidate, at, candidate.min(at - low)) };
                 let interval = MatchInterval { start: at - before, end: at + len, distance };
                 if interval.end > end || interval.start < start {
-                    while found.len() > first && found[found.len() - 1].is_inside(interval) {
-                        found.pop();
-                    }
-                    found.push(interval);
+                    segment.add(interval);
                     (start, end) = (start.min(interval.start), end.max(interval.end));
                     if len >= self.enough || end == self.end {
                         break;
@@ -135,6 +119,7 @@ impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
                 }
             }
         }
-        (found.len() > first).then_some(end)
+        // Whatever was found contains four bytes.
+        (end >= at + MIN_MATCH).then_some(end)
     }
 }

@@ -15,6 +15,7 @@ mod hc;
 mod high;
 mod matches;
 mod mid;
+mod segment;
 mod sequence;
 
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
