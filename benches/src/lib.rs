@@ -1,5 +1,7 @@
 //! Measurements of oxiblosc against C-Blosc2, blosc2-pure-rs and a memory copy; see `README.md` beside this crate.
 
+pub mod fetched;
+pub mod generated;
 pub mod group;
 pub mod linear;
 pub mod matrix;

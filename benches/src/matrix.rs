@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::settings::{Codec, Filter};
+use crate::workload::{Role, Source};
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +12,39 @@ pub enum Form {
     Short,
     /// Everything, in less than twenty minutes.
     Full,
+    /// Chunks and items of held and generated sets alone, in less than twenty minutes.
+    Unseen,
+}
+
+/// What is measured, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Filters alone.
+    Filters,
+    /// Chunks of the nine sets that need no network.
+    Chunks,
+    /// Chunks and items of the others.
+    Sets,
+    /// Parts of what is compressed.
+    Accesses,
+    /// Frames from end to end.
+    Streams,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Filters, Self::Chunks, Self::Sets, Self::Accesses, Self::Streams];
+
+    /// The groups of its rows.
+    pub const fn groups(self) -> &'static [&'static str] {
+        match self {
+            Self::Filters => &["filter"],
+            Self::Chunks => &["compress", "decompress"],
+            Self::Sets => &["compress", "decompress", "items"],
+            Self::Accesses => &["access"],
+            Self::Streams => &["stream"],
+        }
+    }
 }
 
 /// How a data set is compressed.
@@ -49,6 +83,11 @@ impl Only {
     /// Whether `case` is one of them.
     pub fn includes(&self, case: &Case) -> bool {
         self.includes_settings(case.codec, case.filter, case.level, case.threads)
+    }
+
+    /// Whether levels are named.
+    pub fn names_levels(&self) -> bool {
+        !self.levels.is_empty()
     }
 
     /// Whether these settings are among them.
@@ -104,18 +143,57 @@ impl Case {
 }
 
 impl Form {
-    /// How long the chunks, the filters, the accesses and the streams may take, one after the other.
-    pub const fn time(self) -> [Duration; 4] {
-        let seconds = match self {
-            Self::Short => [54, 8, 16, 16],
-            Self::Full => [700, 40, 80, 80],
+    /// How long a group may take; the groups follow each other.
+    pub fn time(self, part: Part) -> Duration {
+        let [short, full] = match part {
+            Part::Chunks => [36, 280],
+            Part::Sets => [14, 400],
+            Part::Filters => [6, 40],
+            Part::Accesses => [12, 80],
+            Part::Streams => [12, 80],
         };
-        [
-            Duration::from_secs(seconds[0]),
-            Duration::from_secs(seconds[1]),
-            Duration::from_secs(seconds[2]),
-            Duration::from_secs(seconds[3]),
-        ]
+        Duration::from_secs(match self {
+            Self::Short => short,
+            Self::Full => full,
+            Self::Unseen => 900,
+        })
+    }
+
+    /// Which parts there are.
+    pub const fn parts(self) -> &'static [Part] {
+        match self {
+            Self::Short | Self::Full => &Part::ALL,
+            Self::Unseen => &[Part::Sets],
+        }
+    }
+
+    /// For how many levels of one to nine a set of a package is measured with each codec and filter.
+    pub const fn levels_of_sets(self) -> usize {
+        match self {
+            Self::Short => 1,
+            Self::Full => 2,
+            Self::Unseen => 3,
+        }
+    }
+
+    /// How many sets are generated: one or more of each family.
+    pub const fn generated_sets(self) -> usize {
+        match self {
+            Self::Short => 3,
+            Self::Full => 9,
+            Self::Unseen => 18,
+        }
+    }
+
+    /// The sets out of packages that belong to the form: for the short one some whose packages are small.
+    pub fn includes_set(self, source: &Source) -> bool {
+        const SMALL: [&str; 6] =
+            ["c-u8", "messages-u8", "instruments-i16", "population-i32", "glucose-i64", "cities-f64"];
+        match self {
+            Self::Short => SMALL.contains(&source.name),
+            Self::Full => true,
+            Self::Unseen => source.role == Role::Held,
+        }
     }
 
     /// How each data set is compressed and decompressed.
@@ -124,11 +202,9 @@ impl Form {
         for codec in Codec::ALL {
             for filter in Filter::ALL {
                 for level in [1, 5, 9] {
-                    for threads in [1, 2] {
-                        let case = Case { codec, filter, level, threads, chunk: None };
-                        if self == Self::Full || case.in_short_form() {
-                            cases.push(case);
-                        }
+                    let case = Case { codec, filter, level, threads: 1, chunk: None };
+                    if self == Self::Full || case.in_short_form() {
+                        cases.push(case);
                     }
                 }
             }
@@ -141,6 +217,7 @@ impl Form {
         match self {
             Self::Short => &[64 * KIB, 64 * MIB],
             Self::Full => &[64 * KIB, 256 * KIB, MIB, 16 * MIB, 64 * MIB],
+            Self::Unseen => &[],
         }
     }
 
@@ -149,11 +226,9 @@ impl Form {
         let mut cases = Vec::new();
         for &size in self.chunk_sizes() {
             for codec in [Codec::Lz4, Codec::Zstd] {
-                for threads in [1, 2] {
-                    if self == Self::Full || (codec == Codec::Lz4 && threads == 1) {
-                        let case = Case { codec, filter: Filter::Shuffle, level: 5, threads, chunk: Some(size) };
-                        cases.push(case);
-                    }
+                if self == Self::Full || codec == Codec::Lz4 {
+                    let case = Case { codec, filter: Filter::Shuffle, level: 5, threads: 1, chunk: Some(size) };
+                    cases.push(case);
                 }
             }
         }
@@ -167,17 +242,15 @@ impl Form {
 }
 
 impl Case {
-    /// One thread at level 5 with shuffle for all codecs; bit shuffle, the other levels and two threads for those that
-    /// are taken for speed.
+    /// Level 5 with shuffle for all codecs; bit shuffle and the other levels for those that are taken for speed.
     fn in_short_form(&self) -> bool {
         let fast = matches!(self.codec, Codec::BloscLz | Codec::Lz4);
-        match (self.filter, self.level, self.threads) {
-            (Filter::Shuffle, 5, 1) => true,
-            (Filter::Shuffle, 5, 2) => fast || self.codec == Codec::Zstd,
-            (Filter::Shuffle, 1, 1) => self.codec == Codec::Zstd,
-            (Filter::Shuffle, 9, 1) => fast,
-            (Filter::Bitshuffle, 5, 1) => self.codec == Codec::Lz4 || self.codec == Codec::Zstd,
-            (Filter::None | Filter::Bytedelta, 5, 1) => self.codec == Codec::Lz4,
+        match (self.filter, self.level) {
+            (Filter::Shuffle, 5) => true,
+            (Filter::Shuffle, 1) => self.codec == Codec::Zstd,
+            (Filter::Shuffle, 9) => fast,
+            (Filter::Bitshuffle, 5) => self.codec == Codec::Lz4 || self.codec == Codec::Zstd,
+            (Filter::None | Filter::Bytedelta, 5) => self.codec == Codec::Lz4,
             _ => false,
         }
     }
@@ -190,7 +263,7 @@ mod tests {
     #[test]
     fn the_full_form_is_the_whole_product_and_contains_the_short_one() {
         let full = Form::Full.cases();
-        assert_eq!(full.len(), 5 * 4 * 3 * 2);
+        assert_eq!(full.len(), 5 * 4 * 3);
         assert!(Form::Short.cases().iter().all(|case| full.contains(case)));
         for codec in Codec::ALL {
             assert!(Form::Short.cases().iter().any(|case| case.codec == codec));
@@ -201,7 +274,7 @@ mod tests {
     fn a_selection_leaves_out_what_it_does_not_name() {
         let only = Only { codecs: vec![Codec::Lz4], levels: vec![1, 9], ..Only::default() };
         let kept = Form::Full.cases().iter().filter(|case| only.includes(case)).count();
-        assert_eq!(kept, 4 * 2 * 2);
+        assert_eq!(kept, 4 * 2);
         assert!(Form::Full.cases().iter().all(|case| Only::default().includes(case)));
     }
 

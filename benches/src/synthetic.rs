@@ -3,10 +3,19 @@
 use std::f64::consts::TAU;
 
 /// xorshift64*: the same sequence everywhere, fast, and not compressible.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    /// Sequences of neighbouring seeds have nothing in common: the seed goes through the finalizer of SplitMix64.
+    pub(crate) fn seeded(seed: u64) -> Self {
+        let mut bits = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        // Zero would stay zero.
+        Self((bits ^ (bits >> 31)).max(1))
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -14,12 +23,22 @@ impl Random {
     }
 
     /// Uniform in -1..1.
-    fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 
+    /// Uniform in 0..1.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Uniform in 0..`end`.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        (self.unit() * end as f64) as usize
+    }
+
     /// Close to a normal distribution of variance 1: the sum of three uniform numbers of variance 1/3.
-    fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         self.uniform() + self.uniform() + self.uniform()
     }
 }

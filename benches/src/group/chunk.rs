@@ -82,6 +82,7 @@ fn run_case(session: &mut Session, workload: &Workload, case: &Case, slots: &mut
     let subject = |group| Subject {
         group,
         workload: workload_name.clone(),
+        role: workload.role,
         codec: case.codec.name(),
         filter: case.filter.name(),
         level: case.level,
@@ -143,7 +144,7 @@ fn compress(
     Ok(())
 }
 
-fn lane<'a>(
+pub(super) fn lane<'a>(
     name: &'static str,
     codec: &'a mut dyn ChunkCodec,
     pieces: &'a [&[u8]],

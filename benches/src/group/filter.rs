@@ -14,7 +14,7 @@ use crate::peer::c::ffi::ShuffleFn;
 use crate::peer::c::{check, int};
 use crate::peer::name;
 use crate::race::Lane;
-use crate::workload::{Source, Workload};
+use crate::workload::{Role, Source, Workload};
 use crate::{Error, Result};
 
 /// The block that C-Blosc2's automatic choice comes to for many settings.
@@ -78,6 +78,7 @@ pub fn run(session: &mut Session, time: Duration) -> Result<()> {
     for (case, typesize) in cases {
         let subject = Subject {
             group: "filter",
+            role: Role::Tuned,
             workload: format!("type size {typesize}"),
             codec: "-",
             filter: case.name,

@@ -3,6 +3,7 @@
 pub mod access;
 pub mod chunk;
 pub mod filter;
+pub mod set;
 pub mod stream;
 
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use crate::matrix::{Form, Only};
 use crate::peer::c::CBlosc2;
 use crate::race::{self, Lane, Pace, Times, race};
 use crate::report::{Report, Row};
+use crate::workload::Role;
 
 /// What all groups share.
 pub struct Session {
@@ -23,6 +25,8 @@ pub struct Session {
     pub only: Only,
     /// Which time to take.
     pub clock: race::Clock,
+    /// What the generated data and the drawn settings follow from.
+    pub seed: u64,
     /// What has been measured.
     pub report: Report,
     /// What went wrong. If anything did, the program fails at its end.
@@ -36,6 +40,8 @@ pub struct Subject {
     pub group: &'static str,
     /// The data, and what else tells this row from its neighbours.
     pub workload: String,
+    /// What the data may be used for.
+    pub role: Role,
     /// Codec, or `-`.
     pub codec: &'static str,
     /// Filter, or `-`.
@@ -66,6 +72,7 @@ impl Session {
             self.report.push(Row {
                 group: subject.group,
                 workload: subject.workload.clone(),
+                role: subject.role,
                 codec: subject.codec,
                 filter: subject.filter,
                 level: subject.level,

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::race::geomean;
+use crate::workload::Role;
 
 /// The groups, in the order in which they are shown.
-pub const GROUPS: [&str; 5] = ["compress", "decompress", "filter", "access", "stream"];
+pub const GROUPS: [&str; 6] = ["compress", "decompress", "items", "filter", "access", "stream"];
 
 /// One of our measurements against one peer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,6 +20,8 @@ pub struct Row {
     pub group: &'static str,
     /// The data, and what else tells this row from its neighbours.
     pub workload: String,
+    /// What the data may be used for.
+    pub role: Role,
     /// Codec, or `-`.
     pub codec: &'static str,
     /// Filter, or `-`.
@@ -82,6 +85,7 @@ pub(crate) mod tests {
         Row {
             group,
             workload: "data".into(),
+            role: Role::Tuned,
             codec: "lz4",
             filter: "shuffle",
             level: 5,
@@ -106,6 +110,7 @@ pub(crate) mod tests {
         let mut expected = [
             "group",
             "workload",
+            "role",
             "codec",
             "filter",
             "level",

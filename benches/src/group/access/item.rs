@@ -6,7 +6,7 @@ use crate::matrix::Form;
 use crate::peer::{ChunkCodec, Slot, name, ours, pure};
 use crate::race::Lane;
 use crate::settings::{Codec, Filter, Settings};
-use crate::workload::{Source, Workload};
+use crate::workload::{Role, Source, Workload};
 use crate::{Error, Result};
 
 const CHUNK: usize = 4 << 20;
@@ -48,6 +48,7 @@ pub(super) fn run(session: &mut Session, schedule: &mut Schedule) -> Result<()> 
         for case in cases(session.form) {
             let subject = Subject {
                 group: "access",
+                role: Role::Tuned,
                 workload: format!("{name}, {} of a chunk", items(case.count)),
                 codec: case.codec.name(),
                 filter: case.filter.name(),

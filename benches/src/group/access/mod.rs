@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::{Schedule, Session, Subject};
 use crate::Result;
 use crate::settings::{Codec, Filter, Settings};
+use crate::workload::Role;
 
 /// The most time for one race.
 const RACE: Duration = Duration::from_millis(600);
@@ -32,7 +33,7 @@ fn settings(typesize: usize) -> Settings {
 
 /// What is measured on such files.
 fn subject(workload: String) -> Subject {
-    Subject { group: "access", workload, codec: "lz4", filter: "shuffle", level: 5, threads: 1 }
+    Subject { group: "access", workload, role: Role::Tuned, codec: "lz4", filter: "shuffle", level: 5, threads: 1 }
 }
 
 /// The same positions in every run: a linear congruential generator's upper bits, in `0..below`.

@@ -17,7 +17,7 @@ use super::{Schedule, Session, Subject};
 use crate::matrix::Form;
 use crate::peer::ours;
 use crate::settings::{Codec, Filter, Settings};
-use crate::workload::{self, Source, Workload};
+use crate::workload::{self, Role, Source, Workload};
 use crate::{Error, Result};
 
 const CHUNK: usize = 4 << 20;
@@ -34,7 +34,7 @@ struct Case {
 fn cases(form: Form) -> Vec<Case> {
     let (workloads, codecs): (&[&str], &[(Codec, u8)]) = match form {
         Form::Short => (&["disparity-f32", "smooth-f64"], &[(Codec::Lz4, 5), (Codec::Zstd, 1)]),
-        Form::Full => (
+        Form::Full | Form::Unseen => (
             &["fmri-i16", "disparity-f32", "smooth-f64", "timestamps-i64"],
             &[(Codec::BloscLz, 5), (Codec::Lz4, 5), (Codec::Lz4Hc, 1), (Codec::Zlib, 1), (Codec::Zstd, 1)],
         ),
@@ -84,6 +84,7 @@ impl<'a> Work<'a> {
     fn subject(&self, what: &str) -> Subject {
         Subject {
             group: "stream",
+            role: Role::Tuned,
             workload: format!("{}, {what}", self.case.workload),
             codec: self.case.codec.name(),
             filter: "shuffle",

@@ -3,7 +3,7 @@
 mod array;
 pub mod ffi;
 mod schunk;
-mod venv;
+pub(crate) mod venv;
 
 use std::ffi::c_void;
 

@@ -16,7 +16,7 @@ const REQUIREMENTS: &str = include_str!("../../../../conformance/interop/require
 /// # Errors
 /// When there is no Python, or the packages cannot be installed.
 pub(super) fn library() -> Result<PathBuf> {
-    let python = environment(&target_dir()?.join("interop-venv"))?;
+    let python = python()?;
     // Finding the module without importing it leaves NumPy out of the matter.
     let script = "import importlib.util as u, os; print(os.path.dirname(u.find_spec('blosc2').origin))";
     let package = PathBuf::from(run(Command::new(&python).args(["-c", script]))?.trim());
@@ -25,8 +25,16 @@ pub(super) fn library() -> Result<PathBuf> {
     found.ok_or_else(|| Error::new(format!("no libblosc2 in {}", package.display())))
 }
 
+/// The interpreter of the environment, which is made when it is missing.
+///
+/// # Errors
+/// When there is no Python, or the packages cannot be installed.
+pub(crate) fn python() -> Result<PathBuf> {
+    environment(&target_dir()?.join("interop-venv"))
+}
+
 /// Cargo marks its target directory with a file of this name.
-fn target_dir() -> Result<PathBuf> {
+pub(crate) fn target_dir() -> Result<PathBuf> {
     let exe = env::current_exe().map_err(Error::new)?;
     let target = exe.ancestors().find(|dir| dir.join("CACHEDIR.TAG").exists());
     target.map(Path::to_path_buf).ok_or_else(|| Error::new(format!("{} is not in a target directory", exe.display())))
