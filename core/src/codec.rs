@@ -32,6 +32,7 @@ pub trait Codec: DynClone + Send + Sync {
     ///
     /// It is called for codecs that [say so](CodecTraits::ranges), where items or a slice are read of a block that went
     /// through no filter, or only through such that have no way back. The range is neither empty nor the whole stream.
+    /// Codecs that only say that they [stop early](CodecTraits::prefixes) are asked for ranges that begin at 0.
     /// What is checked of the rest of the stream is up to the codec.
     fn decompress_range(
         &mut self,
@@ -92,6 +93,8 @@ pub struct CodecTraits {
     pub needs_array: bool,
     /// [`Codec::decompress_range`] decompresses a part of a stream for less than the whole takes.
     pub ranges: bool,
+    /// [`Codec::decompress_range`] decompresses the beginning of a stream for less than the whole takes.
+    pub prefixes: bool,
     /// The parameters that [`Codec::configure`] takes.
     pub params: &'static [ParamInfo],
     /// Version of the payload format, at least 1, stored in the `versionlz` byte. A chunk that a later version of a
@@ -110,6 +113,7 @@ impl CodecTraits {
         positional: false,
         needs_array: false,
         ranges: false,
+        prefixes: false,
         params: &[],
         version: 1,
     };
@@ -165,6 +169,12 @@ impl CodecTraits {
     /// States [`CodecTraits::ranges`].
     pub const fn with_ranges(mut self) -> Self {
         self.ranges = true;
+        self
+    }
+
+    /// States [`CodecTraits::prefixes`].
+    pub const fn with_prefixes(mut self) -> Self {
+        self.prefixes = true;
         self
     }
 

@@ -20,7 +20,7 @@ use crate::registry::{CodecInfo, Registry, made};
 pub(crate) struct BlockDecoder {
     codecs: Codecs,
     pipeline: Pipeline,
-    /// A second buffer for a block while its filters are undone.
+    /// A second buffer for a block while its filters are undone, or the part of it before the one that is wanted.
     filtered: Vec<u8>,
 }
 
@@ -93,8 +93,8 @@ impl BlockDecoder {
         pipeline.backward_between(&context, block, spare).map_err(failed)
     }
 
-    /// Decodes only the bytes `range` of `block`, which lie in `dst` then, if that is possible without the others. Returns
-    /// whether it was. Call it if [`ChunkDecoder::decodes_ranges`](super::ChunkDecoder::decodes_ranges).
+    /// Decodes only the bytes `range` of `block`, which lie in `dst` then, if that is possible without those after it.
+    /// Returns whether it was. For blocks whose filters need not be undone.
     pub(crate) fn decode_range(
         &mut self,
         job: &DecodeContext<'_>,
@@ -106,7 +106,7 @@ impl BlockDecoder {
         let BlockMapBody::Blocks { dict, .. } = job.map.body() else { return Ok(false) };
         let context = job.block(block, &self.codecs.registry);
         let mut streams = Streams { codecs: &mut self.codecs, map: job.map, context, dict: dict.as_deref(), span };
-        streams.decode_range(range, dst)
+        streams.decode_range(range, dst, &mut self.filtered)
     }
 
     /// Frees buffers longer than `longest` bytes.
@@ -289,8 +289,8 @@ impl<'a> Streams<'a> {
     }
 
     /// Decodes the bytes `range` of the block into `dst`, without the streams that do not hold any of them. Returns false
-    /// if that is not possible.
-    fn decode_range(&mut self, range: Range<usize>, dst: &mut [u8]) -> Result<bool, ChunkError> {
+    /// if that is not possible. `prefix` is for what comes before the range in its stream.
+    fn decode_range(&mut self, range: Range<usize>, dst: &mut [u8], prefix: &mut Vec<u8>) -> Result<bool, ChunkError> {
         let block = self.map.block_bytes(self.context.block).unwrap_or_default();
         let (count, other) = self.counts(block.len());
         let len = block.len() / count;
@@ -305,7 +305,7 @@ impl<'a> Streams<'a> {
             let (part, tail) = std::mem::take(&mut rest).split_at_mut(here.len());
             rest = tail;
             let within = here.start - stream * len..here.end - stream * len;
-            let taken = self.decode_stream_range(stream, count, start, len, within, part);
+            let taken = self.decode_stream_range(stream, count, start, len, within, part, prefix);
             match taken.map_err(|e| self.error(stream, start, e))? {
                 Some(taken) => pos += taken,
                 None => return Ok(false),
@@ -327,6 +327,7 @@ impl<'a> Streams<'a> {
         len: usize,
         range: Range<usize>,
         dst: &mut [u8],
+        prefix: &mut Vec<u8>,
     ) -> Result<Option<usize>, StreamError> {
         let (encoded, taken) = self.stream_at(start, len)?;
         match encoded {
@@ -336,10 +337,21 @@ impl<'a> Streams<'a> {
             EncodedStream::Coded(bytes) if range == (0..len) => self.decompress(stream, streams, bytes, dst)?,
             EncodedStream::Coded(bytes) => {
                 let (id, context) = self.codec(stream, streams)?;
-                let expected = dst.len();
-                let decoded = self
-                    .codecs
-                    .run(id, &context, expected, |codec| codec.decompress_range(&context, bytes, range, len, dst))?;
+                let traits = self.codecs.get(id)?.info.traits;
+                let decoded = if traits.ranges {
+                    let expected = dst.len();
+                    let decode = |codec: &mut dyn Codec| codec.decompress_range(&context, bytes, range, len, dst);
+                    self.codecs.run(id, &context, expected, decode)?
+                } else if traits.prefixes && range.end < len {
+                    let Ok(prefix) = resized(prefix, range.end) else { return Ok(None) };
+                    let decode =
+                        |codec: &mut dyn Codec| codec.decompress_range(&context, bytes, 0..range.end, len, prefix);
+                    let decoded = self.codecs.run(id, &context, range.end, decode)?;
+                    dst.copy_from_slice(&prefix[range]);
+                    decoded
+                } else {
+                    false
+                };
                 if !decoded {
                     return Ok(None);
                 }

@@ -160,6 +160,12 @@ impl BlockMap {
         first.is_none_or(|first| first == self.header.block_starts_end() + dict_len)
     }
 
+    /// A map that does not know where blocks lie, for a caller who does. `None` unless there are blocks of streams.
+    pub(crate) fn without_spans(header: ChunkHeader) -> Option<Self> {
+        let plain = !header.is_lazy() && !header.is_instrumented() && !header.is_stored() && header.special().is_none();
+        plain.then(|| Self { header, body: BlockMapBody::Blocks { spans: Vec::new(), dict: None } })
+    }
+
     /// A map of known spans.
     pub(crate) fn from_parts(
         header: ChunkHeader,

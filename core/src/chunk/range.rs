@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::block_decoder::DecodeContext;
 use super::check::{resized, zeroed};
 use super::header::{MAX_BLOCKSIZE, flag, flag2};
-use super::map::BlockMapBody;
+use super::map::{BlockMapBody, WORD};
 use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
 use crate::executor::unlocked;
 use crate::id::CodecId;
@@ -109,8 +109,58 @@ impl ChunkDecoder {
             dst.copy_from_slice(found);
             return Ok(());
         }
+        if self.decode_in_block(chunk, bytes.clone(), ctx, dst).is_some() {
+            return Ok(());
+        }
         let map = self.map(chunk)?;
         self.decode_spans_into(&map, bytes, |block| chunk.get(map.span(block)), ctx, dst)
+    }
+
+    /// Decodes bytes that lie in one block of an ordinary chunk, without looking where the other blocks begin. `None` if
+    /// there is anything unusual, and if anything fails: then `dst` has unspecified contents, and the way over the map of
+    /// all blocks decodes the bytes, or tells what is wrong.
+    fn decode_in_block(
+        &mut self,
+        chunk: &[u8],
+        bytes: Range<usize>,
+        ctx: &ChunkContext<'_>,
+        dst: &mut [u8],
+    ) -> Option<()> {
+        let header = ChunkHeader::parse(chunk).ok()?;
+        let (block, cbytes) = (bytes.start / header.blocksize.max(1), header.cbytes);
+        let blocks_are_usual = !header.has_vl_blocks()
+            && !header.has_dict()
+            && header.blocksize.is_multiple_of(usize::from(header.typesize).max(1))
+            && (block == 0 || !self.registry().needs_reference(&header.filters));
+        if !blocks_are_usual || header.nbytes > self.limits().chunk_bytes || bytes.len() != dst.len() {
+            return None;
+        }
+        let start_at = header.header_len() + WORD * block;
+        let starts_end = header.block_starts_end();
+        let map = BlockMap::without_spans(header)?;
+        let covers = map.block_bytes(block).filter(|covers| bytes.start < bytes.end && bytes.end <= covers.end)?;
+        let start = usize::try_from(i32::from_le_bytes(*chunk.get(start_at..)?.first_chunk()?)).ok()?;
+        // Streams say how long they are, so where the block ends needs not be known.
+        let span = chunk.get(start..cbytes).filter(|span| start >= starts_end && span.len() >= WORD)?;
+        let inside = bytes.start - covers.start..bytes.end - covers.start;
+        let job = DecodeContext { map: &map, ctx, reference: None };
+        if inside.len() == covers.len() {
+            return unlocked(&mut self.workers(1).ok()?[0]).decode(&job, block, span, dst).ok();
+        }
+        if self.undoes_no_filter(&map)
+            && unlocked(&mut self.workers(1).ok()?[0]).decode_range(&job, block, span, inside.clone(), dst).ok()?
+        {
+            return Some(());
+        }
+        let mut parts = self.take_parts();
+        let whole = resized(&mut parts.block, covers.len()).ok();
+        let decoded = whole.and_then(|whole| {
+            unlocked(&mut self.workers(1).ok()?[0]).decode(&job, block, span, whole).ok()?;
+            dst.copy_from_slice(&whole[inside]);
+            Some(())
+        });
+        self.give_back_parts(parts);
+        decoded
     }
 
     /// As [`ChunkDecoder::decode_bytes_into`], given a map and only the spans that [`BlockMap::blocks_needed`] lists:
@@ -175,8 +225,12 @@ impl ChunkDecoder {
                     self.decode_block_into(map, block, span(block)?, reference, ctx, part)?;
                 } else {
                     let span = span(block)?;
-                    if self.decode_block_range_into(map, block, span, inside.clone(), ctx, part)? {
-                        continue;
+                    if self.undoes_no_filter(map) {
+                        let job = DecodeContext { map, ctx, reference: None };
+                        let worker = unlocked(&mut self.workers(1)?[0]);
+                        if worker.decode_range(&job, block, span, inside.clone(), part)? {
+                            continue;
+                        }
                     }
                     let whole = resized(&mut parts.block, block_bytes.len())?;
                     self.decode_block_into(map, block, span, reference, ctx, whole)?;
@@ -193,10 +247,15 @@ impl ChunkDecoder {
     /// [can](crate::codec::CodecTraits::ranges), and no filter has to be undone.
     pub fn decodes_ranges(&self, map: &BlockMap) -> bool {
         let header = map.header();
-        let BlockMapBody::Blocks { .. } = map.body() else { return false };
         let Some(id) = CodecId::from_format_code(header.codec_format(), header.udcodec) else { return false };
-        !header.has_vl_blocks()
-            && self.registry().codec(id).is_ok_and(|codec| codec.info().traits.ranges)
+        self.undoes_no_filter(map) && self.registry().codec(id).is_ok_and(|codec| codec.info().traits.ranges)
+    }
+
+    /// Whether the bytes of a block are those of its streams, one after the other.
+    fn undoes_no_filter(&self, map: &BlockMap) -> bool {
+        let header = map.header();
+        matches!(map.body(), BlockMapBody::Blocks { .. })
+            && !header.has_vl_blocks()
             && header
                 .filters
                 .active()

@@ -31,7 +31,13 @@ struct Cursor {
 /// Decodes the stream `src` into all of `dst`.
 pub(super) fn decompress(src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
     let position = decode_fast(src, dst);
-    decode_checked(src, dst, position)
+    decode_checked::<false>(src, dst, position)
+}
+
+/// [`decompress`] of as much as fits `dst`. What comes after that is not looked at.
+pub(super) fn decompress_prefix(src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
+    let position = decode_fast(src, dst);
+    decode_checked::<true>(src, dst, position)
 }
 
 /// [`decompress`] on one kind of machine.
@@ -45,14 +51,14 @@ pub(in crate::codecs) fn on_each_machine() -> Vec<(&'static str, Decoder)> {
     let mut machines: Vec<(_, Decoder)> = vec![("portable", |src, dst| {
         // SAFETY: `Portable` needs no instructions of its own.
         let position = unsafe { decode_fast_on::<Portable>(src, dst) };
-        decode_checked(src, dst, position)
+        decode_checked::<false>(src, dst, position)
     })];
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         machines.push(("avx2", |src, dst| {
             // SAFETY: AVX2 was just found.
             let position = unsafe { decode_fast_avx2(src, dst) };
-            decode_checked(src, dst, position)
+            decode_checked::<false>(src, dst, position)
         }));
     }
     machines
@@ -67,8 +73,8 @@ fn operation(src: &[u8], input: usize) -> Option<u8> {
     src.get(input).map(|&byte| if input == 0 { byte & 31 } else { byte })
 }
 
-/// Decodes from `at` to the end of the stream and checks everything.
-fn decode_checked(src: &[u8], dst: &mut [u8], at: Cursor) -> Result<usize, CodecError> {
+/// Decodes from `at` to the end of the stream and checks everything. A `PREFIX` ends where `dst` does.
+fn decode_checked<const PREFIX: bool>(src: &[u8], dst: &mut [u8], at: Cursor) -> Result<usize, CodecError> {
     let Cursor { mut input, mut output } = at;
     let expected = dst.len();
     let byte = |input: usize| {
@@ -79,13 +85,22 @@ fn decode_checked(src: &[u8], dst: &mut [u8], at: Cursor) -> Result<usize, Codec
             Err(corrupt(input, "the stream ends in a match"))
         }
     };
+    // How much of the next `len` bytes is wanted.
+    let clipped = |output: usize, len: usize| {
+        let room = expected - output;
+        if PREFIX || len <= room {
+            Ok(len.min(room))
+        } else {
+            Err(CodecError::Length { expected, found: output + len })
+        }
+    };
     while let Some(op) = operation(src, input) {
+        if PREFIX && output == expected {
+            break;
+        }
         if op < 32 {
-            let len = usize::from(op) + 1;
+            let len = clipped(output, usize::from(op) + 1)?;
             input += 1;
-            if len > expected - output {
-                return Err(CodecError::Length { expected, found: output + len });
-            }
             let literals =
                 src.get(input..input + len).ok_or_else(|| corrupt(input, "literals extend past the stream"))?;
             dst[output..output + len].copy_from_slice(literals);
@@ -102,16 +117,14 @@ fn decode_checked(src: &[u8], dst: &mut [u8], at: Cursor) -> Result<usize, Codec
                 let more = byte(input)?;
                 input += 1;
                 len += more;
-                // The second condition prevents overflow of the sum. Such a length is refused below.
-                if more != 255 || len > expected {
+                // The second condition prevents overflow of the sum. Such a length is refused below. (A prefix has its
+                // end somewhere in the match, and needs the distance; there is no overflow in 2 GiB.)
+                if more != 255 || (!PREFIX && len > expected) {
                     break;
                 }
             }
         }
-        len += LENGTH_BIAS;
-        if len > expected - output {
-            return Err(CodecError::Length { expected, found: output + len });
-        }
+        len = clipped(output, len + LENGTH_BIAS)?;
         let mut distance = usize::from(op & 31) << 8 | byte(input)?;
         input += 1;
         if distance == FAR_DISTANCE {
@@ -243,10 +256,17 @@ mod tests {
         let mut slow = vec![0x5A; len];
         let (fast_result, fast) = between_guards(src, len, decompress);
         let fast_result = fast_result.map_err(|e| e.to_string());
-        let slow_result = decode_checked(src, &mut slow, Cursor { input: 0, output: 0 }).map_err(|e| e.to_string());
+        let start = Cursor { input: 0, output: 0 };
+        let slow_result = decode_checked::<false>(src, &mut slow, start).map_err(|e| e.to_string());
         assert_eq!(fast_result, slow_result);
         if fast_result.is_ok() {
             assert_eq!(fast, slow);
+            for end in [0, 1, len / 3, len / 2, len.saturating_sub(40), len.saturating_sub(1)] {
+                let end = end.min(len);
+                let (result, prefix) = between_guards(src, end, decompress_prefix);
+                assert_eq!(result.map_err(|e| e.to_string()), Ok(end));
+                assert_eq!(prefix, slow[..end]);
+            }
         }
         fast_result.map(|_| fast)
     }

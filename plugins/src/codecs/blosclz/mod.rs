@@ -10,12 +10,14 @@ mod decode;
 mod encode;
 mod write;
 
+use std::ops::Range;
+
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::{CodecId, register_codec};
 
 use self::encode::Encoder;
 
-register_codec!(builtin CodecId::BLOSCLZ, "blosclz", CodecTraits::PLAIN.split_up_to(9), || Box::new(Blosclz::default()));
+register_codec!(builtin CodecId::BLOSCLZ, "blosclz", CodecTraits::PLAIN.split_up_to(9).with_prefixes(), || Box::new(Blosclz::default()));
 
 #[cfg(all(test, unix))]
 pub(super) use self::decode::on_each_machine as decoders;
@@ -52,6 +54,17 @@ impl Codec for Blosclz {
 
     fn decompress(&mut self, _: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
         decode::decompress(src, dst)
+    }
+
+    fn decompress_range(
+        &mut self,
+        _: &CodecContext<'_>,
+        src: &[u8],
+        range: Range<usize>,
+        _: usize,
+        dst: &mut [u8],
+    ) -> Result<Option<usize>, CodecError> {
+        if range.start == 0 { decode::decompress_prefix(src, dst).map(Some) } else { Ok(None) }
     }
 }
 

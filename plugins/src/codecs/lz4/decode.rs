@@ -29,10 +29,15 @@ struct Cursor {
 
 /// Decodes the LZ4 block `src` into all of `dst`. Matches may reach back into `dict`, which logically precedes `dst`.
 pub(super) fn decompress(src: &[u8], dst: &mut [u8], dict: &[u8]) -> Result<usize, CodecError> {
-    decompress_with(decode_fast, src, dst, dict)
+    decompress_with::<false>(decode_fast, src, dst, dict)
 }
 
-fn decompress_with(
+/// [`decompress`] of as much as fits `dst`. What comes after that is not looked at.
+pub(super) fn decompress_prefix(src: &[u8], dst: &mut [u8], dict: &[u8]) -> Result<usize, CodecError> {
+    decompress_with::<true>(decode_fast, src, dst, dict)
+}
+
+fn decompress_with<const PREFIX: bool>(
     fast: impl Fn(&[u8], &mut [u8], Cursor) -> Cursor,
     src: &[u8],
     dst: &mut [u8],
@@ -41,7 +46,7 @@ fn decompress_with(
     let mut position = Cursor::default();
     loop {
         position = fast(src, dst, position);
-        match decode_checked(src, dst, dict, position)? {
+        match decode_checked::<PREFIX>(src, dst, dict, position)? {
             Progress::Done => return Ok(dst.len()),
             Progress::At(next) => position = next,
         }
@@ -75,25 +80,41 @@ fn continued(src: &[u8], input: &mut usize, mut len: usize, limit: usize) -> Res
 }
 
 /// Decodes from `at` to the end of the block, or to the end of the next match that begins in the dictionary, and checks
-/// everything.
-fn decode_checked(src: &[u8], dst: &mut [u8], dict: &[u8], at: Cursor) -> Result<Progress, CodecError> {
+/// everything. A `PREFIX` ends where `dst` does.
+fn decode_checked<const PREFIX: bool>(
+    src: &[u8],
+    dst: &mut [u8],
+    dict: &[u8],
+    at: Cursor,
+) -> Result<Progress, CodecError> {
     let Cursor { mut input, mut output } = at;
     let expected = dst.len();
+    // What follows a length has its place, however much of it is wanted. Its sum is at most 255 for each byte.
+    let longest = |room: usize| if PREFIX { usize::MAX / 2 } else { room };
     loop {
+        if PREFIX && output == expected {
+            return Ok(Progress::Done);
+        }
         let token = *src.get(input).ok_or_else(|| corrupt(input, "the block ends without a last literal run"))?;
         input += 1;
 
         let mut len = usize::from(token >> 4);
         if len == CONTINUED {
-            len = continued(src, &mut input, len, expected - output)?;
+            len = continued(src, &mut input, len, longest(expected - output))?;
         }
         if len > expected - output {
-            return Err(CodecError::Length { expected, found: output + len });
+            if !PREFIX {
+                return Err(CodecError::Length { expected, found: output + len });
+            }
+            len = expected - output;
         }
         let literals = src.get(input..input + len).ok_or_else(|| corrupt(input, "literals extend past the block"))?;
         dst[output..output + len].copy_from_slice(literals);
         input += len;
         output += len;
+        if PREFIX && output == expected {
+            return Ok(Progress::Done);
+        }
         if input == src.len() {
             break;
         }
@@ -109,11 +130,14 @@ fn decode_checked(src: &[u8], dst: &mut [u8], dict: &[u8], at: Cursor) -> Result
 
         let mut len = usize::from(token & 15);
         if len == CONTINUED {
-            len = continued(src, &mut input, len, expected - output)?;
+            len = continued(src, &mut input, len, longest(expected - output))?;
         }
         len += MIN_MATCH;
         if len > expected - output {
-            return Err(CodecError::Length { expected, found: output + len });
+            if !PREFIX {
+                return Err(CodecError::Length { expected, found: output + len });
+            }
+            len = expected - output;
         }
         let in_dict = distance > output;
         if in_dict {
@@ -317,13 +341,13 @@ pub(in crate::codecs) fn on_each_machine() -> Vec<(&'static str, Decoder)> {
     #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
     let mut machines: Vec<(_, Decoder)> = vec![("portable", |src, dst, dict| {
         // SAFETY: `Portable` needs no instructions of its own.
-        decompress_with(|src, dst, at| unsafe { decode_fast_on::<Portable>(src, dst, at) }, src, dst, dict)
+        decompress_with::<false>(|src, dst, at| unsafe { decode_fast_on::<Portable>(src, dst, at) }, src, dst, dict)
     })];
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         machines.push(("avx2", |src, dst, dict| {
             // SAFETY: AVX2 was just found.
-            decompress_with(|src, dst, at| unsafe { decode_fast_avx2(src, dst, at) }, src, dst, dict)
+            decompress_with::<false>(|src, dst, at| unsafe { decode_fast_avx2(src, dst, at) }, src, dst, dict)
         }));
     }
     machines
@@ -341,12 +365,18 @@ mod tests {
         let fast_result = fast_result.map_err(|e| e.to_string());
         let mut progress = Ok(Progress::At(Cursor::default()));
         while let Ok(Progress::At(position)) = progress {
-            progress = decode_checked(src, &mut slow, dict, position);
+            progress = decode_checked::<false>(src, &mut slow, dict, position);
         }
         let slow_result = progress.map(|_| len).map_err(|e| e.to_string());
         assert_eq!(fast_result, slow_result);
         if fast_result.is_ok() {
             assert_eq!(fast, slow);
+            for end in [0, 1, len / 3, len / 2, len.saturating_sub(40), len.saturating_sub(1)] {
+                let end = end.min(len);
+                let (result, prefix) = between_guards(src, end, |src, dst| decompress_prefix(src, dst, dict));
+                assert_eq!(result.map_err(|e| e.to_string()), Ok(end));
+                assert_eq!(prefix, slow[..end]);
+            }
         }
         fast_result.map(|_| fast)
     }

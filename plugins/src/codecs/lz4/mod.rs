@@ -18,6 +18,8 @@ mod mid;
 mod segment;
 mod sequence;
 
+use std::ops::Range;
+
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::{CodecId, register_codec};
 
@@ -27,8 +29,8 @@ use self::high::HighEncoder;
 #[cfg(all(test, unix))]
 pub(super) use self::decode::{Decoder, on_each_machine as decoders};
 
-register_codec!(builtin CodecId::LZ4, "lz4", CodecTraits::PLAIN.split_up_to(9).with_dict(), || Box::new(Lz4::default()));
-register_codec!(builtin CodecId::LZ4HC, "lz4hc", CodecTraits::PLAIN.high_ratio().with_dict(), || Box::new(Lz4Hc::default()));
+register_codec!(builtin CodecId::LZ4, "lz4", CodecTraits::PLAIN.split_up_to(9).with_dict().with_prefixes(), || Box::new(Lz4::default()));
+register_codec!(builtin CodecId::LZ4HC, "lz4hc", CodecTraits::PLAIN.high_ratio().with_dict().with_prefixes(), || Box::new(Lz4Hc::default()));
 
 /// The codec `lz4`. The level sets how soon it gives up on bytes that do not compress: the acceleration is 10 - level.
 #[derive(Default)]
@@ -52,6 +54,18 @@ impl Codec for Lz4 {
 
     fn decompress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
         decode::decompress(src, dst, ctx.dict.unwrap_or_default())
+    }
+
+    fn decompress_range(
+        &mut self,
+        ctx: &CodecContext<'_>,
+        src: &[u8],
+        range: Range<usize>,
+        _: usize,
+        dst: &mut [u8],
+    ) -> Result<Option<usize>, CodecError> {
+        let dict = ctx.dict.unwrap_or_default();
+        if range.start == 0 { decode::decompress_prefix(src, dst, dict).map(Some) } else { Ok(None) }
     }
 
     fn train_dict(
@@ -90,6 +104,18 @@ impl Codec for Lz4Hc {
 
     fn decompress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
         decode::decompress(src, dst, ctx.dict.unwrap_or_default())
+    }
+
+    fn decompress_range(
+        &mut self,
+        ctx: &CodecContext<'_>,
+        src: &[u8],
+        range: Range<usize>,
+        _: usize,
+        dst: &mut [u8],
+    ) -> Result<Option<usize>, CodecError> {
+        let dict = ctx.dict.unwrap_or_default();
+        if range.start == 0 { decode::decompress_prefix(src, dst, dict).map(Some) } else { Ok(None) }
     }
 
     fn train_dict(
