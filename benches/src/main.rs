@@ -51,7 +51,7 @@ struct Args {
     /// Instead of all that, check that time and memory grow no faster than frames from 1 MiB to 8 GiB.
     #[arg(long, conflicts_with_all = ["short", "json", "svg", "only", "data"])]
     linear: bool,
-    /// Measure only these groups: compress (with decompress and items), filter, access, stream, threads, limits,
+    /// Measure only these groups: compress (with decompress and items), filter, access (with changes), stream, threads, limits,
     /// commands.
     #[arg(long, value_name = "GROUP", value_delimiter = ',', value_parser = GROUPS)]
     only: Vec<String>,

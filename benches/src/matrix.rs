@@ -56,7 +56,7 @@ impl Part {
             Self::Filters => &["filter"],
             Self::Chunks => &["compress", "decompress"],
             Self::Sets => &["compress", "decompress", "items"],
-            Self::Accesses => &["access"],
+            Self::Accesses => &["access", "changes"],
             Self::Streams => &["stream"],
             Self::Threads => &["threads"],
             Self::Limits => &["limits"],

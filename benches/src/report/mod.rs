@@ -16,8 +16,8 @@ pub use machine::Run;
 pub use summary::Summary;
 
 /// The groups, in the order in which they are shown.
-pub const GROUPS: [&str; 9] =
-    ["compress", "decompress", "items", "filter", "access", "stream", "threads", "limits", "commands"];
+pub const GROUPS: [&str; 10] =
+    ["compress", "decompress", "items", "filter", "access", "changes", "stream", "threads", "limits", "commands"];
 
 /// One of our measurements against one peer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

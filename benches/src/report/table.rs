@@ -62,13 +62,13 @@ pub fn render(report: &Report) -> String {
 fn block(out: &mut String, group: &str, rows: &[&Row]) {
     // A peer's column holds its speed, then how many times faster we are; sizes are compared with C-Blosc2's.
     let peers: Vec<&str> = name::PEERS.into_iter().filter(|peer| rows.iter().any(|row| row.peer == *peer)).collect();
-    let _ = write!(out, "{group}\n  {:<84}{:>9}", "", "ours");
+    let _ = write!(out, "{group}\n  {:<92}{:>9}", "", "ours");
     peers.iter().for_each(|peer| out.push_str(&format!("{peer:>18}")));
     let _ = writeln!(out, "{:>8}", "size");
 
     for subjects in rows.chunk_by(|a, b| a.same_subject(b)) {
         let first = subjects[0];
-        let _ = write!(out, "  {:<84}{:>9}", subject(first), speed(first.ours_mbps));
+        let _ = write!(out, "  {:<92}{:>9}", subject(first), speed(first.ours_mbps));
         for peer in &peers {
             match subjects.iter().find(|row| row.peer == *peer) {
                 Some(row) => out.push_str(&format!("{:>11}{:>7.2}", speed(row.peer_mbps), row.speed_ratio)),
@@ -89,7 +89,7 @@ fn speed(mbps: f64) -> String {
 
 fn subject(row: &Row) -> String {
     let Row { workload, codec, filter, level, threads, .. } = row;
-    format!("{workload:<46}{codec:<9}{filter:<13}level {level}  threads {threads}")
+    format!("{workload:<54}{codec:<9}{filter:<13}level {level}  threads {threads}")
 }
 
 #[cfg(test)]

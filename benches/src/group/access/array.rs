@@ -109,9 +109,10 @@ pub(super) fn run(session: &mut Session, schedule: &mut Schedule) -> Result<()> 
         let orthogonal = subject("orthogonal lists");
         let result = orthogonal_lists(session, &orthogonal, &path, array, &workload, schedule);
         session.note(&orthogonal, result);
-        let result = super::change::run(session, &subject, &path, array.shape, &workload, schedule);
-        session.note(&subject("append and resize"), result);
-        let subject = subject("set_slice");
+        let change = |what: &str| Subject { group: "changes", ..subject(what) };
+        let result = super::change::run(session, &change, &path, array.shape, &workload, schedule);
+        session.note(&change("append and resize"), result);
+        let subject = change("set_slice");
         let result = write(session, &subject, &path, array, &workload, schedule);
         session.note(&subject, result);
     }

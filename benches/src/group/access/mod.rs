@@ -1,4 +1,4 @@
-//! Group `access`: reading and writing parts of what is compressed.
+//! Groups `access` and `changes`: reading and writing parts of what is compressed.
 
 mod array;
 mod change;
