@@ -90,13 +90,14 @@ fn rows<'a>(out: &mut String, title: &str, rows: impl Iterator<Item = &'a Row>) 
     }
     let _ = writeln!(
         out,
-        "\n{title}:\n\n| group | work | codec | filter | level | threads | speed | size |\n|---|---|---|---|---|---|---|---|"
+        "\n{title}:\n\n| group | work | codec | filter | level | threads | ns per byte | speed | size |\n|---|---|---|---|---|---|---|---|---|"
     );
     for row in rows {
         let Row { group, workload, codec, filter, level, threads, speed_ratio, size_ratio, .. } = row;
+        let nanoseconds = 1e3 / row.ours_mbps;
         let _ = writeln!(
             out,
-            "| {group} | {workload} | {codec} | {filter} | {level} | {threads} | {speed_ratio:.2} | {size_ratio:.3} |"
+            "| {group} | {workload} | {codec} | {filter} | {level} | {threads} | {nanoseconds:.3} | {speed_ratio:.2} | {size_ratio:.3} |"
         );
     }
 }
