@@ -173,8 +173,8 @@ impl Form {
     /// How long a group may take; the groups follow each other.
     pub fn time(self, part: Part) -> Duration {
         let [short, full] = match part {
-            Part::Chunks => [34, 240],
-            Part::Sets => [14, 380],
+            Part::Chunks => [30, 240],
+            Part::Sets => [12, 380],
             Part::Filters => [6, 40],
             Part::Accesses => [12, 100],
             Part::Streams => [10, 80],
