@@ -9,9 +9,10 @@ use clap::Parser;
 
 use oxiblosc_bench::group::{self, Session};
 use oxiblosc_bench::matrix::{Form, Only, Part};
-use oxiblosc_bench::peer::c::CBlosc2;
+use oxiblosc_bench::peer::c::{CBlosc2, ffi};
 use oxiblosc_bench::race::Clock;
-use oxiblosc_bench::report::{GROUPS, Report, plot, table};
+use oxiblosc_bench::report::machine::{Machine, Run};
+use oxiblosc_bench::report::{GROUPS, Report, page, plot, table};
 use oxiblosc_bench::workload::{self, Role, Source, Workload};
 use oxiblosc_bench::{Error, Result, fetched, linear};
 
@@ -37,13 +38,21 @@ struct Args {
     /// Write an SVG plot per group into this directory.
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
+    /// Measure nothing: write the tables of this report between the markers of the pages named by --into, and with
+    /// --svg its plots.
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["short", "unseen", "json", "only", "data"])]
+    report: Option<PathBuf>,
+    /// A page for --report.
+    #[arg(long, value_name = "PAGE", requires = "report")]
+    into: Vec<PathBuf>,
     /// Measure processor time instead of wall-clock time, for machines that are busy.
     #[arg(long)]
     cpu_time: bool,
     /// Instead of all that, check that time and memory grow no faster than frames from 1 MiB to 8 GiB.
     #[arg(long, conflicts_with_all = ["short", "json", "svg", "only", "data"])]
     linear: bool,
-    /// Measure only these groups: compress (with decompress and items), filter, access, stream.
+    /// Measure only these groups: compress (with decompress and items), filter, access (with changes), stream, threads, limits,
+    /// commands.
     #[arg(long, value_name = "GROUP", value_delimiter = ',', value_parser = GROUPS)]
     only: Vec<String>,
     /// Measure only these data sets.
@@ -70,6 +79,9 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<usize> {
     if args.linear {
         return linear::run().map(|out_of_line| usize::from(out_of_line > 0));
+    }
+    if let Some(json) = &args.report {
+        return page::write(json, &args.into, args.svg.as_deref()).map(|()| 0);
     }
     let begin = Instant::now();
     let form = match (args.short, args.unseen) {
@@ -102,8 +114,22 @@ fn run(args: &Args) -> Result<usize> {
             }
             Part::Accesses => group::access::run(&mut session, time)?,
             Part::Streams => group::stream::run(&mut session, &old, time)?,
+            Part::Threads => group::thread::run(&mut session, time)?,
+            Part::Limits => group::limit::run(&mut session, time)?,
+            Part::Commands => group::command::run(&mut session, time)?,
         }
     }
+    session.report.run = Run {
+        machine: Machine::here(),
+        form: form.name().into(),
+        clock: if args.cpu_time { "cpu" } else { "wall" }.into(),
+        seed,
+        versions: vec![
+            concat!("oxiblosc ", env!("CARGO_PKG_VERSION")).into(),
+            format!("C-Blosc2 {}", ffi::VERSION),
+            "blosc2-pure-rs 0.2.4".into(),
+        ],
+    };
     session.report.finish();
     print!("{}", table::render(&session.report));
     if let Some(path) = &args.json {

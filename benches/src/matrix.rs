@@ -29,11 +29,26 @@ pub enum Part {
     Accesses,
     /// Frames from end to end.
     Streams,
+    /// More threads, by wall clock.
+    Threads,
+    /// Beside what the machine can do.
+    Limits,
+    /// Processes, by wall clock.
+    Commands,
 }
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Filters, Self::Chunks, Self::Sets, Self::Accesses, Self::Streams];
+    pub const ALL: [Self; 8] = [
+        Self::Filters,
+        Self::Chunks,
+        Self::Sets,
+        Self::Accesses,
+        Self::Streams,
+        Self::Threads,
+        Self::Limits,
+        Self::Commands,
+    ];
 
     /// The groups of its rows.
     pub const fn groups(self) -> &'static [&'static str] {
@@ -41,8 +56,11 @@ impl Part {
             Self::Filters => &["filter"],
             Self::Chunks => &["compress", "decompress"],
             Self::Sets => &["compress", "decompress", "items"],
-            Self::Accesses => &["access"],
+            Self::Accesses => &["access", "changes"],
             Self::Streams => &["stream"],
+            Self::Threads => &["threads"],
+            Self::Limits => &["limits"],
+            Self::Commands => &["commands"],
         }
     }
 }
@@ -143,14 +161,26 @@ impl Case {
 }
 
 impl Form {
+    /// Name in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::Full => "full",
+            Self::Unseen => "unseen",
+        }
+    }
+
     /// How long a group may take; the groups follow each other.
     pub fn time(self, part: Part) -> Duration {
         let [short, full] = match part {
-            Part::Chunks => [36, 280],
-            Part::Sets => [14, 400],
+            Part::Chunks => [30, 240],
+            Part::Sets => [12, 380],
             Part::Filters => [6, 40],
-            Part::Accesses => [12, 80],
-            Part::Streams => [12, 80],
+            Part::Accesses => [12, 100],
+            Part::Streams => [10, 80],
+            Part::Threads => [6, 50],
+            Part::Limits => [4, 20],
+            Part::Commands => [4, 40],
         };
         Duration::from_secs(match self {
             Self::Short => short,

@@ -135,7 +135,7 @@ fn compress(
         return Err(e);
     }
     for row in &mut session.report.rows[first..] {
-        row.size_ratio = match row.peer {
+        row.size_ratio = match &*row.peer {
             name::C => size_ratio(&chunks[0], |piece| chunks[1][piece].len()),
             name::PURE => size_ratio(&chunks[0], |piece| chunks[2][piece].len()),
             _ => size_ratio(&chunks[0], |_| len),

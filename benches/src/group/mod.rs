@@ -2,9 +2,12 @@
 
 pub mod access;
 pub mod chunk;
+pub mod command;
 pub mod filter;
+pub mod limit;
 pub mod set;
 pub mod stream;
+pub mod thread;
 
 use std::time::{Duration, Instant};
 
@@ -70,15 +73,15 @@ impl Session {
         let mbps = |lane| bytes as f64 / 1e6 / times.median(lane);
         for (peer, lane) in lanes.iter().enumerate().skip(1) {
             self.report.push(Row {
-                group: subject.group,
+                group: subject.group.into(),
                 workload: subject.workload.clone(),
                 role: subject.role,
-                codec: subject.codec,
-                filter: subject.filter,
+                codec: subject.codec.into(),
+                filter: subject.filter.into(),
                 level: subject.level,
                 threads: subject.threads,
                 ours_mbps: mbps(0),
-                peer: lane.name,
+                peer: lane.name.into(),
                 peer_mbps: mbps(peer),
                 speed_ratio: times.speed_ratio(0, peer),
                 size_ratio: size_ratio(peer),

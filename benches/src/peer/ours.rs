@@ -35,10 +35,17 @@ impl Chunks {
     /// # Errors
     /// When a plugin is missing.
     pub fn new(settings: &Settings) -> Result<Self> {
+        Self::with_params(&params(settings), settings.threads)
+    }
+
+    /// An encoder and a decoder for these parameters.
+    ///
+    /// # Errors
+    /// When a plugin is missing.
+    pub fn with_params(params: &EncodeParams, threads: usize) -> Result<Self> {
         let registry = Registry::linked().map_err(Error::new)?;
-        let encoder = ChunkEncoder::new(&params(settings), registry).map_err(Error::new)?;
-        let executor: Box<dyn Executor> =
-            if settings.threads > 1 { Box::new(Pool::new(settings.threads)) } else { Box::new(Inline) };
+        let encoder = ChunkEncoder::new(params, registry).map_err(Error::new)?;
+        let executor: Box<dyn Executor> = if threads > 1 { Box::new(Pool::new(threads)) } else { Box::new(Inline) };
         Ok(Self { encoder, decoder: ChunkDecoder::new(registry), executor })
     }
 

@@ -1,31 +1,37 @@
 //! What was measured, and how it is shown.
 
+pub mod machine;
+pub mod page;
 pub mod plot;
+pub mod summary;
 pub mod table;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::race::geomean;
 use crate::workload::Role;
+pub use machine::Run;
+pub use summary::Summary;
 
 /// The groups, in the order in which they are shown.
-pub const GROUPS: [&str; 6] = ["compress", "decompress", "items", "filter", "access", "stream"];
+pub const GROUPS: [&str; 10] =
+    ["compress", "decompress", "items", "filter", "access", "changes", "stream", "threads", "limits", "commands"];
 
 /// One of our measurements against one peer.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// One of [`GROUPS`].
-    pub group: &'static str,
+    pub group: Cow<'static, str>,
     /// The data, and what else tells this row from its neighbours.
     pub workload: String,
     /// What the data may be used for.
     pub role: Role,
     /// Codec, or `-`.
-    pub codec: &'static str,
+    pub codec: Cow<'static, str>,
     /// Filter, or `-`.
-    pub filter: &'static str,
+    pub filter: Cow<'static, str>,
     /// Compression level; 0 where there is none.
     pub level: u8,
     /// Threads of both sides.
@@ -33,7 +39,7 @@ pub struct Row {
     /// Our speed: 10⁶ decoded bytes per second, median over the rounds.
     pub ours_mbps: f64,
     /// The peer; see [`crate::peer::name`].
-    pub peer: &'static str,
+    pub peer: Cow<'static, str>,
     /// The speed of the peer.
     pub peer_mbps: f64,
     /// How many times as fast as the peer we are: the median over neighbouring turns.
@@ -46,18 +52,26 @@ pub struct Row {
 impl Row {
     /// Whether `other` is the same measurement against another peer.
     pub fn same_subject(&self, other: &Self) -> bool {
-        let key = |r: &Self| (r.group, r.codec, r.filter, r.level, r.threads);
-        key(self) == key(other) && self.workload == other.workload
+        fn key(r: &Row) -> (&str, &str, &str, &str, u8, usize) {
+            (&r.group, &r.workload, &r.codec, &r.filter, r.level, r.threads)
+        }
+        key(self) == key(other)
     }
 }
 
 /// Everything that was measured. Its JSON form is the output of the program.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Report {
+    /// Where and how.
+    #[serde(default)]
+    pub run: Run,
     /// One row per measurement and peer.
     pub rows: Vec<Row>,
     /// Geometric mean of the speed ratios: group, then peer.
-    pub geomeans: BTreeMap<&'static str, BTreeMap<&'static str, f64>>,
+    pub geomeans: BTreeMap<String, BTreeMap<String, f64>>,
+    /// Figures against C-Blosc2 by group, role and codec.
+    #[serde(default)]
+    pub summaries: Vec<Summary>,
 }
 
 impl Report {
@@ -66,14 +80,10 @@ impl Report {
         self.rows.push(row);
     }
 
-    /// Computes the geometric means of all rows.
+    /// Computes the figures over all rows.
     pub fn finish(&mut self) {
-        let mut ratios: BTreeMap<_, BTreeMap<_, Vec<f64>>> = BTreeMap::new();
-        for row in &self.rows {
-            ratios.entry(row.group).or_default().entry(row.peer).or_default().push(row.speed_ratio);
-        }
-        let means = |peers: BTreeMap<_, Vec<f64>>| peers.into_iter().map(|(peer, r)| (peer, geomean(&r))).collect();
-        self.geomeans = ratios.into_iter().map(|(group, peers)| (group, means(peers))).collect();
+        self.geomeans = summary::geomeans(self);
+        self.summaries = summary::summaries(self);
     }
 }
 
@@ -83,15 +93,15 @@ pub(crate) mod tests {
 
     pub(crate) fn row(group: &'static str, peer: &'static str, speed_ratio: f64) -> Row {
         Row {
-            group,
+            group: group.into(),
             workload: "data".into(),
             role: Role::Tuned,
-            codec: "lz4",
-            filter: "shuffle",
+            codec: "lz4".into(),
+            filter: "shuffle".into(),
             level: 5,
             threads: 1,
             ours_mbps: 1000.0 * speed_ratio,
-            peer,
+            peer: peer.into(),
             peer_mbps: 1000.0,
             speed_ratio,
             size_ratio: 1.0,

@@ -12,8 +12,15 @@ use crate::race::geomean;
 use crate::{Error, Result};
 
 /// Peers that are drawn and their colours. A memory copy is no rival and would stretch the axis.
-const PEERS: [(&str, RGBColor); 3] =
-    [(name::C, RGBColor(0, 90, 181)), (name::PURE, RGBColor(220, 120, 0)), (name::IN_MEMORY, RGBColor(0, 130, 80))];
+const PEERS: [(&str, RGBColor); 7] = [
+    (name::C, RGBColor(0, 90, 181)),
+    (name::PURE, RGBColor(220, 120, 0)),
+    (name::IN_MEMORY, RGBColor(0, 130, 80)),
+    (name::ONE_THREAD, RGBColor(120, 60, 160)),
+    (name::ALONE, RGBColor(0, 130, 80)),
+    (name::ZSTD, RGBColor(180, 30, 60)),
+    (name::LZ4, RGBColor(140, 110, 20)),
+];
 
 const LINE_HEIGHT: u32 = 18;
 /// Width of the plot without the labels on its left.
@@ -44,8 +51,8 @@ fn color(row: &Row) -> Option<RGBColor> {
 
 /// The kind of work: what the rows of one line of the plot have in common.
 fn kind(row: &Row) -> String {
-    match row.group {
-        "compress" | "decompress" => {
+    match &*row.group {
+        "compress" | "decompress" | "items" => {
             format!("{} {}, {}, {}", row.codec, row.level, row.filter, threads(row.threads))
         }
         "filter" => format!("{}, {}", row.filter, row.workload),
@@ -67,7 +74,7 @@ fn draw(group: &str, rows: &[&Row], path: &Path) -> std::result::Result<(), Box<
             kinds.push(kind);
             kinds.len() - 1
         });
-        means.entry((line, row.peer)).or_default().push(row.speed_ratio);
+        means.entry((line, &*row.peer)).or_default().push(row.speed_ratio);
         dots.push((line, row.speed_ratio, color(row).unwrap_or(BLACK)));
     }
     // A little room at both ends, and always the line of equal speed.

@@ -2,16 +2,14 @@
 
 use std::fmt::Write;
 
+use super::summary::LARGER;
 use super::{GROUPS, Report, Row};
 use crate::peer::name;
-
-/// Speed does not count if files are larger than this, relative to C-Blosc2's.
-const SIZE_LIMIT: f64 = 1.01;
 
 /// One line per measurement with all its peers, a block per group, then the geometric means and the rows in which a
 /// peer is ahead by most.
 pub fn render(report: &Report) -> String {
-    let mut out = String::new();
+    let mut out = format!("{}\n", report.run);
     for group in GROUPS {
         let rows: Vec<&Row> = report.rows.iter().filter(|row| row.group == group).collect();
         if !rows.is_empty() {
@@ -23,6 +21,26 @@ pub fn render(report: &Report) -> String {
         let cells: Vec<_> = peers.iter().map(|(peer, mean)| format!("{peer} {mean:.2}")).collect();
         let _ = writeln!(out, "  {group:<12}{}", cells.join("   "));
     }
+    out.push_str("\nagainst C-Blosc2, by the role of the data\n");
+    let _ = writeln!(
+        out,
+        "  {:<12}{:<11}{:<10}{:>6}{:>10}{:>15}{:>10}{:>15}",
+        "group", "role", "codec", "rows", "geomean", "lowest decile", "under 1", "0.5 % larger"
+    );
+    for s in &report.summaries {
+        let _ = writeln!(
+            out,
+            "  {:<12}{:<11}{:<10}{:>6}{:>10.2}{:>15.2}{:>10}{:>15}",
+            s.group,
+            s.role.name(),
+            s.codec,
+            s.rows,
+            s.geomean,
+            s.lowest_decile,
+            s.under_one,
+            s.larger
+        );
+    }
     for peer in [name::C, name::PURE] {
         let mut rows: Vec<&Row> = report.rows.iter().filter(|row| row.peer == peer).collect();
         rows.sort_by(|a, b| a.speed_ratio.total_cmp(&b.speed_ratio));
@@ -31,8 +49,7 @@ pub fn render(report: &Report) -> String {
             let _ = writeln!(out, "  {:<11}{}  {:.2}", row.group, subject(row), row.speed_ratio);
         }
     }
-    let larger: Vec<&Row> =
-        report.rows.iter().filter(|row| row.peer == name::C && row.size_ratio > SIZE_LIMIT).collect();
+    let larger: Vec<&Row> = report.rows.iter().filter(|row| row.peer == name::C && row.size_ratio > LARGER).collect();
     if !larger.is_empty() {
         out.push_str("\nlarger than what C-Blosc2 makes of it: the speed of these rows does not count\n");
     }
@@ -44,17 +61,14 @@ pub fn render(report: &Report) -> String {
 
 fn block(out: &mut String, group: &str, rows: &[&Row]) {
     // A peer's column holds its speed, then how many times faster we are; sizes are compared with C-Blosc2's.
-    let peers: Vec<&str> = [name::C, name::PURE, name::IN_MEMORY, name::COPY]
-        .into_iter()
-        .filter(|peer| rows.iter().any(|row| row.peer == *peer))
-        .collect();
-    let _ = write!(out, "{group}\n  {:<84}{:>9}", "", "ours");
+    let peers: Vec<&str> = name::PEERS.into_iter().filter(|peer| rows.iter().any(|row| row.peer == *peer)).collect();
+    let _ = write!(out, "{group}\n  {:<92}{:>9}", "", "ours");
     peers.iter().for_each(|peer| out.push_str(&format!("{peer:>18}")));
     let _ = writeln!(out, "{:>8}", "size");
 
     for subjects in rows.chunk_by(|a, b| a.same_subject(b)) {
         let first = subjects[0];
-        let _ = write!(out, "  {:<84}{:>9}", subject(first), speed(first.ours_mbps));
+        let _ = write!(out, "  {:<92}{:>9}", subject(first), speed(first.ours_mbps));
         for peer in &peers {
             match subjects.iter().find(|row| row.peer == *peer) {
                 Some(row) => out.push_str(&format!("{:>11}{:>7.2}", speed(row.peer_mbps), row.speed_ratio)),
@@ -75,7 +89,7 @@ fn speed(mbps: f64) -> String {
 
 fn subject(row: &Row) -> String {
     let Row { workload, codec, filter, level, threads, .. } = row;
-    format!("{workload:<46}{codec:<9}{filter:<13}level {level}  threads {threads}")
+    format!("{workload:<54}{codec:<9}{filter:<13}level {level}  threads {threads}")
 }
 
 #[cfg(test)]

@@ -27,8 +27,8 @@ struct Array {
     blocks: &'static [u32],
 }
 
-/// Both are of [`workload::BYTES`], in chunks of 1 MiB.
-const ARRAYS: [Array; 2] = [
+/// All are of [`workload::BYTES`], in chunks of 1 MiB.
+const ARRAYS: [Array; 4] = [
     Array { workload: "smooth-f64", dtype: "<f8", shape: &[2048, 4096], chunks: &[256, 512], blocks: &[64, 128] },
     Array {
         workload: "image-u16",
@@ -36,6 +36,20 @@ const ARRAYS: [Array; 2] = [
         shape: &[128, 512, 512],
         chunks: &[16, 128, 256],
         blocks: &[4, 64, 64],
+    },
+    Array {
+        workload: "noisy-f32",
+        dtype: "<f4",
+        shape: &[16, 32, 128, 256],
+        chunks: &[4, 16, 64, 64],
+        blocks: &[2, 4, 32, 32],
+    },
+    Array {
+        workload: "fmri-i16",
+        dtype: "<i2",
+        shape: &[8, 16, 32, 64, 128],
+        chunks: &[4, 8, 16, 32, 32],
+        blocks: &[2, 4, 8, 16, 32],
     },
 ];
 
@@ -57,7 +71,8 @@ const fn every(step: u64) -> Span {
 }
 
 /// What is read; the last axis is the one whose items lie side by side, and axes in front of those named are [`some`]`(1)`.
-const READ: [(&str, [Span; 2]); 4] = [
+const READ: [(&str, [Span; 2]); 5] = [
+    ("single item", [some(1), some(1)]),
     ("row", [some(1), ALL]),
     ("column", [ALL, some(1)]),
     ("window", [some(50), some(70)]),
@@ -65,7 +80,7 @@ const READ: [(&str, [Span; 2]); 4] = [
 ];
 
 pub(super) fn races(form: Form) -> usize {
-    arrays(form).len() * (READ.len() + 1)
+    arrays(form).len() * (READ.len() + 4)
 }
 
 fn arrays(form: Form) -> &'static [Array] {
@@ -85,13 +100,19 @@ pub(super) fn run(session: &mut Session, schedule: &mut Schedule) -> Result<()> 
         let directory = tempfile::tempdir().map_err(Error::new)?;
         let path = directory.path().join("array.b2nd");
         session.c.create_array(&path, &geometry, array.dtype, &settings, &workload.bytes)?;
-        let subject = |what: &str| subject(format!("{}, {what} of an array", array.workload));
+        let subject = |what: &str| subject(format!("{}, {what}, {} dimensions", array.workload, array.shape.len()));
         for (what, spans) in READ {
             let subject = subject(what);
             let result = read(session, &subject, &path, array, &workload, &slices(array.shape, spans), schedule);
             session.note(&subject, result);
         }
-        let subject = subject("set_slice");
+        let orthogonal = subject("orthogonal lists");
+        let result = orthogonal_lists(session, &orthogonal, &path, array, &workload, schedule);
+        session.note(&orthogonal, result);
+        let change = |what: &str| Subject { group: "changes", ..subject(what) };
+        let result = super::change::run(session, &change, &path, array.shape, &workload, schedule);
+        session.note(&change("append and resize"), result);
+        let subject = change("set_slice");
         let result = write(session, &subject, &path, array, &workload, schedule);
         session.note(&subject, result);
     }
@@ -192,6 +213,43 @@ fn read(
         }),
     ];
     session.measure(subject, slices.len() * len, schedule.next(RACE), &mut lanes, |_| 1.0)
+}
+
+/// A few indices of each of the two last axes, in no order.
+fn orthogonal_lists(
+    session: &mut Session,
+    subject: &Subject,
+    path: &Path,
+    array: &Array,
+    workload: &Workload,
+    schedule: &mut Schedule,
+) -> Result<()> {
+    const COUNT: usize = 20;
+    let source = FileSource::open_inline(path).map_err(Error::new)?;
+    let reader = blocking::FrameReader::with_options(source, ReadOptions::new().pool(&Pool::inline()));
+    let ours = blocking::NdArray::from_frame(&reader.map_err(Error::new)?).map_err(Error::new)?;
+    let mut c = session.c.open_array(path)?;
+    let front = array.shape.len() - 2;
+    let mut lists: Vec<Vec<i64>> = Vec::new();
+    for (axis, &len) in array.shape.iter().enumerate() {
+        let mut next = positions(len as usize);
+        lists.push((0..if axis < front { 1 } else { COUNT }).map(|_| next() as i64).collect());
+    }
+    let selection = Selection::axes(lists.iter().map(|list| AxisSelection::from(list.clone())));
+    let mut buffer = vec![1; COUNT * COUNT * workload.typesize];
+    c.read_orthogonal(&mut lists, &mut buffer)?;
+    if ours.read(&selection).map_err(Error::new)?.bytes()[..] != buffer[..] {
+        return Err(Error::new("the items of the lists differ"));
+    }
+    let len = buffer.len();
+    let mut lanes = [
+        Lane::new(name::OURS, |_| {
+            std::hint::black_box(ours.read(&selection).map_err(Error::new)?);
+            Ok(())
+        }),
+        Lane::new(name::C, |_| c.read_orthogonal(&mut lists, &mut buffer)),
+    ];
+    session.measure(subject, len, schedule.next(RACE), &mut lanes, |_| 1.0)
 }
 
 /// A window is overwritten and committed: the file is a whole frame again after each.

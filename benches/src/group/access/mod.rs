@@ -1,6 +1,7 @@
-//! Group `access`: reading and writing parts of what is compressed.
+//! Groups `access` and `changes`: reading and writing parts of what is compressed.
 
 mod array;
+mod change;
 mod file;
 mod item;
 

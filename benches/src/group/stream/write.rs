@@ -14,13 +14,20 @@ use crate::peer::{name, ours, pure};
 use crate::race::Lane;
 use crate::{Error, Result};
 
-pub(super) const RACES: usize = 3;
+pub(super) const RACES: usize = 1 + PIECES.len();
 
-/// Buffers of another length than chunks, as they come from sockets and decompressors.
-const PIECE: usize = 100_000;
+/// Lengths of the buffers: whole chunks, parts of them, and what does not divide them, as it comes from sockets and
+/// decompressors.
+const PIECES: [(&str, usize); 5] = [
+    ("to memory", CHUNK),
+    ("in pieces of 1 MiB to memory", 1 << 20),
+    ("in pieces of 100 kB to memory", 100_000),
+    ("in pieces of 64 KiB to memory", 64 << 10),
+    ("in pieces of 4 KiB to memory", 4 << 10),
+];
 
 pub(super) fn run(session: &mut Session, work: &Work<'_>, schedule: &mut Schedule) {
-    for (what, piece) in [("to memory", CHUNK), ("in pieces to memory", PIECE)] {
+    for (what, piece) in PIECES {
         let subject = work.subject(what);
         let result = to_memory(session, &subject, work, piece, schedule);
         session.note(&subject, result);

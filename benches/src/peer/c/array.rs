@@ -170,6 +170,30 @@ impl Array {
     }
 }
 
+impl Array {
+    /// Appends items along an axis: as many as fill whole hyperplanes of it.
+    ///
+    /// # Errors
+    /// When the library refuses.
+    pub fn append(&mut self, axis: usize, items: &[u8]) -> Result<()> {
+        let (len, axis) = (i64::try_from(items.len()).map_err(Error::new)?, i8::try_from(axis).map_err(Error::new)?);
+        // SAFETY: the array is live, the items are `len` bytes.
+        let code = unsafe { (self.api.b2nd_append)(self.array, items.as_ptr().cast(), len, axis) };
+        check("append", code).map(drop)
+    }
+
+    /// Changes the shape; items that are new are zero.
+    ///
+    /// # Errors
+    /// When the library refuses.
+    pub fn resize(&mut self, shape: &[u64]) -> Result<()> {
+        let shape = integers(shape)?;
+        // SAFETY: the shape has as many numbers as the array has dimensions; no start means at the end.
+        let code = unsafe { (self.api.b2nd_resize)(self.array, shape.as_ptr(), ptr::null()) };
+        check("resize", code).map(drop)
+    }
+}
+
 impl Drop for Array {
     fn drop(&mut self) {
         // SAFETY: made by the library, freed once.

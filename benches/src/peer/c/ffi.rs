@@ -221,6 +221,8 @@ api! {
     b2nd_get_slice_cbuffer: fn(*const NdArray, *const i64, *const i64, *mut c_void, *const i64, i64) -> c_int;
     b2nd_get_orthogonal_selection:
         fn(*const NdArray, *mut *mut i64, *mut i64, *mut c_void, *mut i64, i64) -> c_int;
+    b2nd_append: fn(*mut NdArray, *const c_void, i64, i8) -> c_int;
+    b2nd_resize: fn(*mut NdArray, *const i64, *const i64) -> c_int;
     b2nd_set_slice_cbuffer: fn(*const c_void, *const i64, i64, *const i64, *const i64, *mut NdArray) -> c_int;
 }
 
