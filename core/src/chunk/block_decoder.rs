@@ -305,10 +305,21 @@ impl<'a> Streams<'a> {
             let (part, tail) = std::mem::take(&mut rest).split_at_mut(here.len());
             rest = tail;
             let within = here.start - stream * len..here.end - stream * len;
-            let taken = self.decode_stream_range(stream, count, start, len, within, part, prefix);
-            match taken.map_err(|e| self.error(stream, start, e))? {
-                Some(taken) => pos += taken,
-                None => return Ok(false),
+            let failed = |this: &Self, source| this.error(stream, start, source);
+            let (encoded, taken) = self.stream_at(start, len).map_err(|e| failed(self, e))?;
+            pos += taken;
+            match encoded {
+                _ if within.is_empty() => {}
+                EncodedStream::Run(byte) => part.fill(byte),
+                EncodedStream::Stored(bytes) => part.copy_from_slice(&bytes[within]),
+                EncodedStream::Coded(bytes) => {
+                    let decoded = self
+                        .codec(stream, count)
+                        .and_then(|codec| self.decompress_part(codec, bytes, len, within, part, prefix));
+                    if !decoded.map_err(|e| failed(self, e))? {
+                        return Ok(false);
+                    }
+                }
             }
             if here.end == range.end {
                 break;
@@ -317,47 +328,34 @@ impl<'a> Streams<'a> {
         Ok(true)
     }
 
-    /// Decodes the bytes `range` of the stream of `len` decoded bytes at `start` of the span, and returns how many bytes
-    /// of the span it takes; `None` if the codec wants to decode all of it.
-    fn decode_stream_range(
+    /// Decodes the bytes `range` of the stream `src`, which decodes to `len` bytes, into `dst`; false if the codec wants to
+    /// decode all of them.
+    fn decompress_part(
         &mut self,
-        stream: usize,
-        streams: usize,
-        start: usize,
+        (id, context): (CodecId, CodecContext<'_>),
+        src: &[u8],
         len: usize,
         range: Range<usize>,
         dst: &mut [u8],
         prefix: &mut Vec<u8>,
-    ) -> Result<Option<usize>, StreamError> {
-        let (encoded, taken) = self.stream_at(start, len)?;
-        match encoded {
-            _ if range.is_empty() => {}
-            EncodedStream::Run(byte) => dst.fill(byte),
-            EncodedStream::Stored(bytes) => dst.copy_from_slice(&bytes[range]),
-            EncodedStream::Coded(bytes) if range == (0..len) => self.decompress(stream, streams, bytes, dst)?,
-            EncodedStream::Coded(bytes) => {
-                let (id, context) = self.codec(stream, streams)?;
-                let traits = self.codecs.get(id)?.info.traits;
-                let decoded = if traits.ranges {
-                    let expected = dst.len();
-                    let decode = |codec: &mut dyn Codec| codec.decompress_range(&context, bytes, range, len, dst);
-                    self.codecs.run(id, &context, expected, decode)?
-                } else if traits.prefixes && range.end < len {
-                    let Ok(prefix) = resized(prefix, range.end) else { return Ok(None) };
-                    let decode =
-                        |codec: &mut dyn Codec| codec.decompress_range(&context, bytes, 0..range.end, len, prefix);
-                    let decoded = self.codecs.run(id, &context, range.end, decode)?;
-                    dst.copy_from_slice(&prefix[range]);
-                    decoded
-                } else {
-                    false
-                };
-                if !decoded {
-                    return Ok(None);
-                }
-            }
+    ) -> Result<bool, StreamError> {
+        let expected = dst.len();
+        if range == (0..len) {
+            return self.codecs.run(id, &context, expected, |codec| codec.decompress(&context, src, dst).map(Some));
         }
-        Ok(Some(taken))
+        let traits = self.codecs.get(id)?.info.traits;
+        if traits.ranges {
+            let decode = |codec: &mut dyn Codec| codec.decompress_range(&context, src, range, len, dst);
+            return self.codecs.run(id, &context, expected, decode);
+        }
+        if !traits.prefixes || range.end == len {
+            return Ok(false);
+        }
+        let Ok(prefix) = resized(prefix, range.end) else { return Ok(false) };
+        let decode = |codec: &mut dyn Codec| codec.decompress_range(&context, src, 0..range.end, len, prefix);
+        let decoded = self.codecs.run(id, &context, range.end, decode)?;
+        dst.copy_from_slice(&prefix[range]);
+        Ok(decoded)
     }
 
     /// A block of variable length is one stream: its decoded length, then either that many raw bytes or the output of
