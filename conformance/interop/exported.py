@@ -22,6 +22,8 @@ def write(data, case):
         contiguous=True,
         cparams=cparams(case) | {"nthreads": THREADS},
         dparams={"nthreads": THREADS},
+        # Where a plugin finds its parameters.
+        meta={"oxiblosc_plugins": case["params"]} if "params" in case else None,
     )
     for start in range(0, len(data), case["chunksize"]):
         schunk.append_data(data[start : start + case["chunksize"]])

@@ -6,6 +6,7 @@ use std::thread::LocalKey;
 use oxiblosc_core::codec::Codec;
 use oxiblosc_core::filter::Filter;
 use oxiblosc_core::plugin::{Panicked, guarded};
+use oxiblosc_core::plugin_params::Params;
 
 use crate::named::AnyError;
 
@@ -16,11 +17,15 @@ thread_local! {
 }
 
 /// An instance of a plugin. A panic when it is dropped goes nowhere: that may be at the end of a thread of C.
-pub(crate) struct Instance<P: ?Sized>(Option<Box<P>>);
+pub(crate) struct Instance<P: ?Sized> {
+    plugin: Option<Box<P>>,
+    /// The parameters that it has been given.
+    params: Params,
+}
 
 impl<P: ?Sized> Drop for Instance<P> {
     fn drop(&mut self) {
-        let plugin = self.0.take();
+        let plugin = self.plugin.take();
         let _ = guarded::<(), Panicked>(|| {
             drop(plugin);
             Ok(())
@@ -28,19 +33,21 @@ impl<P: ?Sized> Drop for Instance<P> {
     }
 }
 
-/// Calls the instance of this thread, or one that `make` makes; one that panics is not used again.
+/// Calls the instance of this thread if it has these parameters, or one that `make` makes with them; one that panics is
+/// not used again.
 pub(crate) fn with<P: ?Sized, R>(
     place: &'static LocalKey<Cell<Option<Instance<P>>>>,
+    params: &Params,
     make: impl FnOnce() -> Result<Box<P>, AnyError>,
     call: impl FnOnce(&mut P) -> Result<R, AnyError>,
 ) -> Result<R, AnyError> {
     // When its thread ends the place may be gone. Then each call has an instance of its own.
     let waiting = place.try_with(Cell::take).ok().flatten();
-    let mut instance = match waiting {
+    let mut instance = match waiting.filter(|waiting| waiting.params == *params) {
         Some(instance) => instance,
-        None => Instance(Some(guarded(make)?)),
+        None => Instance { plugin: Some(guarded(make)?), params: params.clone() },
     };
-    let plugin = instance.0.as_deref_mut().ok_or("the instance is gone")?;
+    let plugin = instance.plugin.as_deref_mut().ok_or("the instance is gone")?;
     let result = guarded::<_, Panicked>(|| Ok(call(plugin)))?;
     let _ = place.try_with(|place| place.set(Some(instance)));
     result
@@ -77,11 +84,15 @@ mod tests {
     }
 
     fn call(first: u8) -> Result<(), AnyError> {
+        call_with(first, &Params::default())
+    }
+
+    fn call_with(first: u8, params: &Params) -> Result<(), AnyError> {
         let make = || {
             MADE.fetch_add(1, Ordering::Relaxed);
             Ok(Box::new(Fragile) as Box<dyn Filter>)
         };
-        with(&FILTER, make, |filter| Ok(filter.forward(&BlockContext::new(1), &[first], &mut [0])?))
+        with(&FILTER, params, make, |filter| Ok(filter.forward(&BlockContext::new(1), &[first], &mut [0])?))
     }
 
     #[test]
@@ -93,6 +104,13 @@ mod tests {
             assert_eq!(call(13).unwrap_err().to_string(), "panicked: no thirteen");
             call(1).unwrap();
             assert_eq!(MADE.load(Ordering::Relaxed), 2);
+            // With other parameters it is another one.
+            let params = Params::default().with("key", 1);
+            call_with(1, &params).unwrap();
+            call_with(2, &params).unwrap();
+            assert_eq!(MADE.load(Ordering::Relaxed), 3);
+            call(1).unwrap();
+            assert_eq!(MADE.load(Ordering::Relaxed), 4);
         });
         thread.join().expect("the panic of a drop stays inside");
     }

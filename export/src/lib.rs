@@ -81,9 +81,15 @@
 //! | stream, streams | 0 of 1, also where a block is split |
 //! | last, short block | always `false` |
 //! | dictionary | `None`: C-Blosc2 has dictionaries for its own codecs alone |
+//! | parameters | those in the metalayer [`METALAYER`](oxiblosc_core::plugin_params::PluginParams::METALAYER) of the super-chunk; none outside one |
+//! | range of a stream | whole streams alone |
 //!
-//! [Parameters](oxiblosc_core::plugin_params) and [`decompress_range`](oxiblosc_core::codec::Codec::decompress_range) pass
-//! through a library neither there nor with [`load`]: the plugin has the former's defaults and decodes whole blocks.
+//! Frames that oxiblosc has written with [parameters](oxiblosc_core::plugin_params) have the metalayer, so that C-Blosc2
+//! reads them. To write with parameters there, make the super-chunk with the metalayer, in Python for instance with
+//! `meta={"oxiblosc_plugins": {"codec": [230, {"level": "8"}]}}`. A filter in several slots must have the same
+//! parameters in all of them.
+//!
+//! With [`load`] parameters and [ranges](oxiblosc_core::codec::Codec::decompress_range) pass as if the plugin were linked.
 //!
 //! What a plugin stores must not depend on what C-Blosc2 does not say, or else its data is read in one of the two
 //! alone. C-Blosc2 also knows nothing of [`keeps_zeros`](oxiblosc_core::filter::FilterTraits::keeps_zeros) and the

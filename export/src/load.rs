@@ -6,10 +6,11 @@ use std::{fs, io, ptr};
 use libloading::Library;
 use oxiblosc_core::Registry;
 use oxiblosc_core::plugin::{PluginKind, PluginName};
+use oxiblosc_core::plugin_params::ParamInfo;
 use oxiblosc_core::registry::{CodecInfo, FilterInfo, RegistryError};
 use thiserror::Error;
 
-use crate::interface::{Description, Head, Interface, Invalid, MAGIC, SYMBOL, VERSION};
+use crate::interface::{Declared, Description, Head, Interface, Invalid, MAGIC, SYMBOL, VERSION};
 use crate::remote::{Fault, RemoteCodec, RemoteFilter, call};
 
 /// Why a library was not loaded.
@@ -147,12 +148,33 @@ fn plugin(interface: &'static Interface) -> Result<Plugin, LoadError> {
     let mut description = Description::EMPTY;
     // SAFETY: a function of the table, and two places of ours.
     call(|message| unsafe { (interface.describe)(&raw mut description, message) })?;
+    let params = declared(interface)?;
     Ok(Plugin(match description.kind()? {
         // SAFETY: the texts are those of the library, which stays.
-        PluginKind::Filter => Loaded::Filter(unsafe { description.filter()? }, RemoteFilter::new(interface)?),
+        PluginKind::Filter => Loaded::Filter(unsafe { description.filter(params)? }, RemoteFilter::new(interface)?),
         // SAFETY: likewise.
-        PluginKind::Codec => Loaded::Codec(unsafe { description.codec()? }, RemoteCodec::new(interface)?),
+        PluginKind::Codec => Loaded::Codec(unsafe { description.codec(params)? }, RemoteCodec::new(interface)?),
     }))
+}
+
+/// More parameters than any plugin has: a library that never comes to an end has an error.
+const MAX_PARAMS: usize = 1000;
+
+/// The parameters that the plugin declares.
+fn declared(interface: &'static Interface) -> Result<Vec<ParamInfo>, LoadError> {
+    let mut params = Vec::new();
+    loop {
+        let mut found = Declared::EMPTY;
+        // SAFETY: a function of the table, and two places of ours.
+        if !call(|message| unsafe { (interface.declare)(params.len(), &raw mut found, message) })? {
+            return Ok(params);
+        }
+        if params.len() == MAX_PARAMS {
+            return Err(LoadError::Invalid("its parameters have no end"));
+        }
+        // SAFETY: the texts are those of the library, which stays.
+        params.push(unsafe { found.info()? });
+    }
 }
 
 #[cfg(test)]
@@ -167,7 +189,7 @@ mod tests {
             unsafe { checked(head) }.err().map(|error| error.to_string()).expect("it is refused")
         };
         assert!(refused(&Head { magic: *b"oxibloss", ..good }).contains("no symbol"));
-        assert!(refused(&Head { version: 2, ..good }).contains("version 2 of the interface, expected 1"));
+        assert!(refused(&Head { version: 3, ..good }).contains("version 3 of the interface, expected 2"));
         assert!(refused(&Head { size: 8, ..good }).contains("another length"));
         // SAFETY: null is refused.
         assert!(matches!(unsafe { checked(ptr::null()) }, Err(LoadError::NoPlugin)));

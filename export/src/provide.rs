@@ -8,8 +8,9 @@ use oxiblosc_core::Chain;
 use oxiblosc_core::codec::Codec;
 use oxiblosc_core::filter::Filter;
 use oxiblosc_core::plugin::{Panicked, guarded};
+use oxiblosc_core::plugin_params::{ParamInfo, Params};
 
-use crate::interface::{Context, Description, Message, Slice, SliceMut, Status};
+use crate::interface::{Context, Declared, Description, Given, Message, Slice, SliceMut, Status};
 use crate::named::{AnyError, Named, codec, filter};
 
 /// Runs a call of the other side; panics stay on this one.
@@ -244,6 +245,132 @@ pub(crate) unsafe extern "C" fn train(
     };
     // SAFETY: by the contract.
     unsafe { answer(message, call) }
+}
+
+/// # Safety
+/// `out` and `message` are places of the caller.
+unsafe fn declare(
+    number: usize,
+    out: *mut Declared,
+    message: *mut Message,
+    params: impl FnOnce() -> Result<&'static [ParamInfo], AnyError>,
+) -> Status {
+    let call = || {
+        let Some(info) = params()?.get(number) else { return Ok(Status::NONE) };
+        // SAFETY: a place of the caller.
+        unsafe { out.write(Declared::new(info)) };
+        Ok(Status::DONE)
+    };
+    // SAFETY: by the contract.
+    unsafe { answer(message, call) }
+}
+
+/// # Safety
+/// `out` and `message` are places of the caller.
+pub(crate) unsafe extern "C" fn declare_codec<T: Named>(
+    number: usize,
+    out: *mut Declared,
+    message: *mut Message,
+) -> Status {
+    // SAFETY: by the contract.
+    unsafe { declare(number, out, message, || Ok(codec::<T>()?.info().traits.params)) }
+}
+
+/// # Safety
+/// `out` and `message` are places of the caller.
+pub(crate) unsafe extern "C" fn declare_filter<T: Named>(
+    number: usize,
+    out: *mut Declared,
+    message: *mut Message,
+) -> Status {
+    // SAFETY: by the contract.
+    unsafe { declare(number, out, message, || Ok(filter::<T>()?.info().traits.params)) }
+}
+
+/// Calls an instance of type `P` with parameters.
+///
+/// # Safety
+/// `instance` is a `P` of this library, which nobody else uses; all other pointers lead to what the caller has put
+/// there for this call.
+unsafe fn configure<P>(
+    instance: *mut c_void,
+    given: Slice<Given>,
+    message: *mut Message,
+    call: impl FnOnce(&mut P, &Params) -> Result<(), AnyError>,
+) -> Status {
+    // SAFETY: made by `hand_over`, not freed yet, and the caller has the only reference to it.
+    let plugin = unsafe { &mut *instance.cast::<P>() };
+    let call = || {
+        // SAFETY: by the contract.
+        let params = unsafe { Given::params(given.get()) }.ok_or("a parameter is not UTF-8")?;
+        call(plugin, &params)?;
+        Ok(Status::DONE)
+    };
+    // SAFETY: by the contract.
+    unsafe { answer(message, call) }
+}
+
+/// # Safety
+/// As [`configure`], for a codec.
+pub(crate) unsafe extern "C" fn configure_codec(
+    instance: *mut c_void,
+    given: Slice<Given>,
+    message: *mut Message,
+) -> Status {
+    let call = |codec: &mut Box<dyn Codec>, params: &Params| Ok(codec.configure(params)?);
+    // SAFETY: by the contract.
+    unsafe { configure(instance, given, message, call) }
+}
+
+/// # Safety
+/// As [`configure`], for a filter.
+pub(crate) unsafe extern "C" fn configure_filter(
+    instance: *mut c_void,
+    given: Slice<Given>,
+    message: *mut Message,
+) -> Status {
+    let call = |filter: &mut Box<dyn Filter>, params: &Params| Ok(filter.configure(params)?);
+    // SAFETY: by the contract.
+    unsafe { configure(instance, given, message, call) }
+}
+
+/// # Safety
+/// As [`apply`], for a codec.
+pub(crate) unsafe extern "C" fn decompress_range(
+    instance: *mut c_void,
+    ctx: *const Context,
+    src: Slice<u8>,
+    start: usize,
+    len: usize,
+    dst: SliceMut,
+    written: *mut usize,
+    message: *mut Message,
+) -> Status {
+    let call = |codec: &mut Box<dyn Codec>, ctx: &Context, src: &[u8], dst: &mut [u8]| {
+        // SAFETY: the caller has made it for this call.
+        let ctx = &unsafe { ctx.stream() };
+        let end = start.checked_add(dst.len()).filter(|&end| end <= len).ok_or("the range exceeds the stream")?;
+        Ok(codec.decompress_range(ctx, src, start..end, len, dst)?)
+    };
+    // SAFETY: by the contract.
+    unsafe { apply(instance, (ctx, src, dst), (written, message), call) }
+}
+
+/// Filters have no streams.
+///
+/// # Safety
+/// None: nothing is looked at.
+pub(crate) unsafe extern "C" fn no_ranges(
+    _: *mut c_void,
+    _: *const Context,
+    _: Slice<u8>,
+    _: usize,
+    _: usize,
+    _: SliceMut,
+    _: *mut usize,
+    _: *mut Message,
+) -> Status {
+    Status::NONE
 }
 
 /// Filters have no dictionaries.

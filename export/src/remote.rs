@@ -1,13 +1,15 @@
 //! The side of the program: a plugin of a library as a [`Codec`] or [`Filter`].
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError};
 use oxiblosc_core::filter::{BlockContext, Filter, FilterError};
 use oxiblosc_core::plugin::Panicked;
+use oxiblosc_core::plugin_params::Params;
 
-use crate::interface::{Apply, Context, Interface, Make, Message, Slice, SliceMut, Status};
+use crate::interface::{Apply, Context, Given, Interface, Make, Message, Slice, SliceMut, Status};
 
 /// Why a call of a library did not come to its end.
 #[derive(Debug)]
@@ -72,6 +74,13 @@ impl Instance {
         let done = call(|message| unsafe { apply(self.instance.as_ptr(), ctx, src, dst, &raw mut written, message) })?;
         Ok(done.then_some(written))
     }
+
+    fn configure(&mut self, params: &Params) -> Result<(), Fault> {
+        let list = Given::list(params);
+        // SAFETY: an instance of the library, to which this is the only reference; the list is there for the call.
+        call(|message| unsafe { (self.interface.configure)(self.instance.as_ptr(), Slice::new(&list), message) })?;
+        Ok(())
+    }
 }
 
 impl Clone for Instance {
@@ -111,6 +120,28 @@ impl Codec for RemoteCodec {
         Ok(self.0.apply(self.0.interface.read, &Context::of_stream(ctx), src, dst)?.unwrap_or(0))
     }
 
+    fn decompress_range(
+        &mut self,
+        ctx: &CodecContext<'_>,
+        src: &[u8],
+        range: Range<usize>,
+        len: usize,
+        dst: &mut [u8],
+    ) -> Result<Option<usize>, CodecError> {
+        let Self(Instance { interface, instance }) = self;
+        let (ctx, mut written) = (Context::of_stream(ctx), 0);
+        let (src, dst) = (Slice::new(src), SliceMut::new(dst));
+        // SAFETY: an instance of the library, to which this is the only reference; the rest is borrowed for the call.
+        let done = call(|message| unsafe {
+            (interface.read_range)(instance.as_ptr(), &ctx, src, range.start, len, dst, &raw mut written, message)
+        })?;
+        Ok(done.then_some(written))
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), CodecError> {
+        Ok(self.0.configure(params)?)
+    }
+
     fn train_dict(
         &mut self,
         samples: &[u8],
@@ -142,6 +173,10 @@ impl RemoteFilter {
 }
 
 impl Filter for RemoteFilter {
+    fn configure(&mut self, params: &Params) -> Result<(), FilterError> {
+        Ok(self.0.configure(params)?)
+    }
+
     fn forward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
         self.0.apply(self.0.interface.write, &Context::of_block(ctx), src, dst)?;
         Ok(())

@@ -81,9 +81,9 @@ fn what_is_no_plugin_is_refused() {
 fn another_version_of_the_interface_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["oxirle", "oxixor"] {
-        let later = copy(folder.path(), name, name, b"oxiblosc\x01\0\0\0", b"oxiblosc\x07\0\0\0");
+        let later = copy(folder.path(), name, name, b"oxiblosc\x02\0\0\0", b"oxiblosc\x07\0\0\0");
         let error = load(later).unwrap_err();
-        assert!(matches!(error, LoadError::Version { found: 7, expected: 1 }), "{error}");
+        assert!(matches!(error, LoadError::Version { found: 7, expected: 2 }), "{error}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use oxiblosc::chunk::{ChunkError, ChunkHeader, LazyChunk, SpecialKind};
 use oxiblosc::frame::ChecksumState;
+use oxiblosc::plugin_params::PluginParams;
 use oxiblosc::{CodecId, FilterId, Registry};
 
 use super::{Info, Named};
@@ -34,9 +35,9 @@ pub(super) fn info(chunk: &[u8], registry: &Registry) -> Result<Info, ChunkError
         chunksize: Some(header.nbytes as u64),
         blocksize: (!header.has_vl_blocks()).then_some(header.blocksize as u64),
         nchunks: Some(1),
-        codec: Named::codec(codec, header.codec_meta, registry),
+        codec: Named::codec(codec, header.codec_meta, &PluginParams::default(), registry),
         level: None,
-        filters: Named::filters(&header.filters, registry),
+        filters: Named::filters(&header.filters, &PluginParams::default(), registry),
         needs: Needs::new(header.plugins(), registry),
         dict: header.has_dict(),
         meta: Vec::new(),

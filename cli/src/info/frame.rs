@@ -3,6 +3,7 @@
 use oxiblosc::chunk::{ChunkDecoder, ChunkHeader, SpecialKind};
 use oxiblosc::frame::{BitshuffleAge, Checksums, ChunkEntry, Frame, FrameLayout, FrameType, MetaValue, Metalayers};
 use oxiblosc::nd::{ArrayMeta, item_size};
+use oxiblosc::plugin_params::PluginParams;
 use oxiblosc::{FilterId, Registry};
 
 use super::{Info, Layers, Named};
@@ -23,6 +24,10 @@ pub(super) async fn info(reader: &Reader, registry: &Registry) -> Info {
         Some(chunk) if header.block_size == 0 => (&header.filters, block_size(chunk)),
         _ => (&header.filters, Some(u64::from(header.block_size)).filter(|&size| size > 0)),
     };
+    let recorded = PluginParams::find(reader.metalayers()).unwrap_or_else(|error| {
+        notes.push(one_line(&error));
+        PluginParams::default()
+    });
     let array = match ArrayMeta::find(reader.metalayers()) {
         Some(Ok(array)) => Some(array),
         Some(Err(error)) => {
@@ -57,9 +62,9 @@ pub(super) async fn info(reader: &Reader, registry: &Registry) -> Info {
         chunksize: header.chunk_size.fixed().map(|size| size as u64),
         blocksize,
         nchunks: Some(reader.nchunks()),
-        codec: Named::codec(header.codec, header.codec_meta, registry),
+        codec: Named::codec(header.codec, header.codec_meta, &recorded, registry),
         level: Some(header.level),
-        filters: Named::filters(slots, registry),
+        filters: Named::filters(slots, &recorded, registry),
         needs: Needs::new(header.plugins().chain(first.iter().flat_map(ChunkHeader::plugins)), registry),
         dict: header.use_dict || first.as_ref().is_some_and(ChunkHeader::has_dict),
         meta: metalayers(reader.metalayers()),

@@ -9,7 +9,8 @@ use std::io::{self, Write};
 
 use oxiblosc::frame::{ChecksumState, Fingerprint, MetaValue};
 use oxiblosc::nd::ArrayMeta;
-use oxiblosc::pipeline::FilterSlots;
+use oxiblosc::pipeline::{FilterSlot, FilterSlots};
+use oxiblosc::plugin_params::{Params, PluginParams};
 use oxiblosc::{CodecId, Pool, ReadOptions, Registry, block_on};
 
 use crate::args::InfoArgs;
@@ -83,15 +84,24 @@ struct Named {
     /// `None` when there is no provider for the id.
     name: Option<&'static str>,
     meta: u8,
+    /// The parameters that the frame records for it.
+    params: Option<Params>,
 }
 
 impl Named {
-    fn codec(id: CodecId, meta: u8, registry: &Registry) -> Self {
-        Self { id: id.0, name: registry.codec(id).ok().map(|entry| entry.info().name), meta }
+    fn codec(id: CodecId, meta: u8, recorded: &PluginParams, registry: &Registry) -> Self {
+        let name = registry.codec(id).ok().map(|entry| entry.info().name);
+        Self { id: id.0, name, meta, params: recorded.of_codec(id).cloned() }
     }
 
-    fn filters(slots: &FilterSlots, registry: &Registry) -> Vec<Self> {
+    fn filters(slots: &FilterSlots, recorded: &PluginParams, registry: &Registry) -> Vec<Self> {
         let name = |id| registry.filter(id).ok().map(|entry| entry.info().name);
-        slots.active().map(|(_, slot)| Self { id: slot.id.0, name: name(slot.id), meta: slot.meta }).collect()
+        let named = |(place, slot): (usize, FilterSlot)| Self {
+            id: slot.id.0,
+            name: name(slot.id),
+            meta: slot.meta,
+            params: recorded.of_filter(place as u8, slot.id).cloned(),
+        };
+        slots.active().map(named).collect()
     }
 }

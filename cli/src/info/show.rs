@@ -4,6 +4,7 @@ use std::fmt;
 
 use oxiblosc::frame::{ChecksumState, MetaValue};
 use oxiblosc::nd::ArrayMeta;
+use oxiblosc::plugin_params::PluginParams;
 use serde_json::{Map, Value, json};
 
 use super::{Info, Layers, Named};
@@ -14,6 +15,11 @@ use crate::units::{ratio, show_bytes};
 const MOST_SHOWN: usize = 400;
 
 impl Info {
+    /// The codec and the filters.
+    fn named(&self) -> impl Iterator<Item = &Named> {
+        std::iter::once(&self.codec).chain(&self.filters)
+    }
+
     fn ratio(&self) -> Option<f64> {
         ratio(self.nbytes?, self.cbytes?)
     }
@@ -88,7 +94,12 @@ fn json_of(content: &Result<MetaValue, String>) -> Value {
 
 impl Named {
     fn to_json(&self) -> Value {
-        json!({ "id": self.id, "name": self.name, "meta": self.meta })
+        let mut named = json!({ "id": self.id, "name": self.name, "meta": self.meta });
+        if let Some(params) = &self.params {
+            let params: Map<_, _> = params.iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+            named["params"] = params.into();
+        }
+        named
     }
 }
 
@@ -98,7 +109,11 @@ impl fmt::Display for Named {
             Some(name) => f.write_str(name)?,
             None => write!(f, "{} (no provider)", self.id)?,
         }
-        if self.meta == 0 { Ok(()) } else { write!(f, "={}", self.meta) }
+        if self.meta != 0 {
+            write!(f, "={}", self.meta)?;
+        }
+        // As in the options that give them.
+        self.params.as_ref().map_or(Ok(()), |params| write!(f, ":{}", plain(&params.to_string())))
     }
 }
 
@@ -151,8 +166,12 @@ impl fmt::Display for Info {
             line("missing", plain(&missing.to_string()))?;
         }
         for (key, layers) in [("meta", &self.meta), ("vlmeta", &self.vlmeta)] {
-            // The one of an array has been shown as its shapes.
-            let shown = |name: &str| self.array.is_some() && [ArrayMeta::NAME, ArrayMeta::LEGACY_NAME].contains(&name);
+            // That of an array has been shown as its shapes, that of plugins behind their names.
+            let of_array =
+                |name: &str| self.array.is_some() && [ArrayMeta::NAME, ArrayMeta::LEGACY_NAME].contains(&name);
+            let of_plugins =
+                |name: &str| self.named().any(|named| named.params.is_some()) && name == PluginParams::METALAYER;
+            let shown = |name: &str| of_array(name) || key == "meta" && of_plugins(name);
             for (name, content) in layers.iter().filter(|(name, _)| !shown(name)) {
                 line(key, format!("{}: {}", plain(name), text(content)))?;
             }

@@ -3,6 +3,7 @@
 use oxiblosc::Registry;
 use oxiblosc::frame::{ChecksumState, PartialHeader};
 use oxiblosc::nd::ArrayMeta;
+use oxiblosc::plugin_params::PluginParams;
 
 use super::frame::metalayers;
 use super::{Info, Named};
@@ -11,6 +12,7 @@ use crate::needs::Needs;
 /// Reads the information from the header, which has no totals.
 pub(super) fn info(head: &PartialHeader, registry: &Registry) -> Info {
     let header = &head.header;
+    let recorded = PluginParams::find(&head.metalayers).unwrap_or_default();
     let array = ArrayMeta::find(&head.metalayers).and_then(Result::ok);
     Info {
         kind: if array.is_some() { "b2nd" } else { "frame" },
@@ -22,9 +24,9 @@ pub(super) fn info(head: &PartialHeader, registry: &Registry) -> Info {
         chunksize: header.chunk_size.fixed().map(|size| size as u64),
         blocksize: Some(u64::from(header.block_size)).filter(|&size| size > 0),
         nchunks: None,
-        codec: Named::codec(header.codec, header.codec_meta, registry),
+        codec: Named::codec(header.codec, header.codec_meta, &recorded, registry),
         level: Some(header.level),
-        filters: Named::filters(&header.filters, registry),
+        filters: Named::filters(&header.filters, &recorded, registry),
         needs: Needs::new(header.plugins(), registry),
         dict: header.use_dict,
         meta: metalayers(&head.metalayers),

@@ -7,6 +7,7 @@ use oxiblosc::plugin::PluginName;
 use oxiblosc::registry::{CodecInfo, FilterInfo};
 use oxiblosc::{CodecId, FilterId, Inline, Registry};
 
+use super::array::ArraySample;
 use crate::error::one_line;
 use crate::needs::is_builtin;
 
@@ -30,9 +31,12 @@ const MOST_OTHERS: usize = 12;
 pub(super) struct Candidate {
     pub(super) codec: CodecId,
     pub(super) codec_name: &'static str,
+    pub(super) codec_meta: u8,
     pub(super) level: u8,
     pub(super) filters: FilterSlots,
     pub(super) filter_names: Vec<&'static str>,
+    /// It is tried on an array.
+    pub(super) of_array: bool,
 }
 
 /// A codec, a filter or a combination that is not tried.
@@ -51,14 +55,28 @@ pub(super) struct Choice {
 /// Every lossless codec that can encode, at three levels, with the usual lossless filters for items of this size and with
 /// those others that make the beginning of the sample smaller.
 ///
-/// The pieces of the sample have no shape, so that plugins for arrays are left out.
-pub(super) fn candidates(sample: &[Bytes], typesize: usize, registry: &Registry) -> Choice {
+/// The pieces of the sample have no shape. Codecs for arrays are tried without filters on `array`, if there is one; filters
+/// for arrays are left out.
+pub(super) fn candidates(
+    sample: &[Bytes],
+    array: Option<&ArraySample>,
+    typesize: usize,
+    registry: &Registry,
+) -> Choice {
     let trial = Trial::new(sample, typesize, registry);
     let mut skipped = Vec::new();
     let mut codecs = Vec::new();
+    let mut of_arrays = Vec::new();
     for info in registry.codecs().map(|entry| entry.info()) {
         let reason = match info.traits {
             traits if !traits.encode => Some("it only reads".to_owned()),
+            traits if traits.needs_array && !traits.lossy && array.is_some() => {
+                match array.ok_or_else(String::new).and_then(|array| for_array(info, array, typesize, registry)) {
+                    Ok(found) => of_arrays.extend(found),
+                    Err(reason) => skip(&mut skipped, info.plugin(), reason),
+                }
+                continue;
+            }
             traits => unfit(traits.lossy, traits.needs_array)
                 .or_else(|| trial.encoded_len(info, &Filters::default()).err().map(|error| one_line(&error))),
         };
@@ -72,20 +90,43 @@ pub(super) fn candidates(sample: &[Bytes], typesize: usize, registry: &Registry)
     if let Some(codec) = codecs.first() {
         filters.extend(others(&trial, codec, &mut skipped));
     }
-    let candidate = |codec: &CodecInfo, filters: &Filters, level| Candidate {
-        codec: codec.id,
-        codec_name: codec.name,
-        level,
-        filters: filters.slots,
-        filter_names: filters.names.clone(),
-    };
     let mut candidates = Vec::new();
     for codec in codecs {
         for filters in &filters {
-            candidates.extend(LEVELS.map(|level| candidate(codec, filters, level)));
+            candidates.extend(LEVELS.map(|level| Candidate::new(codec, filters, level)));
         }
     }
+    candidates.extend(of_arrays);
     Choice { candidates, skipped }
+}
+
+/// A codec for arrays, with the meta bytes with which it compresses this one.
+///
+/// # Errors
+/// Why it does not, with any of them.
+fn for_array(
+    codec: &CodecInfo,
+    array: &ArraySample,
+    typesize: usize,
+    registry: &Registry,
+) -> Result<Vec<Candidate>, String> {
+    let with = |codec_meta, level| Candidate {
+        codec_meta,
+        of_array: true,
+        ..Candidate::new(codec, &Filters::default(), level)
+    };
+    // The side of cells in NDLZ. Nothing says which bytes others take, but for the one that is the default.
+    let metas: &[u8] = if codec.id == CodecId::NDLZ { &[4, 8] } else { &[0] };
+    let mut found = Vec::new();
+    let mut reason = "it does not take this array".to_owned();
+    for &meta in metas {
+        let trial = array.encode(with(meta, LEVELS[0]).params(typesize), registry);
+        match trial.and_then(|encoded| array.decode(&encoded, registry)) {
+            Ok(_) => found.extend(LEVELS.map(|level| with(meta, level))),
+            Err(error) => reason = error,
+        }
+    }
+    if found.is_empty() { Err(reason) } else { Ok(found) }
 }
 
 /// Combinations with filters that are not usual, the best first. Nothing says where in a pipeline such a filter belongs,
@@ -212,9 +253,35 @@ impl<'a> Trial<'a> {
 }
 
 impl Candidate {
+    fn new(codec: &CodecInfo, filters: &Filters, level: u8) -> Self {
+        Self {
+            codec: codec.id,
+            codec_name: codec.name,
+            codec_meta: 0,
+            level,
+            filters: filters.slots,
+            filter_names: filters.names.clone(),
+            of_array: false,
+        }
+    }
+
+    pub(super) fn params(&self, typesize: usize) -> EncodeParams {
+        EncodeParams {
+            codec: self.codec,
+            codec_meta: self.codec_meta,
+            level: self.level,
+            typesize,
+            filters: self.filters,
+            ..EncodeParams::default()
+        }
+    }
+
     /// The options of `oxiblosc compress` for this combination.
     pub(super) fn options(&self, typesize: usize) -> String {
         let mut options = format!("--codec {} --level {}", self.codec_name, self.level);
+        if self.codec_meta != 0 {
+            options += &format!(" --codec-meta {}", self.codec_meta);
+        }
         let filters = self.filters.active().zip(&self.filter_names);
         let filters: Vec<_> = filters
             .map(|((_, slot), name)| if slot.meta == 0 { (*name).to_owned() } else { format!("{name}={}", slot.meta) })
@@ -289,7 +356,7 @@ mod tests {
     fn built_in_plugins_are_tried_as_ever() {
         let registry = Registry::builtin().expect("they are linked");
         for (typesize, combinations) in [(1, 3), (2, 5)] {
-            let choice = candidates(&sample(), typesize, registry);
+            let choice = candidates(&sample(), None, typesize, registry);
             assert_eq!(choice.candidates.len(), 5 * combinations * LEVELS.len());
             assert!(choice.skipped.is_empty());
         }
@@ -317,9 +384,9 @@ mod tests {
         codec(201, "reads", CodecTraits::PLAIN.decode_only());
         codec(202, "lossy_codec", CodecTraits::PLAIN.lossy());
 
-        let choice = candidates(&sample(), 2, &registry);
+        let choice = candidates(&sample(), None, 2, &registry);
         let tried = options(&choice);
-        let before = options(&candidates(&sample(), 2, builtin));
+        let before = options(&candidates(&sample(), None, 2, builtin));
         assert!(before.iter().all(|usual| tried.contains(usual)));
         assert!(tried.contains(&"--codec idle --level 5 --filter shuffle --typesize 2".to_owned()));
         assert!(tried.contains(&"--codec zstd --level 9 --filter ramp --typesize 2".to_owned()));

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use oxiblosc::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, EncodeParams};
+use oxiblosc::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError};
 use oxiblosc::{Inline, Registry};
 
+use super::array::{ArraySample, Encoded};
 use super::candidates::Candidate;
 use crate::error::one_line;
 
@@ -36,14 +37,7 @@ pub(super) fn measure(
     registry: &Registry,
 ) -> Result<Measurement, String> {
     let failed = |error: ChunkError| one_line(&error);
-    let params = EncodeParams {
-        codec: candidate.codec,
-        level: candidate.level,
-        typesize,
-        filters: candidate.filters,
-        ..EncodeParams::default()
-    };
-    let mut encoder = ChunkEncoder::new(&params, registry).map_err(failed)?;
+    let mut encoder = ChunkEncoder::new(&candidate.params(typesize), registry).map_err(failed)?;
     let mut decoder = ChunkDecoder::new(registry);
     let context = ChunkContext::default();
     let mut chunks = Vec::new();
@@ -80,8 +74,37 @@ pub(super) fn measure(
     Ok(Measurement { candidate, nbytes, cbytes, encode_seconds, decode_seconds })
 }
 
+/// Writes and reads the sample as an array, on this thread. This takes longer than the codec alone: items are put into the
+/// order of blocks and back.
+///
+/// # Errors
+/// As [`measure`].
+pub(super) fn measure_array(
+    candidate: Candidate,
+    sample: &ArraySample,
+    typesize: usize,
+    registry: &Registry,
+) -> Result<Measurement, String> {
+    let params = candidate.params(typesize);
+    let mut encoded = Encoded::default();
+    let encode_seconds = time(|| {
+        encoded = sample.encode(params.clone(), registry)?;
+        Ok::<_, String>(())
+    })?;
+    let mut decoded = Vec::new();
+    let decode_seconds = time(|| {
+        decoded = sample.decode(&encoded, registry)?;
+        Ok::<_, String>(())
+    })?;
+    if decoded != sample.data {
+        return Err("it does not give back the data that it was given".to_owned());
+    }
+    let (nbytes, cbytes) = (sample.data.len(), encoded.cbytes);
+    Ok(Measurement { candidate, nbytes, cbytes, encode_seconds, decode_seconds })
+}
+
 /// Seconds that some work takes: the minimum of as many rounds as fit into a short time.
-fn time(mut work: impl FnMut() -> Result<(), ChunkError>) -> Result<f64, ChunkError> {
+fn time<E>(mut work: impl FnMut() -> Result<(), E>) -> Result<f64, E> {
     let begin = Instant::now();
     let mut least = f64::INFINITY;
     for _ in 0..MOST_ROUNDS {

@@ -1,5 +1,6 @@
 //! `oxiblosc tune`.
 
+mod array;
 mod candidates;
 mod measure;
 mod plot;
@@ -15,8 +16,9 @@ use crate::args::TuneArgs;
 use crate::error::CliError;
 use crate::progress;
 use crate::raw::RawInput;
+use array::ArraySample;
 use candidates::{Choice, Skipped, candidates};
-use measure::{Measurement, measure};
+use measure::{Measurement, measure, measure_array};
 
 /// The channels that compressed bytes go through, and their speeds, on which the best choice depends.
 const CHANNELS: [(&str, f64); 3] =
@@ -32,12 +34,19 @@ pub(crate) fn run(args: &TuneArgs, registry: &Registry) -> Result<(), CliError> 
         return Err(CliError::data(&input.name)("there is nothing to compress"));
     }
 
-    let Choice { candidates, mut skipped } = candidates(&sample, typesize, registry);
+    // The pieces have no shape, but the first one begins where the array does.
+    let header = input.npy.as_ref().filter(|header| header.item_size == typesize);
+    let array = header.zip(sample.first()).and_then(|(header, first)| ArraySample::new(header, first));
+    let Choice { candidates, mut skipped } = candidates(&sample, array.as_ref(), typesize, registry);
     let bar = progress::count(candidates.len() as u64, args.quiet);
     let mut results = Vec::new();
     for candidate in candidates {
         let what = candidate.options(typesize);
-        match measure(candidate, &sample, typesize, registry) {
+        let measured = match &array {
+            Some(array) if candidate.of_array => measure_array(candidate, array, typesize, registry),
+            _ => measure(candidate, &sample, typesize, registry),
+        };
+        match measured {
             Ok(result) => results.push(result),
             Err(reason) => skipped.push(Skipped { what, reason }),
         }

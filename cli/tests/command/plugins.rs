@@ -75,6 +75,38 @@ fn a_loaded_one_is_listed_and_used() {
 }
 
 #[test]
+fn a_loaded_one_takes_parameters_and_info_shows_them() {
+    let dir = tempdir().expect("a directory");
+    let (input, frame) = (dir.path().join("data"), dir.path().join("data.b2frame"));
+    let data: Vec<u8> = (0..300_000).map(|i| (i / 1000) as u8).collect();
+    fs::write(&input, &data).expect("a file");
+    let (codec, filter) = (library("oxirle"), library("oxixor"));
+    let libraries = args!["--plugin", &codec, "--plugin", &filter];
+    let with = |arguments: &[std::ffi::OsString]| run(arguments.iter().chain(&libraries));
+
+    let text = String::from_utf8(with(&args!["plugins"]).ok()).expect("text");
+    assert!(text.contains("key: what each byte"), "{text}");
+    let compress = args!["compress", "-q", &input, &frame, "--codec", "oxirle:key=7", "--filter", "oxixor:steps=3"];
+    with(&compress).ok();
+    // The reader is not told; the frame is.
+    assert!(with(&args!["cat", &frame]).ok() == data);
+    assert!(with(&args!["cat", &frame, "--items", "1999:2002"]).ok() == data[1999..2002]);
+    let text = String::from_utf8(with(&args!["info", &frame]).ok()).expect("text");
+    assert!(text.contains("codec        oxirle:key=7\n"), "{text}");
+    assert!(text.contains("filters      oxixor:steps=3\n"), "{text}");
+    assert!(!text.contains("oxiblosc_plugins"), "{text}");
+    let told: Value = serde_json::from_slice(&with(&args!["info", "--json", &frame]).ok()).expect("JSON");
+    assert_eq!(told["codec"]["params"]["key"], "7");
+    assert_eq!(told["filters"][0]["params"]["steps"], "3");
+
+    // Only the codec, so that items are decoded alone.
+    with(&args!["compress", "-q", &input, &frame, "--codec", "oxirle:key=9", "--filter", "none"]).ok();
+    assert!(with(&args!["cat", &frame, "--items", "1999:2002"]).ok() == data[1999..2002]);
+    let error = with(&args!["compress", "-q", &input, &frame, "--codec", "oxirle:key=256"]).bad_usage();
+    assert!(error.contains("parameter key is \"256\", expected 0..=255"), "{error}");
+}
+
+#[test]
 fn what_cannot_be_loaded_is_named() {
     let dir = tempdir().expect("a directory");
     let missing = dir.path().join("libblosc2_none.so");
@@ -103,6 +135,6 @@ fn what_cannot_be_loaded_is_named() {
     };
     let error = replaced("other.so", b"oxiblosc_plugin\0", b"oxiblosc_plugim\0");
     assert!(error.contains("other.so: the library has no plugin for oxiblosc"), "{error}");
-    let error = replaced("later.so", b"oxiblosc\x01\0\0\0", b"oxiblosc\x02\0\0\0");
-    assert!(error.contains("later.so: the plugin has version 2 of the interface, expected 1"), "{error}");
+    let error = replaced("later.so", b"oxiblosc\x02\0\0\0", b"oxiblosc\x03\0\0\0");
+    assert!(error.contains("later.so: the plugin has version 3 of the interface, expected 2"), "{error}");
 }

@@ -31,6 +31,29 @@ fn recommendations_are_options_of_compress() {
     }
 }
 
+/// A codec for arrays is tried on the first rows of an array, and on nothing else.
+#[test]
+fn codecs_for_arrays_are_tried_on_arrays() {
+    let dir = tempdir().expect("a directory");
+    let (input, frame) = (dir.path().join("steps.npy"), dir.path().join("steps.b2nd"));
+    let mut header = b"\x93NUMPY\x01\x00v\x00{'descr': '|u1', 'fortran_order': False, 'shape': (600, 500), }".to_vec();
+    header.resize(127, b' ');
+    header.push(b'\n');
+    let items: Vec<u8> = (0..600 * 500).map(|i| (i / 500 / 8 + i % 500 / 8) as u8).collect();
+    fs::write(&input, [&header[..], &items].concat()).expect("a file");
+    let told: Value = serde_json::from_slice(&run(args!["tune", &input, "--json"]).ok()).expect("JSON");
+    let rows: Vec<_> =
+        told["results"].as_array().expect("a list").iter().filter(|row| row["codec"] == "ndlz").collect();
+    // Two sizes of cells, at three levels.
+    assert_eq!(rows.len(), 6, "{told:#}");
+    for row in rows {
+        assert!(row["ratio"].as_f64().is_some_and(|ratio| ratio > 2.0), "{row}");
+        let options = row["options"].as_str().expect("text").split(' ').map(Into::into);
+        run(args!["compress", "-q", &input, &frame].into_iter().chain(options)).ok();
+        assert!(run(args!["cat", &frame]).ok() == items, "{row}");
+    }
+}
+
 #[test]
 fn a_table_for_people() {
     let text = String::from_utf8(run_with(args!["tune", "-"], &array_bytes("astronaut.npy", 20_000)).ok());

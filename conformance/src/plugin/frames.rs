@@ -7,6 +7,7 @@ use oxiblosc_core::chunk::{EncodeParams, SplitMode};
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::nd::{Geometry, Selection};
 use oxiblosc_core::pipeline::{FilterSlot, FilterSlots};
+use oxiblosc_core::plugin_params::{Params, PluginParams};
 use oxiblosc_core::registry::{CodecEntry, CodecInfo, FilterEntry, Registry};
 use oxiblosc_core::{Chain, CodecId, provider};
 use oxiblosc_streaming::blocking::{FrameReader, FrameWriter, NdArray, NdWriter};
@@ -30,9 +31,11 @@ struct Frame {
 const BYTES: usize = 300_000;
 const CHUNK: usize = 64 << 10;
 const BLOCK: usize = 12_000;
+/// Frames with parameters.
+const PARAMS: usize = 4;
 
 /// Frames whose streams the codec makes.
-pub(super) fn codec(session: &Session, entry: &CodecEntry, registry: &Registry) {
+pub(super) fn codec(session: &Session, entry: &CodecEntry, registry: &Registry, taken: &[Params]) {
     let traits = entry.info().traits;
     let mut frames = Vec::new();
     for (i, (geometry, typesize, meta)) in shapes(session).into_iter().enumerate() {
@@ -44,6 +47,14 @@ pub(super) fn codec(session: &Session, entry: &CodecEntry, registry: &Registry) 
             let split = SplitMode::Always;
             frames.push(frame(session, EncodeParams { split, ..params.clone() }, None, traits.lossy));
         }
+        if i == 0 {
+            // Readers are not told the parameters: the frame tells them.
+            for taken in taken.iter().take(PARAMS) {
+                let plugin_params = PluginParams::default().codec(entry.info().id, taken.clone());
+                let params = EncodeParams { plugin_params, ..params.clone() };
+                frames.push(frame(session, params, geometry.clone(), traits.lossy));
+            }
+        }
         frames.push(frame(session, params, geometry, traits.lossy));
     }
     run(session, registry, &frames);
@@ -53,14 +64,21 @@ pub(super) fn codec(session: &Session, entry: &CodecEntry, registry: &Registry) 
 }
 
 /// Frames whose blocks the filter filters.
-pub(super) fn filter(session: &Session, entry: &FilterEntry, registry: &Registry) {
+pub(super) fn filter(session: &Session, entry: &FilterEntry, registry: &Registry, taken: &[Params]) {
     let mut registry = registry.clone();
     let codec = codec_for_filters(&mut registry);
     let mut frames = Vec::new();
-    for (geometry, typesize, meta) in shapes(session) {
+    for (i, (geometry, typesize, meta)) in shapes(session).into_iter().enumerate() {
         let mut filters = FilterSlots::single(entry.info().id);
         filters.0[5] = FilterSlot { id: entry.info().id, meta };
         let params = EncodeParams { codec, filters, typesize, ..params() };
+        if i == 0 {
+            for taken in taken.iter().take(PARAMS) {
+                let plugin_params = PluginParams::default().filter(5, entry.info().id, taken.clone());
+                let params = EncodeParams { plugin_params, ..params.clone() };
+                frames.push(frame(session, params, geometry.clone(), entry.info().traits.lossy));
+            }
+        }
         frames.push(frame(session, params, geometry, entry.info().traits.lossy));
     }
     run(session, &registry, &frames);
@@ -222,7 +240,7 @@ impl Frame {
 
 impl std::fmt::Display for Frame {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let EncodeParams { codec, codec_meta, typesize, filters, split, use_dict, .. } = &self.params;
+        let EncodeParams { codec, codec_meta, typesize, filters, split, use_dict, plugin_params, .. } = &self.params;
         write!(
             f,
             "codec {} with meta {codec_meta}, filters {filters}, type size {typesize}, split {split:?}",
@@ -230,6 +248,11 @@ impl std::fmt::Display for Frame {
         )?;
         if *use_dict {
             f.write_str(", with a dictionary")?;
+        }
+        if !plugin_params.is_empty() {
+            let of_filter = plugin_params.of_filter(5, filters.0[5].id);
+            let params = plugin_params.of_codec(*codec).or(of_filter).map(ToString::to_string);
+            write!(f, ", parameters {:?}", params.unwrap_or_default())?;
         }
         if let Some(geometry) = &self.array {
             write!(

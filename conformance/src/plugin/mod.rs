@@ -1,6 +1,7 @@
 //! The promises of filters and codecs; the table is in the documentation of the crate.
 
 mod case;
+mod child;
 mod clones;
 mod codec;
 mod filter;
@@ -8,6 +9,7 @@ mod filter;
 mod frames;
 mod input;
 mod memory;
+mod params;
 #[cfg(feature = "streams")]
 mod peer;
 mod promise;

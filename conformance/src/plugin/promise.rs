@@ -51,6 +51,10 @@ pub enum Promise {
     Length,
     /// A stream of which a part is missing is an error.
     Cut,
+    /// A range of a stream is what the whole stream has there.
+    Ranges,
+    /// Parameters are taken, recorded and refused as they are declared.
+    Params,
     /// Damage leads to an error or to other bytes.
     Damage,
     /// Every call ends.
@@ -65,7 +69,7 @@ pub enum Promise {
 
 impl Promise {
     /// All promises, in the order of the table.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::Accepts,
         Self::Claims,
         Self::Room,
@@ -88,6 +92,8 @@ impl Promise {
         Self::Compresses,
         Self::Length,
         Self::Cut,
+        Self::Ranges,
+        Self::Params,
         Self::Damage,
         Self::Time,
         Self::Memory,
@@ -120,6 +126,8 @@ impl Promise {
             Self::Compresses => "some streams get smaller",
             Self::Length => "a wrong decoded length is noticed",
             Self::Cut => "a cut stream is not taken for a whole one",
+            Self::Ranges => "a range is what the whole stream has there",
+            Self::Params => "parameters are taken, recorded and refused as declared",
             Self::Damage => "damage does not lead to a panic",
             Self::Time => "every call ends in time",
             Self::Memory => "memory is in proportion",

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use oxiblosc_core::filter::BlockContext;
 use oxiblosc_core::nd::Geometry;
+use oxiblosc_core::plugin_params::Params;
 
 use super::memory::Gauge;
 use super::watch::CallLimits;
@@ -23,11 +24,14 @@ pub(super) struct Settings {
     pub(super) seed: u64,
     pub(super) thorough: bool,
     pub(super) ignores_meta: bool,
+    pub(super) params: Vec<Params>,
+    pub(super) ignores_params: bool,
     pub(super) max_error: Option<f64>,
     pub(super) tolerance: Option<Tolerance>,
     pub(super) time: Duration,
     pub(super) memory: usize,
     pub(super) gauge: Gauge,
+    pub(super) child: Option<String>,
     pub(super) python: Option<PathBuf>,
 }
 
@@ -40,11 +44,14 @@ impl Settings {
             seed: 1,
             thorough: false,
             ignores_meta: false,
+            params: Vec::new(),
+            ignores_params: false,
             max_error: None,
             tolerance: None,
             time: Duration::from_secs(2),
             memory: 1 << 30,
             gauge: Gauge::default(),
+            child: None,
             python: std::env::var_os("OXIBLOSC_PYTHON").map(PathBuf::from),
         }
     }
@@ -131,6 +138,24 @@ macro_rules! shared_settings {
             self
         }
 
+        /// Parameters to run with, all of them valid; may be called several times. Frames are written with the first of
+        /// them.
+        ///
+        /// The kit also tries numbers and words of its own for each parameter that the plugin declares. Those that the
+        /// plugin takes must work, so this is needed only for parameters that take none of them.
+        #[must_use]
+        pub fn params(mut self, params: oxiblosc_core::plugin_params::Params) -> Self {
+            self.settings.params.push(params);
+            self
+        }
+
+        /// States that parameters make no difference to what is stored.
+        #[must_use]
+        pub fn ignores_params(mut self) -> Self {
+            self.settings.ignores_params = true;
+            self
+        }
+
         /// The type sizes to run with, for plugins that do not work on all of them from 1 to 255.
         #[must_use]
         pub fn typesizes(mut self, typesizes: &[usize]) -> Self {
@@ -194,6 +219,19 @@ macro_rules! shared_settings {
         #[must_use]
         pub fn memory_limit(mut self, bytes: usize) -> Self {
             self.settings.memory = bytes;
+            self
+        }
+
+        /// Runs the check in a process of its own first, and here only if that process survives. An allocation that fails
+        /// because damaged data asks for terabytes ends a process; so do a stack that overflows and a library in C that
+        /// crashes. This way such an end is a failure in the report, with the input that led to it.
+        ///
+        /// `test` is the name of the test that calls this, as `cargo test` shows it: `"keeps_its_promises"`, or
+        /// `"module::keeps_its_promises"`. The child is the program of the test, which is started with that name. The
+        /// check takes twice as long.
+        #[must_use]
+        pub fn in_child(mut self, test: &str) -> Self {
+            self.settings.child = Some(test.to_owned());
             self
         }
 

@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::child::Diary;
 use super::memory::{self, Gauge};
 use super::promise::{Broken, Promise};
 use crate::report::{Report, panic_message};
@@ -48,6 +49,8 @@ pub(super) struct Watch {
     times: OnceLock<PathBuf>,
     /// The check has its [turn](Turn).
     in_turn: AtomicBool,
+    /// Where this process says what it does, if it is a child.
+    diary: Option<Diary>,
 }
 
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -56,7 +59,12 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Runs `work` on a thread of its own, and returns the report when it has ended or a call has exceeded its time. The
 /// thread is left to itself then.
-pub(super) fn watched(limits: CallLimits, report: Report, work: impl FnOnce(Arc<Watch>) + Send + 'static) -> Report {
+pub(super) fn watched(
+    limits: CallLimits,
+    report: Report,
+    diary: Option<Diary>,
+    work: impl FnOnce(Arc<Watch>) + Send + 'static,
+) -> Report {
     let watch = Arc::new(Watch {
         limits,
         calls: AtomicU64::new(0),
@@ -65,6 +73,7 @@ pub(super) fn watched(limits: CallLimits, report: Report, work: impl FnOnce(Arc<
         report: Mutex::new(report),
         times: OnceLock::new(),
         in_turn: AtomicBool::new(false),
+        diary,
     });
     watch.expect_bytes(0);
     let (done, ended) = mpsc::channel::<()>();
@@ -134,6 +143,9 @@ impl Watch {
 
     /// Says what is tried next, for the case that it does not end.
     pub(super) fn says(&self, promise: Promise, what: String) {
+        if let Some(diary) = &self.diary {
+            diary.write(promise, &what);
+        }
         *locked(&self.now) = (promise, what);
     }
 

@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, thread};
 
 use oxiblosc::chunk::{ChunkContext, ChunkDecoder, SplitMode};
-use oxiblosc::codec::CodecTraits;
-use oxiblosc::filter::FilterTraits;
 use oxiblosc::nd::{ArrayOptions, Selection};
+use oxiblosc::plugin_params::{Params, PluginParams};
 use oxiblosc::registry::{CodecInfo, FilterInfo};
 use oxiblosc::{
     Chain, CodecId, FilterId, Inline, Pool, ReadError, ReadOptions, Registry, WriteOptions, blocking, provider,
@@ -65,10 +64,10 @@ fn start(packages: &Path) -> Option<Worker> {
 /// The codec and the filter, linked into this program, and loaded from their libraries.
 fn registries() -> [(&'static str, Registry); 2] {
     let mut linked = registry().clone();
-    let info = CodecInfo::new(RLE, "oxirle", CodecTraits::PLAIN, provider!());
-    linked.add_codec(info, Box::new(rle::Rle)).expect("a free id");
-    let info = FilterInfo::new(XOR, "oxixor", FilterTraits::LOSSLESS.keeping_zeros(), provider!());
-    linked.add_filter(info, Box::new(xor::Xor)).expect("a free id");
+    let info = CodecInfo::new(RLE, "oxirle", rle::TRAITS, provider!());
+    linked.add_codec(info, Box::new(rle::Rle::default())).expect("a free id");
+    let info = FilterInfo::new(XOR, "oxixor", xor::TRAITS, provider!());
+    linked.add_filter(info, Box::new(xor::Xor::default())).expect("a free id");
     let mut loaded = registry().clone();
     for name in ["oxirle", "oxixor"] {
         oxiblosc_export::load(library(name)).expect("a plugin").register(&mut loaded).expect("a free id");
@@ -169,6 +168,46 @@ fn arrays_both_ways() {
             let back = worker.call("exported.read_array", json!({}), &[&ours]).into_blob();
             assert!(back == data, "{dtype}: ours, {how}");
         }
+    }
+}
+
+/// Parameters are in a metalayer, which their side makes like any other, and which ours makes by itself.
+#[test]
+fn parameters_both_ways() {
+    let packages = packages();
+    let Some(mut worker) = start(packages.path()) else { return };
+    let (data, chunk_size) = (data(8400 * 61), 8400 * 13);
+    let case = Case::new(RLE, 5, 4, &[(XOR, 0)]);
+    let mut settings = case.to_json();
+    settings["chunksize"] = chunk_size.into();
+    let plain = worker.call("exported.write", json!({ "case": settings }), &[&data]).blobs.swap_remove(0);
+    // Twice: an instance of a thread must not keep what another super-chunk has said.
+    for key in ["7", "200"] {
+        settings["params"] = json!({ "codec": [RLE.0, { "key": key }], "filters": [[0, XOR.0, { "steps": "3" }]] });
+        let answer = worker.call("exported.write", json!({ "case": settings }), &[&data]);
+        let [theirs, back] = answer.blobs.as_slice() else { panic!("a frame and what is in it") };
+        assert!(*back == data && *theirs != plain, "key {key}: theirs, read by them");
+        for (how, registry) in registries() {
+            assert!(read(theirs, &registry).expect("a frame") == data, "key {key}: theirs, {how}");
+            let mut params = case.params();
+            params.plugin_params = PluginParams::default().codec(RLE, Params::default().with("key", key));
+            for (slot, filter) in case.params().filters.active() {
+                let steps = Params::default().with("steps", 3);
+                params.plugin_params = params.plugin_params.filter(slot as u8, filter.id, steps);
+            }
+            let options = WriteOptions::new(params).chunk_size(chunk_size).registry(&registry).pool(&Pool::inline());
+            let mut writer = blocking::FrameWriter::in_memory(options).expect("a writer");
+            writer.push(data.clone().into()).and_then(|()| writer.finish()).expect("a frame");
+            let ours = writer.into_bytes();
+            assert!(worker.call("exported.read", json!({}), &[&ours]).into_blob() == data, "key {key}: ours, {how}");
+        }
+    }
+    assert!(worker.call("exported.read", json!({}), &[&plain]).into_blob() == data, "without parameters");
+    // What the plugin does not have, and what it does not take.
+    for wrong in [json!({ "lock": "1" }), json!({ "key": "256" })] {
+        settings["params"] = json!({ "codec": [RLE.0, wrong] });
+        let error = worker.try_call("exported.write", &json!({ "case": settings }), &[&data]).err();
+        assert!(error.expect("an exception").contains("Error"), "{wrong}");
     }
 }
 

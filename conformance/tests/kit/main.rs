@@ -3,7 +3,9 @@
 mod codecs;
 mod correct;
 mod filters;
+mod keyed;
 mod pairs;
+mod ranged;
 mod resources;
 mod rle;
 mod transforms;

@@ -20,6 +20,10 @@ enum Takes {
     Memory,
     /// Bytes without end.
     MoreAndMore,
+    /// More than there are addresses.
+    Absurd,
+    /// A stack without end.
+    Stack,
 }
 
 /// A limit that no call of these plugins comes near, unless it has no end.
@@ -38,6 +42,8 @@ impl Takes {
                 }
             }
             Self::Memory => drop(std::hint::black_box(vec![0u8; asked as usize])),
+            Self::Absurd => drop(std::hint::black_box(vec![0u8; (asked as usize) << 20])),
+            Self::Stack => drop(std::hint::black_box(deeper(1))),
             Self::MoreAndMore => {
                 let mut taken = Vec::new();
                 loop {
@@ -46,6 +52,12 @@ impl Takes {
             }
         }
     }
+}
+
+/// Calls itself without end, as a recursive decoder does on nested data.
+#[expect(unconditional_recursion, reason = "that is the flaw")]
+fn deeper(depth: u64) -> u64 {
+    std::hint::black_box(deeper(std::hint::black_box(depth + 1)) + depth)
 }
 
 #[derive(Clone)]
@@ -153,4 +165,50 @@ fn more_and_more_in_a_child() {
     let registry = with_codec(CodecTraits::PLAIN, Greedy(Rle::new(Flaw::None), Takes::MoreAndMore));
     let report = check_codec(&registry).memory_limit(64 << 20).time_limit(Duration::from_secs(60)).run().unwrap();
     unreachable!("{report}");
+}
+
+/// In a child the end of the process is a failure like others.
+#[cfg(target_os = "linux")]
+fn ends_the_process(takes: Takes, promise: Promise, says: &str, test: &str) {
+    let registry = with_codec(CodecTraits::PLAIN, Greedy(Rle::new(Flaw::None), takes));
+    let check = check_codec(&registry).memory_limit(64 << 20).time_limit(Duration::from_secs(60)).in_child(test);
+    let report = check.run().unwrap();
+    assert_broken(&format!("{takes:?}"), &report, promise);
+    let failure = report.failure(promise.name()).unwrap();
+    assert!(failure.contains(says) && failure.contains("input: "), "{report}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_absurd_allocation_is_reported() {
+    let test = "resources::an_absurd_allocation_is_reported";
+    ends_the_process(Takes::Absurd, Promise::Memory, "memory allocation of ", test);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_without_end_is_reported() {
+    let test = "resources::memory_without_end_is_reported";
+    ends_the_process(Takes::MoreAndMore, Promise::Memory, "MiB taken, and no end", test);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stack_without_end_is_reported() {
+    let test = "resources::a_stack_without_end_is_reported";
+    ends_the_process(Takes::Stack, Promise::Damage, "ended by signal", test);
+}
+
+#[test]
+fn a_child_without_the_test_is_a_failure() {
+    let registry = with_codec(CodecTraits::PLAIN, Rle::new(Flaw::None));
+    let report = check_codec(&registry).in_child("no_such_test").run().unwrap();
+    assert!(report.to_string().contains("there is no test \"no_such_test\""), "{report}");
+}
+
+#[test]
+fn what_survives_in_a_child_is_checked_here() {
+    let registry = with_codec(CodecTraits::PLAIN, Rle::new(Flaw::None));
+    let check = check_codec(&registry).in_child("resources::what_survives_in_a_child_is_checked_here");
+    check.run().unwrap().assert_passed();
 }

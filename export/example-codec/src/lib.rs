@@ -4,7 +4,6 @@
 mod rle;
 
 use oxiblosc_core::CodecId;
-use oxiblosc_core::codec::CodecTraits;
 use oxiblosc_export::export_codec;
 
-export_codec!(CodecId(231), "oxirle", CodecTraits::PLAIN, || Box::new(rle::Rle));
+export_codec!(CodecId(231), "oxirle", rle::TRAITS, || Box::new(rle::Rle::default()));

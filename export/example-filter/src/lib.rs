@@ -4,7 +4,6 @@
 mod xor;
 
 use oxiblosc_core::FilterId;
-use oxiblosc_core::filter::FilterTraits;
 use oxiblosc_export::export_filter;
 
-export_filter!(FilterId(232), "oxixor", FilterTraits::LOSSLESS.keeping_zeros(), || Box::new(xor::Xor));
+export_filter!(FilterId(232), "oxixor", xor::TRAITS, || Box::new(xor::Xor::default()));

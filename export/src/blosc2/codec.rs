@@ -2,14 +2,16 @@
 
 use std::ffi::{c_int, c_void};
 
-use oxiblosc_core::codec::{CodecContext, CodecError};
+use oxiblosc_core::codec::{Codec, CodecContext, CodecError};
+use oxiblosc_core::plugin_params::Params;
+use oxiblosc_core::registry::CodecEntry;
 
-use super::answer;
 use super::layout::{CParams, DParams};
 use super::params::{Encoding, Header, decoding};
+use super::{answer, recorded};
 use crate::buffer::buffers;
 use crate::idle;
-use crate::named::{Named, codec};
+use crate::named::{AnyError, Named, codec};
 
 /// `blosc2_codec_encoder_cb`: returns the bytes written, 0 when the result does not fit, or an error code.
 ///
@@ -35,8 +37,13 @@ pub unsafe fn encode<T: Named>(
         let mut ctx = CodecContext::new(block, encoding.level);
         (ctx.meta, ctx.version, ctx.filter) = (meta, info.traits.version, encoding.last_filter);
         let room = dst.len();
-        let make = || Ok(entry.instance());
-        match idle::with(&idle::CODEC, make, |codec| Ok(codec.compress(&ctx, src, dst)?))? {
+        let given = recorded::of_codec(encoding.params.recorded.as_deref(), info.id, info.traits.params)?;
+        match idle::with(
+            &idle::CODEC,
+            &given,
+            || configured(entry, &given),
+            |codec| Ok(codec.compress(&ctx, src, dst)?),
+        )? {
             None => Ok(0),
             Some(found) if !(1..=room).contains(&found) => Err(CodecError::Written { found, room }.into()),
             // It fits into the buffer, whose length is an `i32`.
@@ -73,10 +80,24 @@ pub unsafe fn decode<T: Named>(
         let mut ctx = CodecContext::decoding(block);
         (ctx.meta, ctx.version, ctx.filter) = (meta, header.version, header.last_filter);
         let expected = dst.len();
-        let make = || Ok(entry.instance());
-        match idle::with(&idle::CODEC, make, |codec| Ok(codec.decompress(&ctx, src, dst)?))? {
+        let given = recorded::of_codec(params.recorded.as_deref(), info.id, info.traits.params)?;
+        match idle::with(
+            &idle::CODEC,
+            &given,
+            || configured(entry, &given),
+            |codec| Ok(codec.decompress(&ctx, src, dst)?),
+        )? {
             found if found == expected => Ok(output_len),
             found => Err(CodecError::Length { expected, found }.into()),
         }
     })
+}
+
+/// An instance with these parameters.
+fn configured(entry: &CodecEntry, given: &Params) -> Result<Box<dyn Codec>, AnyError> {
+    let mut codec = entry.instance();
+    if !given.is_empty() {
+        codec.configure(given)?;
+    }
+    Ok(codec)
 }

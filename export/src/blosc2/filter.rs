@@ -4,9 +4,9 @@ use std::ffi::c_int;
 
 use oxiblosc_core::filter::{BlockContext, Filter, FilterError};
 
-use super::layout::{CParams, DParams};
-use super::params::{Encoding, Params, decoding};
-use super::{CallError, answer};
+use super::layout::{CParams, DParams, MAX_FILTERS};
+use super::params::{Encoding, Params, decoding, slots};
+use super::{CallError, answer, recorded};
 use crate::buffer::buffers;
 use crate::idle;
 use crate::named::{AnyError, Named, filter};
@@ -29,7 +29,8 @@ pub unsafe fn forward<T: Named>(
         let (src, dst) = unsafe { buffers((input, len), (output, len))? };
         // SAFETY: the parameters that C-Blosc2 has made for this call.
         let encoding = unsafe { Encoding::read(params)? };
-        apply::<T>(&encoding.params, meta, src, dst, |filter, ctx, src, dst| filter.forward(ctx, src, dst))
+        let about = (&encoding.params, &encoding.slots);
+        apply::<T>(about, meta, src, dst, |filter, ctx, src, dst| filter.forward(ctx, src, dst))
     })
 }
 
@@ -48,12 +49,18 @@ pub unsafe fn backward<T: Named>(
         // SAFETY: two buffers of the thread, or one and that of the caller, each of a block.
         let (src, dst) = unsafe { buffers((input, len), (output, len))? };
         // SAFETY: the parameters that C-Blosc2 has made for this call.
-        let params = unsafe { decoding(params)? };
-        apply::<T>(&params, meta, src, dst, |filter, ctx, src, dst| filter.backward(ctx, src, dst))
+        let (found, slots) = unsafe { (decoding(params)?, slots(params)) };
+        apply::<T>((&found, &slots), meta, src, dst, |filter, ctx, src, dst| filter.backward(ctx, src, dst))
     })
 }
 
-fn apply<T: Named>(params: &Params, meta: u8, src: &[u8], dst: &mut [u8], apply: Apply) -> Result<c_int, AnyError> {
+fn apply<T: Named>(
+    (params, slots): (&Params, &[u8; MAX_FILTERS]),
+    meta: u8,
+    src: &[u8],
+    dst: &mut [u8],
+    apply: Apply,
+) -> Result<c_int, AnyError> {
     let entry = filter::<T>()?;
     let traits = entry.info().traits;
     if traits.needs_reference {
@@ -61,6 +68,14 @@ fn apply<T: Named>(params: &Params, meta: u8, src: &[u8], dst: &mut [u8], apply:
     }
     let mut ctx = params.block(traits.positional, traits.needs_array)?;
     ctx.meta = meta;
-    idle::with(&idle::FILTER, || Ok(entry.instance()), |filter| Ok(apply(filter, &ctx, src, dst)?))?;
+    let given = recorded::of_filter(params.recorded.as_deref(), (entry.info().id, slots), traits.params)?;
+    let make = || {
+        let mut filter = entry.instance();
+        if !given.is_empty() {
+            filter.configure(&given)?;
+        }
+        Ok(filter)
+    };
+    idle::with(&idle::FILTER, &given, make, |filter| Ok(apply(filter, &ctx, src, dst)?))?;
     Ok(0)
 }

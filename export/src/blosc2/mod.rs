@@ -5,7 +5,9 @@ mod array;
 pub(crate) mod codec;
 pub(crate) mod filter;
 pub(crate) mod layout;
+mod metalayer;
 mod params;
+mod recorded;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +16,7 @@ use std::io::{self, Write};
 
 use oxiblosc_core::Chain;
 use oxiblosc_core::plugin::guarded;
+use oxiblosc_core::plugin_params::InvalidPluginParams;
 use thiserror::Error;
 
 use crate::buffer::BufferError;
@@ -57,6 +60,12 @@ enum CallError {
     Reference,
     #[error("this plugin is for arrays, and the super-chunk holds none")]
     NoArray,
+    #[error(transparent)]
+    Recorded(#[from] InvalidPluginParams),
+    #[error("the super-chunk records the parameter {0:?}, which the plugin does not have")]
+    Parameter(Box<str>),
+    #[error("the filter has other parameters in another slot, and C-Blosc2 does not say in which slot it is called")]
+    Slots,
     #[error("{0} is missing")]
     Missing(&'static str),
     #[error("the type size is {0}, expected 1 to 255")]
@@ -76,8 +85,10 @@ fn answer(plugin: &str, call: impl FnOnce() -> Result<c_int, AnyError>) -> c_int
             Ok(())
         });
         match error.downcast_ref() {
-            Some(CallError::Missing(_) | CallError::TypeSize(_)) => INVALID_PARAM,
-            Some(CallError::Positional | CallError::Reference | CallError::NoArray) => CODEC_SUPPORT,
+            Some(CallError::Missing(_) | CallError::TypeSize(_) | CallError::Recorded(_) | CallError::Parameter(_)) => {
+                INVALID_PARAM
+            }
+            Some(CallError::Positional | CallError::Reference | CallError::NoArray | CallError::Slots) => CODEC_SUPPORT,
             _ if error.is::<BufferError>() => INVALID_PARAM,
             _ => FAILURE,
         }

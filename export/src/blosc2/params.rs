@@ -2,14 +2,15 @@
 
 use std::ffi::c_void;
 use std::rc::Rc;
-use std::slice;
+use std::{ptr, slice};
 
 use oxiblosc_core::FilterId;
 use oxiblosc_core::filter::BlockContext;
 use oxiblosc_core::nd::Geometry;
+use oxiblosc_core::plugin_params::PluginParams;
 
-use super::layout::{CParams, DParams, HEADER_LEN, Schunk};
-use super::{CallError, array};
+use super::layout::{CParams, DParams, HEADER_LEN, MAX_FILTERS, Schunk};
+use super::{CallError, array, recorded};
 
 /// What both kinds of parameters say.
 pub(super) struct Params {
@@ -19,6 +20,8 @@ pub(super) struct Params {
     item_size: Option<usize>,
     /// The shapes of the array, if the super-chunk holds one.
     array: Option<Rc<Geometry>>,
+    /// The parameters of plugins that it records.
+    pub(super) recorded: Option<Rc<PluginParams>>,
 }
 
 impl Params {
@@ -35,7 +38,9 @@ impl Params {
         };
         // SAFETY: by the contract.
         let array = unsafe { array::geometry(schunk, item_size) };
-        Ok(Self { typesize, item_size, array })
+        // SAFETY: by the contract.
+        let recorded = unsafe { recorded::recorded(schunk)? };
+        Ok(Self { typesize, item_size, array, recorded })
     }
 
     /// A block without what C-Blosc2 does not say: neither where it lies in its chunk, nor whether it is the last.
@@ -59,6 +64,8 @@ pub(super) struct Encoding {
     pub(super) params: Params,
     pub(super) level: u8,
     pub(super) last_filter: FilterId,
+    /// The filters of the pipeline, in their slots.
+    pub(super) slots: [u8; MAX_FILTERS],
 }
 
 impl Encoding {
@@ -72,6 +79,7 @@ impl Encoding {
             params: unsafe { Params::new(found.typesize, found.schunk)? },
             level: found.clevel.clamp(1, 9),
             last_filter: last_filter(&found.filters),
+            slots: found.filters,
         })
     }
 }
@@ -85,6 +93,17 @@ pub(super) unsafe fn decoding(params: *const DParams) -> Result<Params, CallErro
     let Some(found) = (unsafe { params.as_ref() }) else { return Err(CallError::Missing("blosc2_dparams")) };
     // SAFETY: by the contract; C-Blosc2 does not change a super-chunk while it decompresses.
     unsafe { Params::new(found.typesize, found.schunk) }
+}
+
+/// The filters that chunks of the super-chunk go through, in their slots; none outside a super-chunk.
+///
+/// # Safety
+/// As [`decoding`].
+pub(super) unsafe fn slots(params: *const DParams) -> [u8; MAX_FILTERS] {
+    // SAFETY: null or valid by the contract.
+    let schunk = unsafe { params.as_ref() }.map_or(ptr::null(), |found| found.schunk);
+    // SAFETY: null or a super-chunk, which C-Blosc2 does not change while it decompresses.
+    unsafe { schunk.as_ref() }.map_or([0; MAX_FILTERS], |schunk| schunk.filters)
 }
 
 /// What the header of a chunk says to a decoder.

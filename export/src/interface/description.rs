@@ -3,12 +3,13 @@
 use oxiblosc_core::codec::CodecTraits;
 use oxiblosc_core::filter::FilterTraits;
 use oxiblosc_core::plugin::{PluginKind, Provider};
+use oxiblosc_core::plugin_params::ParamInfo;
 use oxiblosc_core::registry::{Claim, CodecInfo, FilterInfo};
 use oxiblosc_core::{CodecId, FilterId};
 
 use super::Slice;
 
-/// The fields of [`CodecInfo`] or [`FilterInfo`].
+/// The fields of [`CodecInfo`] or [`FilterInfo`], without the parameters, which are asked for one by one.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Description {
@@ -45,7 +46,7 @@ fn filter_facts(traits: &mut FilterTraits) -> [&mut bool; 7] {
 }
 
 /// The facts of codecs, each with its bit.
-fn codec_facts(traits: &mut CodecTraits) -> [&mut bool; 6] {
+fn codec_facts(traits: &mut CodecTraits) -> [&mut bool; 7] {
     [
         &mut traits.high_ratio,
         &mut traits.dict,
@@ -53,6 +54,7 @@ fn codec_facts(traits: &mut CodecTraits) -> [&mut bool; 6] {
         &mut traits.lossy,
         &mut traits.positional,
         &mut traits.needs_array,
+        &mut traits.ranges,
     ]
 }
 
@@ -129,9 +131,10 @@ impl Description {
 
     /// # Safety
     /// The texts are there for good: the library is never unloaded.
-    pub(crate) unsafe fn filter(&self) -> Result<FilterInfo, Invalid> {
+    pub(crate) unsafe fn filter(&self, params: Vec<ParamInfo>) -> Result<FilterInfo, Invalid> {
         let mut traits = FilterTraits::LOSSLESS;
         set_bits(filter_facts(&mut traits), self.traits)?;
+        traits.params = params.leak();
         // SAFETY: by the contract.
         let (name, provider) = unsafe { self.texts()? };
         Ok(FilterInfo::new(FilterId(self.id), name, traits, provider).claiming(self.claim()?))
@@ -139,9 +142,10 @@ impl Description {
 
     /// # Safety
     /// The texts are there for good: the library is never unloaded.
-    pub(crate) unsafe fn codec(&self) -> Result<CodecInfo, Invalid> {
+    pub(crate) unsafe fn codec(&self, params: Vec<ParamInfo>) -> Result<CodecInfo, Invalid> {
         let mut traits = CodecTraits::PLAIN;
         set_bits(codec_facts(&mut traits), self.traits)?;
+        traits.params = params.leak();
         traits.version = self.version;
         traits.split_up_to_level = (self.split_up_to_level != Self::NEVER).then_some(self.split_up_to_level);
         // SAFETY: by the contract.
@@ -182,19 +186,19 @@ mod tests {
             for claim in CLAIMS {
                 let sent = FilterInfo::new(FilterId(200), "made", traits, provider!()).claiming(claim);
                 // SAFETY: string constants.
-                let found = unsafe { Description::of_filter(&sent).filter() }.unwrap();
+                let found = unsafe { Description::of_filter(&sent).filter(Vec::new()) }.unwrap();
                 assert_eq!(format!("{found:?}"), format!("{sent:?}"));
             }
         }
         let codecs = [
             CodecTraits::PLAIN,
             CodecTraits::PLAIN.high_ratio().split_up_to(0).with_version(7),
-            CodecTraits::PLAIN.split_up_to(9).with_dict().decode_only().lossy().positional().for_arrays(),
+            CodecTraits::PLAIN.split_up_to(9).with_dict().decode_only().lossy().positional().for_arrays().with_ranges(),
         ];
         for traits in codecs {
             let sent = CodecInfo::new(CodecId(200), "made", traits, provider!());
             // SAFETY: string constants.
-            let found = unsafe { Description::of_codec(&sent).codec() }.unwrap();
+            let found = unsafe { Description::of_codec(&sent).codec(Vec::new()) }.unwrap();
             assert_eq!(format!("{found:?}"), format!("{sent:?}"));
         }
     }
@@ -205,9 +209,9 @@ mod tests {
         let good = Description::of_codec(&info);
         let refused = |bad: Description| {
             // SAFETY: string constants.
-            unsafe { bad.codec() }.unwrap_err()
+            unsafe { bad.codec(Vec::new()) }.unwrap_err()
         };
-        assert_eq!(refused(Description { traits: 1 << 6, ..good }), "a fact about it is not known here");
+        assert_eq!(refused(Description { traits: 1 << 7, ..good }), "a fact about it is not known here");
         assert_eq!(refused(Description { claim: 4, ..good }), "its claim to the id is not known here");
         assert_eq!(refused(Description { name: Slice::new(&[0xFF]), ..good }), "its name or version is not UTF-8");
         assert!(Description { kind: 2, ..good }.kind().is_err());

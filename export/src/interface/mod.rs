@@ -6,6 +6,7 @@
 mod context;
 mod description;
 mod message;
+mod param;
 mod slice;
 
 use std::ffi::c_void;
@@ -16,10 +17,11 @@ use crate::provide;
 pub(crate) use context::Context;
 pub(crate) use description::{Description, Invalid};
 pub(crate) use message::Message;
+pub(crate) use param::{Declared, Given};
 pub(crate) use slice::{Slice, SliceMut};
 
 /// The version of everything in this module.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// How the table begins, in this and all other versions.
 pub(crate) const MAGIC: [u8; 8] = *b"oxiblosc";
@@ -44,7 +46,7 @@ pub(crate) struct Status(i32);
 
 impl Status {
     pub(crate) const DONE: Self = Self(0);
-    /// The stream does not fit, or there is no dictionary.
+    /// The stream does not fit; there is no dictionary, no such parameter; a range cannot be decoded alone.
     pub(crate) const NONE: Self = Self(1);
     /// The message says why.
     pub(crate) const FAILED: Self = Self(-1);
@@ -63,6 +65,23 @@ pub(crate) type Apply =
 pub(crate) type Train =
     unsafe extern "C" fn(*mut c_void, Slice<u8>, usize, usize, SliceMut, *mut usize, *mut Message) -> Status;
 
+/// Decompresses a range of a stream: context and stream, where the range begins, the decoded length of the stream, and a
+/// buffer of the length of the range.
+pub(crate) type ReadRange = unsafe extern "C" fn(
+    *mut c_void,
+    *const Context,
+    Slice<u8>,
+    usize,
+    usize,
+    SliceMut,
+    *mut usize,
+    *mut Message,
+) -> Status;
+/// Describes a parameter, by its number.
+pub(crate) type Declare = unsafe extern "C" fn(usize, *mut Declared, *mut Message) -> Status;
+/// Gives an instance its parameters.
+pub(crate) type Configure = unsafe extern "C" fn(*mut c_void, Slice<Given>, *mut Message) -> Status;
+
 /// The functions of the plugin in a library.
 #[repr(C)]
 #[derive(Debug)]
@@ -75,6 +94,9 @@ pub struct Interface {
     pub(crate) write: Apply,
     pub(crate) read: Apply,
     pub(crate) train: Train,
+    pub(crate) declare: Declare,
+    pub(crate) configure: Configure,
+    pub(crate) read_range: ReadRange,
 }
 
 impl Interface {
@@ -91,6 +113,9 @@ impl Interface {
             write: provide::compress,
             read: provide::decompress,
             train: provide::train,
+            declare: provide::declare_codec::<T>,
+            configure: provide::configure_codec,
+            read_range: provide::decompress_range,
         }
     }
 
@@ -105,6 +130,9 @@ impl Interface {
             write: provide::forward,
             read: provide::backward,
             train: provide::no_training,
+            declare: provide::declare_filter::<T>,
+            configure: provide::configure_filter,
+            read_range: provide::no_ranges,
         }
     }
 }

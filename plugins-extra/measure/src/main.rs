@@ -2,24 +2,28 @@
 //! `plugins-extra/README.md`.
 //!
 //! `cargo run --release -p oxiblosc-extra-measure [FOLDER]`: the arrays are those of `conformance/data/arrays`, or of
-//! another folder with files of the same names. Chunks are encoded in memory by one thread. Times are processor time, the best
+//! another folder with files of the same names. With `--python PYTHON` it prints the table of `docs/guide/ship.md` instead,
+//! with the same codecs in the C-Blosc2 of that interpreter; the tests make one, `target/interop-venv/bin/python`.
+//! Chunks are encoded in memory by one thread. Times are processor time, the best
 //! of several.
 
 mod arrays;
+mod peer;
 mod settings;
 
 use std::error::Error;
 use std::hint::black_box;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
-use oxiblosc::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder};
+use oxiblosc::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkHeader};
 use oxiblosc::{CodecId, FilterId, Inline, Registry};
 use oxiblosc_bitround::Precision;
 use oxiblosc_timestamps::{Order, TIMESTAMPS};
 
 use arrays::{Column, Kind};
+use peer::{Figures, Task};
 use settings::Setting;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -32,10 +36,18 @@ const BOUND: f64 = 1e-3;
 
 fn main() -> Result<()> {
     oxiblosc_brotli::link();
-    let folder = std::env::args_os().nth(1).map(PathBuf::from);
+    let mut arguments = std::env::args_os().skip(1).peekable();
+    let python = match arguments.next_if(|argument| argument == "--python") {
+        Some(_) => Some(PathBuf::from(arguments.next().ok_or("--python takes an interpreter")?)),
+        None => None,
+    };
+    let folder = arguments.next().map(PathBuf::from);
     let folder = folder.unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/data/arrays").into());
     let columns = arrays::load(&folder)?;
 
+    if let Some(python) = python {
+        return side_by_side(&python, &columns);
+    }
     println!("Codecs: ratio, then MB/s of compression and decompression.\n");
     let settings = settings::codecs();
     heading("array", settings.iter().map(|setting| setting.name));
@@ -56,6 +68,35 @@ fn main() -> Result<()> {
     heading("array", ["shuffle", "trunc_prec, shuffle", "bitround, shuffle"].into_iter());
     for column in columns.iter().filter(|column| column.kind == Kind::Float) {
         rounding(column)?;
+    }
+    Ok(())
+}
+
+/// A row for each array in oxiblosc, and one in C-Blosc2, with the block size that oxiblosc has chosen.
+fn side_by_side(python: &Path, columns: &[Column]) -> Result<()> {
+    let settings = settings::codecs();
+    let mut tasks = Vec::new();
+    let mut ours = Vec::new();
+    for column in columns {
+        for setting in &settings {
+            let params = setting.params(column);
+            let chunk = ChunkEncoder::new(&params, Registry::linked()?)?.encode(
+                &column.bytes,
+                &ChunkContext::default(),
+                &Inline,
+            )?;
+            let block_size = ChunkHeader::parse(&chunk)?.blocksize;
+            ours.push(measure(column, setting)?);
+            tasks.push(Task { data: &column.bytes, params, block_size });
+        }
+    }
+    let theirs = peer::measure(python, &tasks)?;
+    heading("array", settings.iter().map(|setting| setting.name));
+    for ((column, ours), theirs) in columns.iter().zip(ours.chunks(settings.len())).zip(theirs.chunks(settings.len())) {
+        for (who, figures) in [("oxiblosc", ours), ("C-Blosc2", theirs)] {
+            let cells: Vec<_> = figures.iter().map(|figures| cell(column, figures)).collect();
+            println!("| {}, {who} | {} |", column.name, cells.join(" | "));
+        }
     }
     Ok(())
 }
@@ -82,21 +123,30 @@ fn heading<'a>(first: &str, names: impl Iterator<Item = &'a str>) {
 fn row(column: &Column, settings: &[Setting]) -> Result<()> {
     print!("| {} |", column.name);
     for setting in settings {
-        let mut encoder = ChunkEncoder::new(&setting.params(column), Registry::linked()?)?;
-        let mut decoder = ChunkDecoder::new(Registry::linked()?);
-        let ctx = ChunkContext::default();
-        let chunk = encoder.encode(&column.bytes, &ctx, &Inline)?;
-        assert!(decoder.decode(&chunk, &ctx, &Inline)? == column.bytes, "{} does not come back", column.name);
-        let write = fastest(|| Ok(black_box(encoder.encode(&column.bytes, &ctx, &Inline)?).len()))?;
-        let read = fastest(|| Ok(black_box(decoder.decode(&chunk, &ctx, &Inline)?).len()))?;
-        let speed = |time: Duration| column.bytes.len() as f64 / 1e6 / time.as_secs_f64();
-        let ratio = column.bytes.len() as f64 / chunk.len() as f64;
-        let digits = |speed: f64| if speed < 10.0 { 1 } else { 0 };
-        let (write, read) = (speed(write), speed(read));
-        print!(" {ratio:.2}, {:.*}, {:.*} |", digits(write), write, digits(read), read);
+        print!(" {} |", cell(column, &measure(column, setting)?));
     }
     println!();
     Ok(())
+}
+
+/// Compresses and decompresses one chunk.
+fn measure(column: &Column, setting: &Setting) -> Result<Figures> {
+    let mut encoder = ChunkEncoder::new(&setting.params(column), Registry::linked()?)?;
+    let mut decoder = ChunkDecoder::new(Registry::linked()?);
+    let ctx = ChunkContext::default();
+    let chunk = encoder.encode(&column.bytes, &ctx, &Inline)?;
+    assert!(decoder.decode(&chunk, &ctx, &Inline)? == column.bytes, "{} does not come back", column.name);
+    let write = fastest(|| Ok(black_box(encoder.encode(&column.bytes, &ctx, &Inline)?).len()))?;
+    let read = fastest(|| Ok(black_box(decoder.decode(&chunk, &ctx, &Inline)?).len()))?;
+    Ok(Figures { bytes: chunk.len(), write: write.as_secs_f64(), read: read.as_secs_f64() })
+}
+
+/// Ratio, MB/s of compression and of decompression.
+fn cell(column: &Column, figures: &Figures) -> String {
+    let len = column.bytes.len() as f64;
+    let digits = |speed: f64| if speed < 10.0 { 1 } else { 0 };
+    let (write, read) = (len / 1e6 / figures.write, len / 1e6 / figures.read);
+    format!("{:.2}, {:.*}, {:.*}", len / figures.bytes as f64, digits(write), write, digits(read), read)
 }
 
 /// The shortest time of the work, repeated for [`PATIENCE`].

@@ -1,14 +1,57 @@
 //! Streams that no encoder made.
 
-use oxiblosc_core::codec::Codec;
+use std::ops::Range;
+
+use oxiblosc_core::codec::{Codec, CodecError};
 
 use super::super::case::Case;
 use super::super::input::noise;
 use super::super::promise::{Broken, Promise, Verdict, same};
-use super::super::shrink::describe;
+use super::super::shrink::{describe, shrink};
 use super::CodecRun;
 use super::calls::{Buffers, Stream, decompress, found};
 use crate::data::Random;
+
+/// How a damaged stream is decompressed.
+pub(super) enum DamagedCall {
+    /// To so many bytes.
+    Whole(usize),
+    /// This range of so many bytes.
+    Range(Range<usize>, usize),
+}
+
+impl DamagedCall {
+    /// Bytes of the stream, decoded.
+    fn len(&self) -> usize {
+        match self {
+            Self::Whole(len) | Self::Range(_, len) => *len,
+        }
+    }
+
+    /// Bytes of the buffer.
+    fn room(&self) -> usize {
+        match self {
+            Self::Whole(len) => *len,
+            Self::Range(range, _) => range.len(),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Whole(_) => "decompress",
+            Self::Range(..) => "decompress_range",
+        }
+    }
+
+    /// Calls the codec; a range that it does not decode is as good as an error.
+    fn apply(&self, codec: &mut dyn Codec, case: &Case, bytes: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
+        let ctx = case.decoding(self.len());
+        match self {
+            Self::Whole(_) => codec.decompress(&ctx, bytes, dst),
+            Self::Range(range, len) => Ok(codec.decompress_range(&ctx, bytes, range.clone(), *len, dst)?.unwrap_or(0)),
+        }
+    }
+}
 
 impl CodecRun {
     /// Whole streams with another decoded length, and parts of streams with the right one.
@@ -68,7 +111,8 @@ impl CodecRun {
         let mut codec = self.instance();
         let mut random = Random::new(self.session.settings.seed ^ 0xda3a9e);
         for stream in &self.streams {
-            let mut tries = |bytes: &[u8]| self.damaged(&mut codec, &stream.case, bytes, stream.decoded.len());
+            let call = DamagedCall::Whole(stream.decoded.len());
+            let mut tries = |bytes: &[u8]| self.damaged(&mut codec, &stream.case, bytes, &call);
             for_each_damage(&stream.bytes, &mut random, self.session.settings.thorough, &mut tries);
             // What damage leaves in an instance must not reach the next stream.
             let (bytes, len) = (&stream.bytes, stream.decoded.len());
@@ -92,52 +136,57 @@ impl CodecRun {
                 // Small numbers mean more to most formats.
                 bytes.iter_mut().for_each(|b| *b &= 0x0f);
             }
-            self.damaged(
-                &mut codec,
-                &case,
-                &bytes,
-                if round.is_multiple_of(7) { 1 + random.below(70_000) } else { *len },
-            );
+            let len = if round.is_multiple_of(7) { 1 + random.below(70_000) } else { *len };
+            self.damaged(&mut codec, &case, &bytes, &DamagedCall::Whole(len));
         }
     }
 
     /// Decompresses something damaged. Errors and other bytes are fine.
-    fn damaged(&self, codec: &mut Box<dyn Codec>, case: &Case, bytes: &[u8], len: usize) {
+    pub(super) fn damaged(&self, codec: &mut Box<dyn Codec>, case: &Case, bytes: &[u8], call: &DamagedCall) {
         if self.session.is_broken(Promise::Damage) && self.session.is_broken(Promise::Memory) {
             return;
         }
-        let what = || format!("  input: {}\n  with: {case}, {len} bytes decoded", describe(bytes));
-        self.session.watch.says(Promise::Damage, what());
-        self.session.watch.expect_bytes(len);
         self.session.tried(&[Promise::Damage, Promise::Time, Promise::Memory]);
-        let ctx = case.decoding(len);
-        // The same into buffers that hold something else.
-        let mut buffers = [0x00, 0xff].map(|stale| vec![stale; len]);
-        let result = self.session.watch.measured(|| buffers.each_mut().map(|dst| codec.decompress(&ctx, bytes, dst)));
-        let results = result.and_then(|made| {
-            let made = made.map_err(|panic| Broken::new(Promise::Damage, format!("decompress panicked: {panic}")))?;
-            let found: Result<Vec<_>, _> =
-                made.into_iter().zip(&buffers).map(|(result, dst)| found(result, dst)).collect();
-            found
-        });
-        let results = match results {
-            Ok(results) => results,
-            Err(broken) => {
-                *codec = self.instance();
-                if !self.session.is_broken(broken.promise) {
-                    let detail = format!("{}\n{}", broken.detail, what());
-                    self.session.breaks(Broken { detail, ..broken });
-                }
-                return;
-            }
-        };
-        if let [Ok(first), Ok(second)] = &results[..]
-            && first != second
-        {
-            let verdict = same(Promise::Written, first, second, "a damaged stream, into a buffer with other bytes");
-            let described = |b: Broken| Broken::new(b.promise, format!("{}\n{}", b.detail, what()));
-            self.session.verdict(Promise::Written, verdict.map_err(described));
+        let Err(broken) = self.try_damaged(codec, case, bytes, call) else { return };
+        *codec = self.instance();
+        if self.session.is_broken(broken.promise) {
+            return;
         }
+        // What an instance has seen before may matter: then the input stays as long as it is.
+        let mut again = |bytes: &[u8]| self.try_damaged(&mut self.instance(), case, bytes, call);
+        let shrunk = shrink(broken.promise, bytes, false, &mut again);
+        let (found, broken) = shrunk.unwrap_or_else(|| (bytes.to_vec(), broken));
+        let from =
+            if found.len() < bytes.len() { format!(", shrunk from {} bytes", bytes.len()) } else { String::new() };
+        let input = describe(&found);
+        let detail = format!("{}\n  input: {input}{from}\n  with: {case}, {}", broken.detail, decoded(call));
+        self.session.breaks(Broken { detail, ..broken });
+    }
+
+    /// The same into buffers that hold something else.
+    fn try_damaged(&self, codec: &mut Box<dyn Codec>, case: &Case, bytes: &[u8], call: &DamagedCall) -> Verdict {
+        let what = format!("  input: {}\n  with: {case}, {}", describe(bytes), decoded(call));
+        self.session.watch.says(Promise::Damage, what);
+        self.session.watch.expect_bytes(call.len());
+        let mut buffers = [0x00, 0xff].map(|stale| vec![stale; call.room()]);
+        let tries = || buffers.each_mut().map(|dst| call.apply(&mut **codec, case, bytes, dst));
+        let panicked = |panic| Broken::new(Promise::Damage, format!("{} panicked: {panic}", call.name()));
+        let made = self.session.watch.measured(tries)?.map_err(panicked)?;
+        let results: Result<Vec<_>, _> =
+            made.into_iter().zip(&buffers).map(|(result, dst)| found(result, dst)).collect();
+        match &results?[..] {
+            [Ok(first), Ok(second)] => {
+                same(Promise::Written, first, second, "a damaged stream, into a buffer with other bytes")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn decoded(call: &DamagedCall) -> String {
+    match call {
+        DamagedCall::Whole(len) => format!("{len} bytes decoded"),
+        DamagedCall::Range(range, len) => format!("bytes {range:?} of {len} decoded"),
     }
 }
 

@@ -5,15 +5,19 @@ mod damage;
 mod declared;
 mod dictionary;
 mod ordinary;
+mod params;
+mod ranges;
 
 use std::sync::Arc;
 
 use oxiblosc_core::CodecId;
 use oxiblosc_core::filter::BlockContext;
 use oxiblosc_core::nd::Geometry;
+use oxiblosc_core::plugin_params::Params;
 use oxiblosc_core::registry::{CodecEntry, Registry, RegistryError};
 
 use self::calls::Stream;
+use super::child::{self, Diary};
 use super::session::Session;
 use super::settings::{Settings, shared_settings};
 use super::watch::watched;
@@ -65,23 +69,30 @@ impl<'a> CodecCheck<'a> {
     /// little (`opt-level = 1`); a [`thorough`](Self::thorough) run takes minutes.
     ///
     /// The codec runs on a thread of its own. If a call does not end, the report says so and that thread is left
-    /// behind. A call that takes several times its [limit of memory](Self::memory_limit), and goes on, ends the program
-    /// with the report on stderr: there is no other way to stop it.
+    /// behind, with the input that it was given and not with a smaller one, which could not be tried.
+    ///
+    /// A call that takes several times its [limit of memory](Self::memory_limit), and goes on, ends the program with the
+    /// report on stderr: there is no other way to stop it. A call that asks for more than the system has ends it without
+    /// one, as any allocation that fails. With [`in_child`](Self::in_child) both are reported like other failures.
     ///
     /// # Errors
     /// When the registry has no codec with this id.
     pub fn run(&self) -> Result<Report, RegistryError> {
         let entry = self.registry.codec(self.id)?.clone();
         let subject = format!("{}, seed {}", entry.info().plugin(), self.settings.seed);
+        if let Some(report) = self.settings.child.as_deref().and_then(|test| child::run(test, &subject)) {
+            return Ok(report);
+        }
+        let diary = self.settings.child.as_ref().and_then(|_| Diary::of_child());
         let mut settings = self.settings.clone();
         if entry.info().traits.needs_array {
             settings.use_default_geometries();
         }
         let (registry, levels, known) = (self.registry.clone(), self.levels.clone(), self.known.clone());
         let may_never_compress = self.may_never_compress;
-        Ok(watched(settings.limits(), Report::new(subject), move |watch| {
+        Ok(watched(settings.limits(), Report::new(subject), diary, move |watch| {
             let session = Session { settings, watch: Arc::clone(&watch) };
-            let mut run = CodecRun { session, entry, registry, levels, streams: Vec::new() };
+            let mut run = CodecRun { session, entry, registry, levels, streams: Vec::new(), taken: Vec::new() };
             run.all(&known, may_never_compress);
         }))
     }
@@ -97,6 +108,9 @@ struct CodecRun {
     levels: Vec<u8>,
     /// Some streams that the codec made, to cut and damage.
     streams: Vec<Stream>,
+    /// Parameters that the codec takes.
+    #[cfg_attr(not(feature = "streams"), allow(dead_code, reason = "frames are written with them"))]
+    taken: Vec<Params>,
 }
 
 impl CodecRun {
@@ -110,15 +124,17 @@ impl CodecRun {
             self.metas();
             self.loss();
             self.clones();
+            self.params();
         } else {
             self.decode_only();
         }
         self.dictionaries();
         self.lengths_and_cuts();
+        self.ranges();
         self.damage();
         #[cfg(feature = "streams")]
         if self.entry.info().traits.encode {
-            super::frames::codec(&self.session, &self.entry, &self.registry);
+            super::frames::codec(&self.session, &self.entry, &self.registry, &self.taken);
         }
     }
 }

@@ -7,8 +7,8 @@ use oxiblosc_core::nd::Geometry;
 
 use super::super::case::Case;
 use super::super::input::noise;
-use super::super::promise::{Broken, Promise, same};
-use super::super::shrink::describe;
+use super::super::promise::{Broken, Promise, Verdict, same};
+use super::super::shrink::{describe, shrink};
 use super::FilterRun;
 use super::calls::Direction;
 use crate::data::Random;
@@ -87,29 +87,34 @@ impl FilterRun {
 
     /// Restores something damaged. Errors and other bytes are fine.
     fn damaged(&self, filter: &mut Box<dyn Filter>, case: &Case, src: &[u8]) {
-        let what = || format!("  input: {}\n  with: {case}", describe(src));
-        self.session.watch.says(Promise::Damage, what());
-        self.session.watch.expect_bytes(src.len());
         self.session.tried(&[Promise::Damage, Promise::Time, Promise::Memory]);
+        let Err(broken) = self.try_damaged(filter, case, src) else { return };
+        *filter = self.instance();
+        if self.session.is_broken(broken.promise) {
+            return;
+        }
+        // What an instance has seen before may matter: then the input stays as long as it is.
+        let mut again = |src: &[u8]| self.try_damaged(&mut self.instance(), case, src);
+        let keep_len = case.geometry.is_some();
+        let shrunk = shrink(broken.promise, src, keep_len, &mut again);
+        let (found, broken) = shrunk.unwrap_or_else(|| (src.to_vec(), broken));
+        let from = if found.len() < src.len() { format!(", shrunk from {} bytes", src.len()) } else { String::new() };
+        let detail = format!("{}\n  input: {}{from}\n  with: {case}", broken.detail, describe(&found));
+        self.session.breaks(Broken { detail, ..broken });
+    }
+
+    /// The same into buffers that hold something else.
+    fn try_damaged(&self, filter: &mut Box<dyn Filter>, case: &Case, src: &[u8]) -> Verdict {
+        self.session.watch.says(Promise::Damage, format!("  input: {}\n  with: {case}", describe(src)));
+        self.session.watch.expect_bytes(src.len());
         let mut buffers = [0x00, 0xff].map(|stale| vec![stale; src.len()]);
-        let result = self.session.watch.measured(|| {
-            buffers.each_mut().map(|dst| Direction::Backward.apply(&mut **filter, case, src, dst).is_ok())
-        });
-        let result = result.and_then(|made| {
-            let made = made.map_err(|panic| Broken::new(Promise::Damage, format!("backward panicked: {panic}")))?;
-            match made {
-                [true, true] => {
-                    same(Promise::Written, &buffers[0], &buffers[1], "backward, into a buffer with other bytes")
-                }
-                _ => Ok(()),
+        let tries = || buffers.each_mut().map(|dst| Direction::Backward.apply(&mut **filter, case, src, dst).is_ok());
+        let panicked = |panic| Broken::new(Promise::Damage, format!("backward panicked: {panic}"));
+        match self.session.watch.measured(tries)?.map_err(panicked)? {
+            [true, true] => {
+                same(Promise::Written, &buffers[0], &buffers[1], "backward, into a buffer with other bytes")
             }
-        });
-        if let Err(broken) = result {
-            *filter = self.instance();
-            if !self.session.is_broken(broken.promise) {
-                let detail = format!("{}\n{}", broken.detail, what());
-                self.session.breaks(Broken { detail, ..broken });
-            }
+            _ => Ok(()),
         }
     }
 }

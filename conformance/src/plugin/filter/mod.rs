@@ -4,14 +4,17 @@ mod calls;
 mod damage;
 mod declared;
 mod ordinary;
+mod params;
 
 use std::sync::Arc;
 
 use oxiblosc_core::FilterId;
 use oxiblosc_core::filter::BlockContext;
 use oxiblosc_core::nd::Geometry;
+use oxiblosc_core::plugin_params::Params;
 use oxiblosc_core::registry::{FilterEntry, Registry, RegistryError};
 
+use super::child::{self, Diary};
 use super::session::Session;
 use super::settings::{Settings, shared_settings};
 use super::watch::watched;
@@ -45,22 +48,29 @@ impl<'a> FilterCheck<'a> {
     /// little (`opt-level = 1`); a [`thorough`](Self::thorough) run takes minutes.
     ///
     /// The filter runs on a thread of its own. If a call does not end, the report says so and that thread is left
-    /// behind. A call that takes several times its [limit of memory](Self::memory_limit), and goes on, ends the program
-    /// with the report on stderr: there is no other way to stop it.
+    /// behind, with the input that it was given and not with a smaller one, which could not be tried.
+    ///
+    /// A call that takes several times its [limit of memory](Self::memory_limit), and goes on, ends the program with the
+    /// report on stderr: there is no other way to stop it. A call that asks for more than the system has ends it without
+    /// one, as any allocation that fails. With [`in_child`](Self::in_child) both are reported like other failures.
     ///
     /// # Errors
     /// When the registry has no filter with this id.
     pub fn run(&self) -> Result<Report, RegistryError> {
         let entry = self.registry.filter(self.id)?.clone();
         let subject = format!("{}, seed {}", entry.info().plugin(), self.settings.seed);
+        if let Some(report) = self.settings.child.as_deref().and_then(|test| child::run(test, &subject)) {
+            return Ok(report);
+        }
+        let diary = self.settings.child.as_ref().and_then(|_| Diary::of_child());
         let mut settings = self.settings.clone();
         if entry.info().traits.needs_array {
             settings.use_default_geometries();
         }
         let (registry, decode_only) = (self.registry.clone(), self.decode_only);
-        Ok(watched(settings.limits(), Report::new(subject), move |watch| {
+        Ok(watched(settings.limits(), Report::new(subject), diary, move |watch| {
             let session = Session { settings, watch: Arc::clone(&watch) };
-            FilterRun { session, entry, registry }.all(decode_only);
+            FilterRun { session, entry, registry, taken: Vec::new() }.all(decode_only);
         }))
     }
 }
@@ -72,10 +82,13 @@ struct FilterRun {
     /// For the round trip through frames.
     #[cfg_attr(not(feature = "streams"), allow(dead_code, reason = "frames are written with it"))]
     registry: Registry,
+    /// Parameters that the filter takes.
+    #[cfg_attr(not(feature = "streams"), allow(dead_code, reason = "frames are written with them"))]
+    taken: Vec<Params>,
 }
 
 impl FilterRun {
-    fn all(&self, decode_only: bool) {
+    fn all(&mut self, decode_only: bool) {
         if decode_only {
             self.refuses();
         } else {
@@ -87,13 +100,14 @@ impl FilterRun {
             self.metas();
             self.loss();
             self.clones();
+            self.params();
         }
         self.zeros();
         self.forward_only();
         self.damage();
         #[cfg(feature = "streams")]
         if !decode_only {
-            super::frames::filter(&self.session, &self.entry, &self.registry);
+            super::frames::filter(&self.session, &self.entry, &self.registry, &self.taken);
         }
     }
 }
