@@ -1,10 +1,10 @@
 """Blosc2 for NumPy: arrays and frames in files, directories and object stores.
 
-    >>> import numpy as np, oxiblosc
-    >>> oxiblosc.save("numbers.b2nd", np.arange(1_000_000).reshape(1000, 1000))["shape"]
-    (1000, 1000)
-    >>> oxiblosc.open("numbers.b2nd")[10, ::250]
-    array([10000, 10250, 10500, 10750])
+>>> import numpy as np, oxiblosc
+>>> oxiblosc.save("numbers.b2nd", np.arange(1_000_000).reshape(1000, 1000))["shape"]
+(1000, 1000)
+>>> oxiblosc.open("numbers.b2nd")[10, ::250]
+array([10000, 10250, 10500, 10750])
 """
 
 from . import aio

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
-import msgpack
+import msgpack  # type: ignore[import-untyped]
 import numpy as np
 
 from ._errors import DamagedError
@@ -25,9 +25,8 @@ def _default(value: Any) -> Any:
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         payload = {"dtype": value.dtype.str, "shape": list(value.shape), "data": value.tobytes()}
         return msgpack.ExtType(_NDARRAY, pack(payload))
-    for kind, plain in ((np.bool_, bool), (np.integer, int), (np.floating, float), (np.bytes_, bytes), (np.str_, str)):
-        if isinstance(value, kind):
-            return plain(value)
+    if isinstance(value, (np.bool_, np.integer, np.floating, np.bytes_, np.str_)):
+        return value.item()
     raise TypeError(f"an attribute cannot hold {type(value).__name__}")
 
 

@@ -45,12 +45,9 @@ def text(dtype: np.dtype[Any]) -> str:
 def as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """The bytes of the items in C order; without a copy if they lie like that already."""
     array = np.ascontiguousarray(array)
-    return np.frombuffer(array.data.cast("B"), np.uint8) if array.dtype.kind in "biufc" and array.size else _viewed(array)
-
-
-def _viewed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     if array.size == 0 or array.itemsize == 0:
         return np.empty(0, np.uint8)
+    # By way of opaque items, as not every dtype can be viewed as bytes.
     return array.reshape(-1).view(np.dtype(f"V{array.itemsize}")).view(np.uint8)
 
 

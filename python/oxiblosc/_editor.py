@@ -16,14 +16,12 @@ from ._params import threads
 class Editor:
     """Changes an array or frame in a file, in a directory, under a prefix of objects, or in bytes.
 
-    As a context manager it commits at the end of the block: all changes become visible together. If the block is left by
-    an exception, none does. Rows that were appended go behind those that others have committed meanwhile; any other
+    As a context manager it commits at the end of the block: all changes become visible together. If the block is left
+    by an exception, none does. Rows that were appended go behind those that others have committed meanwhile; any other
     change then is a `ConflictError`, and is to be made again.
     """
 
-    def __init__(
-        self, urlpath: Any, nthreads: int | None = None, after: Callable[[Any], None] | None = None
-    ) -> None:
+    def __init__(self, urlpath: Any, nthreads: int | None = None, after: Callable[[Any], None] | None = None) -> None:
         self._place, self._after = urlpath, after
         self._editor: _oxiblosc.Editor | None = _oxiblosc.Editor(urlpath, threads(nthreads))
         self._written: dict[str, bytes | None] = {}

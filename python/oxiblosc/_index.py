@@ -65,9 +65,7 @@ def covering(key: Any, shape: tuple[int, ...]) -> Covering:
 
     given = sum(axes_of(k) for k in keys)
     if given > len(shape):
-        raise IndexError(
-            f"too many indices for array: array is {len(shape)}-dimensional, but {given} were indexed"
-        )
+        raise IndexError(f"too many indices for array: array is {len(shape)}-dimensional, but {given} were indexed")
     rest = len(shape) - given
     # The axes that are not mentioned come last, without being named in the index.
     implicit = not any(k is Ellipsis for k in keys)
@@ -122,9 +120,9 @@ def covering(key: Any, shape: tuple[int, ...]) -> Covering:
     try:
         np.broadcast_shapes(*(np.shape(a) for a in advanced if a is not None))
     except ValueError:
-        given = " ".join(str(np.shape(a)) for a in advanced if a is not None)
+        found = " ".join(str(np.shape(a)) for a in advanced if a is not None)
         raise IndexError(
-            f"shape mismatch: indexing arrays could not be broadcast together with shapes {given}"
+            f"shape mismatch: indexing arrays could not be broadcast together with shapes {found}"
         ) from None
     return Covering(parts, tuple(local), _points(keys, parts, advanced, shape))
 

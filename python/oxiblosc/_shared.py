@@ -80,9 +80,9 @@ class SharedArray:
 
     def window(self, index: int | Sequence[int]) -> tuple[slice, ...]:
         """Which items a chunk holds."""
-        index = np.unravel_index(index, self.grid) if isinstance(index, (int, np.integer)) else index
+        where: Any = np.unravel_index(index, self.grid) if isinstance(index, (int, np.integer)) else index
         return tuple(
-            slice(int(i) * c, min((int(i) + 1) * c, n)) for i, c, n in zip(index, self.chunks, self.shape, strict=True)
+            slice(int(i) * c, min((int(i) + 1) * c, n)) for i, c, n in zip(where, self.chunks, self.shape, strict=True)
         )
 
     def write(self, index: int | Sequence[int], block: Any) -> None:

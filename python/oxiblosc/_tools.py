@@ -53,8 +53,8 @@ def verify(
 ) -> dict[str, Any]:
     """Reads a whole frame, and compares it with its checksums, totals and fingerprint.
 
-    `ok` says whether all is well; `findings` are texts, and `bad_chunks` numbers. `progress(done, total)` is called with
-    bytes.
+    `ok` says whether all is well; `findings` are texts, and `bad_chunks` numbers. `progress(done, total)` is called
+    with bytes.
     """
     return _open(urlpath, "r", nthreads, False, open_ended, None, None)._reader.verify(progress)
 
@@ -105,7 +105,7 @@ def tune(
     tries = [(codec, level, filters) for codec in codecs for level in clevels for filters in pipelines]
     results = []
     for done, (codec, level, filters) in enumerate(tries):
-        params = {"codec": codec, "clevel": level, "filters": filters}
+        params: dict[str, Any] = {"codec": codec, "clevel": level, "filters": filters}
         begin = time.perf_counter()
         chunk = compress(sample, typesize, nthreads=1, **params)
         middle = time.perf_counter()
@@ -142,8 +142,8 @@ def register_codec(
 ) -> None:
     """Registers a codec that is written in Python, with an id from 160 to 255.
 
-    `encoder(input, output, meta, typesize)` takes and fills arrays of bytes and returns the number of bytes written, or 0
-    if the block is to be stored; `decoder` likewise. They hold the interpreter lock, so that blocks are done one after
+    `encoder(input, output, meta, typesize)` takes and fills arrays of bytes and returns the number of bytes written,
+    or 0 if the block is to be stored; `decoder` likewise. They hold the interpreter lock, so that blocks are done one after
     the other whatever the number of threads.
     """
     _oxiblosc.register_codec(codec_name, id, encoder, decoder, version)

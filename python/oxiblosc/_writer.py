@@ -22,8 +22,8 @@ _PIECE = 16 << 20
 class Writer:
     """Takes rows or bytes, and writes them as they come.
 
-    As a context manager it finishes the array at the end of the block, and only then it appears. If the block is left by
-    an exception, nothing remains.
+    As a context manager it finishes the array at the end of the block, and only then it appears. If the block is left
+    by an exception, nothing remains.
     """
 
     def __init__(self, urlpath: Any, dtype: Any, shape: Any, chunks: Any, blocks: Any, contiguous: Any, params: Any):
@@ -167,7 +167,7 @@ def _prepared(
 ) -> tuple[Writer, Any]:
     if isinstance(array, (bytes, bytearray, memoryview)):
         made = Writer(urlpath, None, None, chunks, blocks, contiguous, params)
-        data = _dtype.buffer(array)
+        data: Any = _dtype.buffer(array)
     else:
         if not isinstance(array, Array):
             array = np.asarray(array)

@@ -27,9 +27,7 @@ async def save(urlpath: Any, array: Any, **params: Any) -> dict[str, Any]:
 
     def work(cancel: Any) -> dict[str, Any]:
         own = {name: params.pop(name, None) for name in ("chunks", "blocks", "contiguous", "attrs", "progress")}
-        made, data = _prepared(
-            urlpath, array, own["chunks"], own["blocks"], own["contiguous"], own["attrs"], params
-        )
+        made, data = _prepared(urlpath, array, own["chunks"], own["blocks"], own["contiguous"], own["attrs"], params)
         return _save(made, data, own["progress"], cancel)
 
     return await run(work)

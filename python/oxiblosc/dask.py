@@ -55,9 +55,7 @@ def from_url(urlpath: str, *, chunks: Any = None, nthreads: int = 1) -> Any:
     name = "oxiblosc-" + source.__dask_tokenize__()
     meta = np.empty((0,) * array.ndim, array.dtype)
     dask_chunks = da.core.normalize_chunks(array.chunks if chunks is None else chunks, array.shape, dtype=array.dtype)
-    return da.map_blocks(
-        _read_block, source=source, chunks=dask_chunks, dtype=array.dtype, meta=meta, name=name
-    )
+    return da.map_blocks(_read_block, source=source, chunks=dask_chunks, dtype=array.dtype, meta=meta, name=name)
 
 
 def _read_block(source: _Source, block_info: Any = None) -> Any:

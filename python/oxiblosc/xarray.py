@@ -37,7 +37,7 @@ class _LazyArray(BackendArray):
         lists = [axis for axis, part in enumerate(key) if isinstance(part, np.ndarray)]
         if len(lists) < 2:
             return self.array[key]
-        parts = []
+        parts: list[Any] = []
         for part, n in zip(key, self.shape, strict=True):
             if isinstance(part, slice):
                 start, stop, step = part.indices(n)

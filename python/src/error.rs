@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::{fmt, io};
 
+use oxiblosc::codec::CodecError;
+use oxiblosc::filter::FilterError;
 use oxiblosc::{Chain, ErrorKind};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -40,6 +42,11 @@ impl Error for PlaceError {
 
 pub(crate) fn invalid(py: Python<'_>, text: impl Into<String>) -> PyErr {
     new(py, "InvalidInputError", text.into())
+}
+
+/// NumPy has no array of this shape.
+pub(crate) fn too_large(py: Python<'_>, shape: &[u64], reason: &PyErr) -> PyErr {
+    new(py, "LimitError", format!("NumPy has no array of shape {shape:?}: {}", reason.value(py)))
 }
 
 pub(crate) fn cancelled(py: Python<'_>) -> PyErr {
@@ -97,6 +104,14 @@ fn python_error(py: Python<'_>, error: &(dyn Error + 'static)) -> Option<PyErr> 
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<PyErr>() {
+            return Some(found.clone_ref(py));
+        }
+        // These stand for the error inside, and so does their source.
+        let plugin = match (error.downcast_ref::<CodecError>(), error.downcast_ref::<FilterError>()) {
+            (Some(CodecError::Other(inner)), _) | (_, Some(FilterError::Other(inner))) => inner.downcast_ref::<PyErr>(),
+            _ => None,
+        };
+        if let Some(found) = plugin {
             return Some(found.clone_ref(py));
         }
         if let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {

@@ -122,7 +122,8 @@ fn ndarray<'py>(
     static NDARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = dtype.py();
     let class = NDARRAY.import(py, "numpy", "ndarray")?;
-    class.call1((PyTuple::new(py, shape)?, dtype, memory))
+    // Without items, or with items of no bytes, a shape may be beyond what NumPy can have.
+    class.call1((PyTuple::new(py, shape)?, dtype, memory)).map_err(|e| error::too_large(py, shape, &e))
 }
 
 #[pymethods]
@@ -181,8 +182,8 @@ impl Reader {
         info.set_item("codec", header.codec.0)?;
         info.set_item("codec_meta", header.codec_meta)?;
         info.set_item("clevel", header.level)?;
-        info.set_item("filters", header.filters.0.iter().map(|slot| slot.id.0).collect::<Vec<_>>())?;
-        info.set_item("filters_meta", header.filters.0.iter().map(|slot| slot.meta).collect::<Vec<_>>())?;
+        info.set_item("filters", header.filters.0.iter().map(|slot| u32::from(slot.id.0)).collect::<Vec<_>>())?;
+        info.set_item("filters_meta", header.filters.0.iter().map(|slot| u32::from(slot.meta)).collect::<Vec<_>>())?;
         let missing: Vec<_> = frame.missing_plugins().iter().map(ToString::to_string).collect();
         info.set_item("missing_plugins", missing)?;
         Ok(info)

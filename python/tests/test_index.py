@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import oxiblosc
 import pytest
-
-from .conftest import sample
+from samples import sample
 
 DTYPES = ["u1", "<i2", ">i4", "<i8", "<f4", ">f8", "<c8", "?", "S3", "<U2", "<M8[s]", [("a", "<i4"), ("b", "<f8")]]
 SELECTIONS = 2000

@@ -6,8 +6,7 @@ import blosc2
 import numpy as np
 import oxiblosc
 import pytest
-
-from .conftest import sample
+from samples import sample
 
 DTYPES = ["u1", "<i2", ">i4", "<u8", "<f4", "<f8", "<c16", "?", "S7", "<U3", "<M8[ns]", [("a", "<i4"), ("b", ">f8", 2)]]
 SHAPES = [(), (1,), (1000,), (30, 40), (7, 8, 9), (0, 5), (3, 1, 4, 2)]

@@ -8,41 +8,45 @@ import blosc2
 import numpy as np
 import oxiblosc
 import pytest
-
-from .conftest import sample
+from samples import sample
 
 
 @pytest.fixture
 def engine():
-    """Zarr with this engine behind `blosc`."""
+    """Zarr with this engine behind `blosc`, or with its own."""
     zarr = pytest.importorskip("zarr")
-    import oxiblosc.zarr  # noqa: F401
+    import oxiblosc.zarr
 
-    return zarr.config.set({"codecs.blosc": "oxiblosc.zarr.BloscCodec"})
+    classes = {"ours": oxiblosc.zarr.BloscCodec, "theirs": zarr.codecs.BloscCodec}
+    names = {"ours": "oxiblosc.zarr.BloscCodec", "theirs": "zarr.codecs.blosc.BloscCodec"}
+
+    def choose(name):
+        return zarr.config.set({"codecs.blosc": names[name]}), classes[name]
+
+    return choose
 
 
 @pytest.mark.parametrize("shuffle", ["noshuffle", "shuffle", "bitshuffle"])
 @pytest.mark.parametrize("cname", ["lz4", "lz4hc", "blosclz", "zlib", "zstd"])
 def test_zarr_blosc_both_ways(rng, tmp_path, engine, cname, shuffle):
     import zarr
-    from zarr.codecs import BloscCodec
 
-    theirs = zarr.config.set({"codecs.blosc": "zarr.codecs.blosc.BloscCodec"})
     for dtype in ("u1", "<i4", "<f8"):
         expected = sample(rng, (100, 70), dtype)
-        for name, write, read in (("ours", engine, theirs), ("theirs", theirs, engine)):
-            store = str(tmp_path / f"{name}-{dtype}")
-            with write:
-                codec = zarr.registry.get_codec_class("blosc")
-                assert (codec is BloscCodec) is (name == "theirs")
+        for writer, reader in (("ours", "theirs"), ("theirs", "ours")):
+            store = str(tmp_path / f"{writer}-{dtype}")
+            chosen, codec = engine(writer)
+            with chosen:
+                assert zarr.registry.get_codec_class("blosc") is codec
                 array = zarr.create_array(
                     store, shape=expected.shape, chunks=(40, 30), dtype=dtype,
                     compressors=codec(cname=cname, shuffle=shuffle, clevel=5),
                 )  # fmt: skip
                 array[...] = expected
-            with read:
+            chosen, codec = engine(reader)
+            with chosen:
                 found = zarr.open_array(store, mode="r")
-                assert type(found.compressors[0]) is not codec
+                assert type(found.compressors[0]) is codec
                 assert np.array_equal(found[...], expected) and np.array_equal(found[5:50, ::3], expected[5:50, ::3])
 
 
@@ -51,12 +55,12 @@ def test_zarr_with_chunks_of_blosc2(rng, tmp_path):
     from oxiblosc.zarr import Blosc2Codec
 
     expected = rng.integers(0, 1000, (100, 70))
-    codec = Blosc2Codec(codec="zstd", filters=("shuffle", "bytedelta"), clevel=3)
+    codec = Blosc2Codec(codec="zstd", filters=("delta", "bitshuffle"), clevel=3)
     array = zarr.create_array(str(tmp_path / "a"), shape=(100, 70), chunks=(50, 50), dtype="i8", compressors=codec)
     array[...] = expected
     found = zarr.open_array(str(tmp_path / "a"), mode="r")
     assert np.array_equal(found[...], expected)
-    assert found.compressors[0] == Blosc2Codec("zstd", 3, ("shuffle", "bytedelta"), 8, 0)
+    assert found.compressors[0] == Blosc2Codec("zstd", 3, ("delta", "bitshuffle"), 8, 0)
     chunk = (tmp_path / "a" / "c" / "0" / "0").read_bytes()
     assert blosc2.decompress2(chunk) == expected[:50, :50].tobytes()
 
@@ -144,7 +148,6 @@ def test_a_cluster_of_processes(tmp_path):
     distributed = pytest.importorskip("distributed")
     import dask
     import dask.array as da
-
     from oxiblosc.dask import from_url, to_url
 
     path = str(tmp_path / "a.b2nd")
