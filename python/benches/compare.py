@@ -30,8 +30,7 @@ def arrays(mib: int) -> dict[str, np.ndarray]:
     x = np.linspace(0, 20, side, dtype="f4")
     return {
         "steps": np.cumsum(rng.integers(-3, 4, count), dtype="i4").reshape(side, side),
-        "field": (np.sin(x)[:, None] * np.cos(x * 1.3) * 1000).astype("f4")
-        + rng.normal(0, 0.01, (side, side)).astype("f4"),
+        "field": (np.sin(x)[:, None] * np.cos(x * 1.3) * 1000 + rng.normal(0, 0.01, (side, side))).astype("f4"),
         "counts": rng.poisson(2, count).astype("i4").reshape(side, side),
         "times": np.cumsum(rng.integers(900, 1100, count // 2), dtype="i8").reshape(side // 2, -1)[:, : side // 2],
         "noise": rng.standard_normal(count).astype("f4").reshape(side, side),

@@ -143,8 +143,8 @@ def register_codec(
     """Registers a codec that is written in Python, with an id from 160 to 255.
 
     `encoder(input, output, meta, typesize)` takes and fills arrays of bytes and returns the number of bytes written,
-    or 0 if the block is to be stored; `decoder` likewise. They hold the interpreter lock, so that blocks are done one after
-    the other whatever the number of threads.
+    or 0 if the block is to be stored; `decoder` likewise. They hold the interpreter lock, so that blocks are done one
+    after the other whatever the number of threads.
     """
     _oxiblosc.register_codec(codec_name, id, encoder, decoder, version)
 
