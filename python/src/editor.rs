@@ -18,9 +18,12 @@ use crate::selection::{AxisPart, orthogonal};
 use crate::{buffers, error, process as this_process, registry};
 
 enum Kind {
-    Array(NdEditor),
-    Frame(FrameEditor),
+    Array(Box<NdEditor>),
+    Frame(Box<FrameEditor>),
 }
+
+/// The shape, the dtype as stored, and the bytes of an item.
+type Layout<'py> = (Bound<'py, PyTuple>, Option<String>, usize);
 
 /// Changes a frame in a file, in a directory, in memory or under a prefix of objects. Nothing is visible before a
 /// commit.
@@ -69,15 +72,15 @@ impl Editor {
                 Place::File(_) => return Err(EditError::from(unsupported()).into()),
             };
             match ArrayMeta::find(editor.metalayers()) {
-                Some(_) => NdEditor::new(editor).map(Kind::Array),
-                None => Ok(Kind::Frame(editor)),
+                Some(_) => NdEditor::new(editor).map(|editor| Kind::Array(Box::new(editor))),
+                None => Ok(Kind::Frame(Box::new(editor))),
             }
         })?;
         Ok(Self { process: process::id(), editor: Mutex::new(Some(editor)) })
     }
 
     /// Shape and dtype of the array, with all changes; `None` for a plain frame.
-    fn layout<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyTuple>, Option<String>, usize)>> {
+    fn layout<'py>(&self, py: Python<'py>) -> PyResult<Option<Layout<'py>>> {
         let layout = self.with(py, None, async |kind: &mut Kind| match kind {
             Kind::Array(array) => {
                 Ok(Some((array.shape().to_vec(), array.dtype().map(str::to_owned), array.item_size())))

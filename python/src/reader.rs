@@ -55,7 +55,7 @@ impl Origin {
 
     fn source(&self, py: Python<'_>, watch: &Watch) -> PyResult<Source> {
         self.place.check_process(py)?;
-        drive(py, watch, || async { Ok::<_, PlaceError>(self.place.source().await.map_err(self.failed())?) })
+        drive(py, watch, || async { self.place.source().await.map_err(self.failed()) })
     }
 
     fn failed(&self) -> impl FnOnce(io::Error) -> PlaceError {
