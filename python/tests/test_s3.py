@@ -23,12 +23,14 @@ def server():
     running = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(300):
+        deadline = time.monotonic() + 120
+        while True:
             try:
-                urllib.request.urlopen(url, timeout=1).close()
+                urllib.request.urlopen(url, timeout=5).close()
                 break
             except OSError:
-                time.sleep(0.1)
+                assert running.poll() is None and time.monotonic() < deadline, "the server does not start"
+                time.sleep(0.2)
         yield url
     finally:
         running.kill()
