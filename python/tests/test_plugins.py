@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import oxiblosc
 import pytest
@@ -63,6 +65,17 @@ def test_their_exceptions_arrive():
     oxiblosc.register_codec("nonsense", 213, lambda *_: 10**9, lambda *_: 0)
     with pytest.raises(oxiblosc.OxibloscError, match="claims to have written"):
         oxiblosc.to_bytes(np.random.default_rng(1).random(1000), codec="nonsense")
+
+
+def test_a_library():
+    """The codec of `export/example-codec`, which the tests in Rust build."""
+    path = os.environ.get("OXIBLOSC_TEST_PLUGIN", "")
+    if not os.path.exists(path):
+        pytest.skip("OXIBLOSC_TEST_PLUGIN names no library")
+    assert oxiblosc.load_plugin(path) == ("codec", 231, "oxirle")
+    expected = np.repeat(np.arange(100, dtype="i4"), 5000)
+    frame = oxiblosc.to_bytes(expected, codec="oxirle")
+    assert len(frame) < expected.nbytes / 10 and np.array_equal(oxiblosc.open(frame)[...], expected)
 
 
 def test_what_is_refused(tmp_path):

@@ -167,7 +167,7 @@ def test_a_task_that_is_cancelled_ends_its_work(tmp_path):
 
     name = "slow-to-cancel"
     if name not in oxiblosc.codecs():
-        oxiblosc.register_codec(name, 231, slow, slow)
+        oxiblosc.register_codec(name, 232, slow, slow)
 
     async def main():
         task = asyncio.ensure_future(
