@@ -58,7 +58,9 @@ def main() -> None:
     blosc2.set_nthreads(threads)
     numcodecs.blosc.use_threads = True
     numcodecs.blosc.set_nthreads(threads)
-    rows, ratios = [], {"python-blosc2": [], "numcodecs": []}
+    ratios: dict[str, list[float]] = {"python-blosc2": [], "numcodecs": []}
+    print("| array, work | oxiblosc, ms | python-blosc2, ms | ratio | numcodecs, ms | ratio |")
+    print("|---|---:|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as directory:
         for name, array in arrays(options.mib).items():
             array = np.ascontiguousarray(array)
@@ -113,18 +115,15 @@ def main() -> None:
                         cells.append(f"{times[who] * 1000:.1f} | {ratio:.2f}")
                     else:
                         cells.append(" | ")
-                rows.append(f"| {name}, {work} | {times['oxiblosc'] * 1000:.1f} | " + " | ".join(cells) + " |")
-        rows += indexing(pathlib.Path(directory))
-    print("| array, work | oxiblosc, ms | python-blosc2, ms | ratio | numcodecs, ms | ratio |")
-    print("|---|---:|---:|---:|---:|---:|")
-    print("\n".join(rows))
+                print(f"| {name}, {work} | {times['oxiblosc'] * 1000:.1f} | " + " | ".join(cells) + " |", flush=True)
+        print(indexing(pathlib.Path(directory)))
     for who, found in ratios.items():
         mean = math.exp(sum(map(math.log, found)) / len(found))
         print(f"\nGeometric mean against {who}: {mean:.2f}, least {min(found):.2f}.", end="")
     print()
 
 
-def indexing(directory: pathlib.Path) -> list[str]:
+def indexing(directory: pathlib.Path) -> str:
     """What a call costs: 100 items of a block that is stored as it is."""
     path = str(directory / "small.b2nd")
     oxiblosc.save(path, np.arange(100.0), clevel=0)
@@ -133,7 +132,7 @@ def indexing(directory: pathlib.Path) -> list[str]:
         "oxiblosc": lambda: [one[:] for _ in range(1000)], "python-blosc2": lambda: [other[:] for _ in range(1000)],
     })  # fmt: skip
     ours, theirs = times["oxiblosc"], times["python-blosc2"]
-    return [f"| 1000 slices of 100 items | {ours * 1000:.1f} | {theirs * 1000:.1f} | {theirs / ours:.2f} |  |  |"]
+    return f"| 1000 slices of 100 items | {ours * 1000:.1f} | {theirs * 1000:.1f} | {theirs / ours:.2f} |  |  |"
 
 
 if __name__ == "__main__":

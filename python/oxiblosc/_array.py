@@ -15,6 +15,9 @@ from ._editor import Editor
 from ._params import threads
 from ._tasks import run
 
+# Fewer bytes of blocks are decoded sooner on this thread than they are given to others.
+_FEW_BYTES = 512 << 10
+
 
 def _place(place: Any) -> Any:
     return place if isinstance(place, (bytes, str)) or not isinstance(place, os.PathLike) else os.fspath(place)
@@ -22,6 +25,9 @@ def _place(place: Any) -> Any:
 
 class _Opened:
     """What arrays and frames have in common."""
+
+    #: How it was opened: checksums, open_ended and cache_bytes.
+    _options: tuple[bool, bool, int | None] = (False, False, None)
 
     def __init__(self, reader: _oxiblosc.Reader, place: Any, mode: str, nthreads: int) -> None:
         self._reader, self._place, self._mode, self._nthreads = reader, place, mode, nthreads
@@ -91,7 +97,7 @@ class _Opened:
         if isinstance(place, bytes):
             # A frame in memory is another one after a commit.
             self._place = place
-            self._reader = _oxiblosc.Reader(place, self._nthreads)
+            self._reader = _oxiblosc.Reader(place, self._nthreads, *self._options)
             self._read_layout()
         else:
             self.refresh()
@@ -117,10 +123,11 @@ class _Opened:
     def __getstate__(self) -> dict[str, Any]:
         if hasattr(self._place, "read"):
             raise TypeError("an array that was opened from a file object cannot be pickled")
-        return {"place": self._place, "mode": self._mode, "nthreads": self._nthreads}
+        return {"place": self._place, "mode": self._mode, "nthreads": self._nthreads, "options": self._options}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        reader = _oxiblosc.Reader(state["place"], state["nthreads"])
+        self._options = state["options"]
+        reader = _oxiblosc.Reader(state["place"], state["nthreads"], *self._options)
         _Opened.__init__(self, reader, state["place"], state["mode"], state["nthreads"])
         self._read_layout()
 
@@ -151,6 +158,10 @@ class Array(_Opened):
         self.dtype: np.dtype[Any] = _dtype.parse(info["dtype"], info["itemsize"])
         #: Bytes of all items.
         self.nbytes: int = info["nbytes"]
+        block_bytes = max(int(np.prod(self.blocks, dtype=object)) * info["itemsize"], 1) if self.blocks else 1
+        self._few_blocks = _FEW_BYTES // block_bytes if self._is_near() else 0
+        #: A reader without threads, when it is first needed.
+        self._small: _oxiblosc.Reader | None = None
 
     @property
     def ndim(self) -> int:
@@ -174,8 +185,39 @@ class Array(_Opened):
         return self.nbytes / cbytes if cbytes else float("inf")
 
     def __getitem__(self, key: Any) -> Any:
-        items = self._reader.get(key, self.dtype)
+        reader = self._reader
+        if self._few_blocks and self._touches_few(key):
+            if self._small is None:
+                self._small = self._without_threads()
+            reader = self._small
+        items = reader.get(key, self.dtype)
         return items if items is not NotImplemented else self._get(key, None)
+
+    def _is_near(self) -> bool:
+        """Whether opening it once more costs next to nothing."""
+        place = self._place
+        return self._nthreads != 1 and (isinstance(place, bytes) or isinstance(place, str) and "://" not in place)
+
+    def _without_threads(self) -> _oxiblosc.Reader:
+        """A reader of the same frame. If others have committed meanwhile, the one that is open."""
+        small = _oxiblosc.Reader(self._place, 1, *self._options)
+        same = small.frame_info() == self._reader.frame_info() and small.array_info() == self._reader.array_info()
+        return small if same else self._reader
+
+    def _touches_few(self, key: Any) -> bool:
+        """Whether a key of integers and slices, one for each axis, lies within a few blocks."""
+        if type(key) is not tuple:
+            key = (key,)
+        if len(key) != len(self.shape):
+            return False
+        most = self._few_blocks
+        for part, n, block in zip(key, self.shape, self.blocks, strict=True):
+            if type(part) is slice:
+                start, stop, _ = part.indices(n)
+                most //= abs(stop - start) // max(block, 1) + 1
+            elif type(part) is not int:
+                return False
+        return most > 0
 
     def _get(self, key: Any, cancel: Any) -> Any:
         """Any key; on whatever thread."""
@@ -347,4 +389,6 @@ def _open(urlpath: Any, mode: str, nthreads: Any, checksums: bool, open_ended: b
     count = threads(nthreads)
     reader = _oxiblosc.Reader(place, count, checksums, open_ended, cache, cancel)
     kind = Array if reader.is_array else Frame
-    return kind(reader, place, "r" if mode == "r" else "a", count)
+    opened = kind(reader, place, "r" if mode == "r" else "a", count)
+    opened._options = (checksums, open_ended, cache)
+    return opened
