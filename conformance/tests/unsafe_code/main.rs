@@ -127,6 +127,7 @@ fn crates_without_unsafe_forbid_it() {
         "conformance/src/lib.rs",
         "src/lib.rs",
         "cli/src/lib.rs",
+        "python/src/lib.rs",
         "export/example-codec/src/lib.rs",
         "export/example-filter/src/lib.rs",
     ] {

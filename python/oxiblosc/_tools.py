@@ -1,0 +1,173 @@
+"""Buffers, maintenance and plugins."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _dtype, _oxiblosc
+from ._array import Array, _open, _place, open  # noqa: A004
+from ._params import Codec, Filter, encoding, threads
+
+
+def compress(data: Any, typesize: int | None = None, clevel: int = 5, **params: Any) -> bytes:
+    """Compresses a buffer of up to 2 GiB to a chunk, as `compress2` of python-blosc2.
+
+    `typesize` is that of the items of an array, or of the format of a buffer, unless it is given. With `blosc1=True` it
+    is a chunk that C-Blosc 1 and numcodecs read.
+    """
+    if typesize is None:
+        typesize = data.dtype.itemsize if isinstance(data, np.ndarray) else memoryview(data).itemsize
+    blosc1 = params.pop("blosc1", False)
+    made = encoding({**params, "clevel": clevel}, typesize=max(typesize, 1))
+    made["blosc1"] = bool(blosc1)
+    return _oxiblosc.compress(_dtype.buffer(data), made)
+
+
+def decompress(chunk: Any, nthreads: int | None = None) -> bytes:
+    """Decodes a chunk of Blosc2 or Blosc 1, as `decompress2` of python-blosc2."""
+    return _oxiblosc.decompress(_dtype.buffer(chunk), threads(nthreads))
+
+
+def info(urlpath: Any, **options: Any) -> dict[str, Any]:
+    """What header, index and trailer say of a frame, without decoding a chunk; see `open` for the options."""
+    opened = open(urlpath, **options)
+    found = opened.info
+    if isinstance(opened, Array):
+        found["dtype"] = opened.dtype
+    found["attributes"] = list(opened.attrs)
+    found["metalayers"] = list(opened.meta)
+    return found
+
+
+def verify(
+    urlpath: Any,
+    *,
+    nthreads: int | None = None,
+    open_ended: bool = False,
+    progress: Callable[[int, int], Any] | None = None,
+) -> dict[str, Any]:
+    """Reads a whole frame, and compares it with its checksums, totals and fingerprint.
+
+    `ok` says whether all is well; `findings` are texts, and `bad_chunks` numbers. `progress(done, total)` is called
+    with bytes.
+    """
+    return _open(urlpath, "r", nthreads, False, open_ended, None, None)._reader.verify(progress)
+
+
+def recover(urlpath: Any, destination: Any, *, progress: Callable[[int, int], Any] | None = None) -> dict[str, Any]:
+    """Makes a new frame of what can be read of a damaged or unfinished one, and says what was saved and lost."""
+    return _oxiblosc.recover(_place(urlpath), _place(destination), progress)
+
+
+def seal(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Completes a frame in a file whose writer has ended without doing so, in place."""
+    return _oxiblosc.seal(_place(path))
+
+
+def compact(urlpath: Any) -> int:
+    """Removes the holes that changes have left.
+
+    A file or directory is written anew; the bytes of its chunks are returned. Under a prefix of objects, those that
+    are not used any more are deleted; their number is returned.
+    """
+    return _oxiblosc.compact(_place(urlpath))
+
+
+def tune(
+    data: Any,
+    *,
+    typesize: int | None = None,
+    clevels: tuple[int, ...] = (1, 5, 9),
+    sample_bytes: int = 4 << 20,
+    progress: Callable[[int, int], Any] | None = None,
+) -> list[dict[str, Any]]:
+    """Tries codecs and filters on a sample of the data, on one thread; the best ratio comes first.
+
+    Each result has parameters that `save` takes under `params`, the `ratio`, and the speeds `encode` and `decode` in
+    bytes per second. Lossy codecs and filters are not tried. `data` is an array, a buffer, or an open `Array`.
+    """
+    if isinstance(data, Array):
+        rows = max(1, min(len(data), sample_bytes * len(data) // max(data.nbytes, 1))) if data.ndim else 1
+        data = data[:rows] if data.ndim else data[...]
+    if typesize is None:
+        typesize = data.dtype.itemsize if isinstance(data, np.ndarray) else memoryview(data).itemsize
+    sample = _dtype.buffer(data)[: max(sample_bytes // typesize, 1) * typesize]
+    if not len(sample):
+        raise ValueError("there is nothing to compress")
+    shuffle = [Filter.SHUFFLE], [Filter.BITSHUFFLE], [Filter.DELTA, Filter.SHUFFLE], [Filter.SHUFFLE, Filter.BYTEDELTA]
+    pipelines = [[], *shuffle] if typesize > 1 else [[], [Filter.BITSHUFFLE], [Filter.DELTA]]
+    codecs = [Codec.BLOSCLZ, Codec.LZ4, Codec.LZ4HC, Codec.ZLIB, Codec.ZSTD]
+    tries = [(codec, level, filters) for codec in codecs for level in clevels for filters in pipelines]
+    results = []
+    for done, (codec, level, filters) in enumerate(tries):
+        params: dict[str, Any] = {"codec": codec, "clevel": level, "filters": filters}
+        begin = time.perf_counter()
+        chunk = compress(sample, typesize, nthreads=1, **params)
+        middle = time.perf_counter()
+        decoded = decompress(chunk, nthreads=1)
+        end = time.perf_counter()
+        assert len(decoded) == len(sample)
+        results.append(
+            {
+                "params": params,
+                "ratio": len(sample) / len(chunk),
+                "encode": len(sample) / max(middle - begin, 1e-9),
+                "decode": len(sample) / max(end - middle, 1e-9),
+            }
+        )
+        if progress is not None:
+            progress(done + 1, len(tries))
+    return sorted(results, key=lambda result: -result["ratio"])
+
+
+def load_plugin(path: str | os.PathLike[str]) -> tuple[str, int, str]:
+    """Loads a codec or filter from a library that was made with the macros of `oxiblosc-export`.
+
+    Returns its kind, id and name, which `codec` and `filters` then take. The library runs as part of this program.
+    """
+    return _oxiblosc.load_plugin(os.fspath(path))
+
+
+def register_codec(
+    codec_name: str,
+    id: int,  # noqa: A002
+    encoder: Callable[[Any, Any, int, int], int],
+    decoder: Callable[[Any, Any, int, int], int],
+    version: int = 1,
+) -> None:
+    """Registers a codec that is written in Python, with an id from 160 to 255.
+
+    `encoder(input, output, meta, typesize)` takes and fills arrays of bytes and returns the number of bytes written,
+    or 0 if the block is to be stored; `decoder` likewise. They hold the interpreter lock, so that blocks are done one
+    after the other whatever the number of threads.
+    """
+    _oxiblosc.register_codec(codec_name, id, encoder, decoder, version)
+
+
+def register_filter(
+    filter_name: str,
+    id: int,  # noqa: A002
+    forward: Callable[[Any, Any, int, int], Any],
+    backward: Callable[[Any, Any, int, int], Any],
+) -> None:
+    """Registers a filter that is written in Python, with an id from 160 to 255.
+
+    `forward(input, output, meta, typesize)` takes and fills arrays of bytes of one length. It must lose nothing. They
+    hold the interpreter lock, as codecs in Python do.
+    """
+    _oxiblosc.register_filter(filter_name, id, forward, backward)
+
+
+def codecs() -> dict[str, int]:
+    """The names and ids of all codecs."""
+    return _oxiblosc.codecs()
+
+
+def filters() -> dict[str, int]:
+    """The names and ids of all filters."""
+    return _oxiblosc.filters()

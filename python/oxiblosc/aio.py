@@ -1,0 +1,46 @@
+"""The functions that take long, for asyncio: other tasks go on, and a task that is cancelled ends its work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._array import Array, Frame, _open
+from ._tasks import run
+from ._writer import Writer, _prepared, _save, writer
+
+
+async def open(  # noqa: A001
+    urlpath: Any,
+    mode: str = "r",
+    *,
+    nthreads: int | None = None,
+    checksums: bool = False,
+    open_ended: bool = False,
+    cache_bytes: int | None = None,
+) -> Array | Frame:
+    """As `oxiblosc.open`. Then `await array.read(key)`."""
+    return await run(_open, urlpath, mode, nthreads, checksums, open_ended, cache_bytes)
+
+
+async def save(urlpath: Any, array: Any, **params: Any) -> dict[str, Any]:
+    """As `oxiblosc.save`."""
+
+    def work(cancel: Any) -> dict[str, Any]:
+        own = {name: params.pop(name, None) for name in ("chunks", "blocks", "contiguous", "attrs", "progress")}
+        made, data = _prepared(urlpath, array, own["chunks"], own["blocks"], own["contiguous"], own["attrs"], params)
+        return _save(made, data, own["progress"], cancel)
+
+    return await run(work)
+
+
+async def verify(urlpath: Any, **options: Any) -> dict[str, Any]:
+    """As `oxiblosc.verify`."""
+
+    def work(cancel: Any) -> dict[str, Any]:
+        opened = _open(urlpath, "r", options.get("nthreads"), False, options.get("open_ended", False), None, cancel)
+        return opened._reader.verify(None, cancel)
+
+    return await run(work)
+
+
+__all__ = ["Writer", "open", "save", "verify", "writer"]

@@ -1,0 +1,107 @@
+//! Running the library's futures for a Python caller.
+
+use std::error::Error;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+
+use crate::cancel::Cancel;
+use crate::error;
+
+/// How often work that takes longer looks for signals, calls back, and looks whether it is cancelled.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What a caller wants to know, and may want, while work goes on.
+#[derive(Default)]
+pub(crate) struct Watch {
+    cancel: Option<Arc<AtomicBool>>,
+    progress: Option<(Py<PyAny>, Arc<AtomicU64>, u64)>,
+}
+
+impl Watch {
+    pub(crate) fn cancelled_by(cancel: Option<&Bound<'_, Cancel>>) -> Self {
+        Self { cancel: cancel.map(|cancel| cancel.get().flag()), progress: None }
+    }
+
+    /// Calls `callback(done, total)` now and then, in bytes.
+    pub(crate) fn progress(mut self, callback: Option<Py<PyAny>>, done: Arc<AtomicU64>, total: u64) -> Self {
+        self.progress = callback.map(|callback| (callback, done, total));
+        self
+    }
+
+    /// # Errors
+    /// `KeyboardInterrupt`, what the callback raises, and the error of cancelled work.
+    fn tick(&self) -> PyResult<()> {
+        if self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+            return Python::attach(|py| Err(error::cancelled(py)));
+        }
+        Python::attach(|py| {
+            // Does nothing on threads other than the main one.
+            py.check_signals()?;
+            match &self.progress {
+                Some((callback, done, total)) => {
+                    callback.call1(py, (done.load(Ordering::Relaxed).min(*total), *total)).map(drop)
+                }
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// The last call of a progress callback, after all has gone well.
+    pub(crate) fn finished(&self, py: Python<'_>) -> PyResult<()> {
+        match &self.progress {
+            Some((callback, _, total)) => callback.call1(py, (*total, *total)).map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Runs the future that `make` makes on this thread, with the interpreter detached, until it is done. A signal, such as
+/// that of Ctrl-C, drops the future, and so ends its work.
+///
+/// # Errors
+/// That of the future, as a Python exception, and what a signal handler raises.
+pub(crate) fn drive<T, E, F>(py: Python<'_>, watch: &Watch, make: impl FnOnce() -> F + Send) -> PyResult<T>
+where
+    T: Send,
+    E: Error + Send + Sync + 'static,
+    F: Future<Output = Result<T, E>>,
+{
+    let done = py.detach(|| run(watch, make()));
+    done?.map_err(|e| error::raise(py, e))
+}
+
+fn run<F: Future>(watch: &Watch, future: F) -> PyResult<F::Output> {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut cx = Context::from_waker(&waker);
+    let mut next = Instant::now() + TICK;
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+            return Ok(output);
+        }
+        thread::park_timeout(TICK);
+        if Instant::now() >= next {
+            watch.tick()?;
+            next = Instant::now() + TICK;
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}

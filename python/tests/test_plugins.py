@@ -1,0 +1,111 @@
+"""Codecs and filters of others."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import oxiblosc
+import pytest
+
+
+def encode(data, out, meta, typesize):
+    """Run lengths of bytes."""
+    edges = np.flatnonzero(np.diff(data)) + 1
+    starts = np.concatenate([[0], edges])
+    lengths = np.diff(np.concatenate([starts, [len(data)]]))
+    if len(starts) * 5 > len(out):
+        return 0
+    packed = np.zeros((len(starts), 5), "u1")
+    packed[:, 0] = data[starts]
+    packed[:, 1:] = lengths.astype("<u4").view("u1").reshape(-1, 4)
+    out[: packed.size] = packed.reshape(-1)
+    return packed.size
+
+
+def decode(data, out, meta, typesize):
+    packed = data.reshape(-1, 5)
+    lengths = np.ascontiguousarray(packed[:, 1:]).view("<u4").reshape(-1)
+    out[:] = np.repeat(packed[:, 0], lengths)
+    return len(out)
+
+
+def test_a_codec_in_python():
+    oxiblosc.register_codec("run-lengths", 210, encode, decode)
+    expected = np.repeat(np.arange(100, dtype="i4"), 5000)
+    frame = oxiblosc.to_bytes(expected, codec="run-lengths", filters=["shuffle"])
+    assert frame == oxiblosc.to_bytes(expected, codec=210) and len(frame) < expected.nbytes / 100
+    assert np.array_equal(oxiblosc.open(frame)[...], expected)
+    random = np.random.default_rng(1).integers(0, 256, 100_000, "u1")
+    assert np.array_equal(oxiblosc.open(oxiblosc.to_bytes(random, codec=210))[...], random)
+    assert oxiblosc.codecs()["run-lengths"] == 210
+    chunk = oxiblosc.compress(expected, codec="run-lengths")
+    assert oxiblosc.decompress(chunk) == expected.tobytes()
+
+
+def test_a_filter_in_python():
+    def flip(data, out, meta, typesize):
+        out[:] = data ^ meta
+
+    oxiblosc.register_filter("flip", 211, flip, flip)
+    expected = np.arange(100_000, dtype="u2")
+    frame = oxiblosc.to_bytes(expected, filters=["flip", "shuffle"], filters_meta=[85, 0])
+    assert np.array_equal(oxiblosc.open(frame)[...], expected)
+    assert oxiblosc.info(frame)["filters"][-2:] == [211, 1] and oxiblosc.info(frame)["filters_meta"][-2:] == [85, 0]
+    assert oxiblosc.filters()["flip"] == 211
+
+
+def test_their_exceptions_arrive():
+    def broken(data, out, meta, typesize):
+        raise LookupError("lost the plot")
+
+    oxiblosc.register_codec("broken", 212, broken, broken)
+    with pytest.raises(LookupError, match="lost the plot"):
+        oxiblosc.to_bytes(np.random.default_rng(1).random(1000), codec="broken")
+    oxiblosc.register_codec("nonsense", 213, lambda *_: 10**9, lambda *_: 0)
+    with pytest.raises(oxiblosc.OxibloscError, match="claims to have written"):
+        oxiblosc.to_bytes(np.random.default_rng(1).random(1000), codec="nonsense")
+
+
+def test_a_library():
+    """The codec of `export/example-codec`, which the tests in Rust build."""
+    path = os.environ.get("OXIBLOSC_TEST_PLUGIN", "")
+    if not os.path.exists(path):
+        pytest.skip("OXIBLOSC_TEST_PLUGIN names no library")
+    assert oxiblosc.load_plugin(path) == ("codec", 231, "oxirle")
+    expected = np.repeat(np.arange(100, dtype="i4"), 5000)
+    frame = oxiblosc.to_bytes(expected, codec="oxirle")
+    assert len(frame) < expected.nbytes / 10 and np.array_equal(oxiblosc.open(frame)[...], expected)
+
+
+def test_what_is_refused(tmp_path):
+    with pytest.raises(oxiblosc.OxibloscError):
+        oxiblosc.register_codec("zstd", 214, encode, decode)
+    with pytest.raises(oxiblosc.OxibloscError):
+        oxiblosc.register_codec("mine", 33, encode, decode)
+    with pytest.raises(oxiblosc.OxibloscError):
+        oxiblosc.register_filter("not a name", 215, encode, decode)
+    with pytest.raises(oxiblosc.OxibloscError, match="cannot be opened"):
+        oxiblosc.load_plugin(tmp_path / "none.so")
+    (tmp_path / "text.so").write_text("no library")
+    with pytest.raises(oxiblosc.OxibloscError, match="cannot be loaded"):
+        oxiblosc.load_plugin(tmp_path / "text.so")
+
+
+def test_a_frame_without_its_codec():
+    frame = bytearray(oxiblosc.to_bytes(np.random.default_rng(1).integers(0, 9, 100_000), codec="lz4"))
+    chunks = oxiblosc.compress(np.arange(1000), codec="lz4")
+    assert oxiblosc.decompress(chunks)
+    with pytest.raises(LookupError):
+        oxiblosc.to_bytes(np.arange(10), codec=254)
+    assert oxiblosc.info(bytes(frame))["missing_plugins"] == []
+
+
+def test_tuning():
+    data = np.cumsum(np.random.default_rng(1).integers(-2, 3, 200_000)).astype("i4")
+    seen = []
+    results = oxiblosc.tune(data, clevels=(1, 9), sample_bytes=200_000, progress=lambda *now: seen.append(now))
+    assert seen[-1][0] == seen[-1][1] == len(results) and results[0]["ratio"] == max(r["ratio"] for r in results)
+    best = results[0]["params"]
+    assert len(oxiblosc.to_bytes(data, **best)) < len(oxiblosc.to_bytes(data, codec="blosclz", filters=[]))
+    assert oxiblosc.tune(oxiblosc.open(oxiblosc.to_bytes(data)), clevels=(1,), sample_bytes=10_000)

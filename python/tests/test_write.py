@@ -1,0 +1,165 @@
+"""Writers: what they leave, and what they do not."""
+
+from __future__ import annotations
+
+import io
+import os
+
+import blosc2
+import numpy as np
+import oxiblosc
+import pytest
+
+
+class WriteOnly:
+    """All that a writer may ask of a file object."""
+
+    def __init__(self):
+        self.data = bytearray()
+
+    def write(self, data):
+        assert type(data) is bytes
+        self.data += data
+        return len(data)
+
+
+class Broken(WriteOnly):
+    def write(self, data):
+        raise ConnectionAbortedError("the pipe has burst")
+
+
+def test_rows(rng, tmp_path):
+    path = tmp_path / "rows.b2nd"
+    expected = rng.standard_normal((1000, 64)).astype("f4")
+    with oxiblosc.writer(path, dtype="f4", shape=(-1, 64)) as w:
+        w.write(expected[:10])
+        w.write(expected[10])
+        w.attrs["unit"] = "K"
+        w.write(expected[11:])
+        assert not path.exists()
+    assert w.summary["shape"] == (1000, 64)
+    assert np.array_equal(oxiblosc.open(path)[...], expected) and oxiblosc.open(path).attrs["unit"] == "K"
+    found = blosc2.open(str(path), mode="r")
+    assert np.array_equal(found[:], expected) and found.schunk.vlmeta["unit"] == "K"
+    with pytest.raises(oxiblosc.ClosedError):
+        w.write(expected)
+
+
+@pytest.mark.parametrize("contiguous", [True, False])
+def test_an_exception_leaves_nothing(tmp_path, contiguous):
+    path = tmp_path / "rows.b2nd"
+    with pytest.raises(ZeroDivisionError), oxiblosc.writer(path, dtype="f4", shape=(-1,), contiguous=contiguous) as w:
+        w.write(np.zeros(10_000_000, "f4"))
+        1 / 0
+    assert os.listdir(tmp_path) == []
+    # An array that is there stays as it is.
+    oxiblosc.save(path, np.arange(5), contiguous=contiguous)
+    with pytest.raises(ZeroDivisionError), oxiblosc.writer(path, dtype="f4", contiguous=contiguous) as w:
+        1 / 0
+    assert np.array_equal(oxiblosc.open(path)[:], np.arange(5))
+    with pytest.raises(oxiblosc.InvalidInputError), oxiblosc.writer(tmp_path / "x", dtype="i4", shape=(10,)) as w:
+        w.write(np.zeros(10, "i4"))
+        w.write(np.zeros(1, "i4"))
+    with pytest.raises(oxiblosc.OxibloscError), oxiblosc.writer(tmp_path / "x", dtype="i4", shape=(10,)) as w:
+        w.write(np.zeros(3, "i4"))
+    assert os.listdir(tmp_path) == ["rows.b2nd"]
+
+
+def test_file_objects(rng):
+    expected = rng.integers(0, 9, (100, 30))
+    target = WriteOnly()
+    oxiblosc.save(target, expected)
+    assert np.array_equal(oxiblosc.open(bytes(target.data))[:], expected)
+    file = io.BytesIO()
+    with oxiblosc.writer(file, dtype=expected.dtype, shape=(-1, 30)) as w:
+        for row in expected:
+            w.write(row)
+    assert np.array_equal(oxiblosc.open(file)[:], expected)
+    assert np.array_equal(blosc2.ndarray_from_cframe(file.getvalue())[:], expected)
+    with pytest.raises(ConnectionAbortedError, match="the pipe has burst"):
+        oxiblosc.save(Broken(), expected)
+    unfinished = WriteOnly()
+    with pytest.raises(KeyError), oxiblosc.writer(unfinished, dtype="i4") as w:
+        w.write(np.zeros(1_000_000, "i4"))
+        raise KeyError
+    assert not unfinished.data
+
+
+def test_reading_file_objects(rng, tmp_path):
+    expected = rng.standard_normal((200, 300))
+    oxiblosc.save(tmp_path / "a", expected, chunks=(50, 50))
+    with open(tmp_path / "a", "rb") as file:
+        array = oxiblosc.open(file)
+        assert np.array_equal(array[...], expected) and np.array_equal(array[::7, ::-3], expected[::7, ::-3])
+
+    class Failing(io.BytesIO):
+        def read(self, *size):
+            raise OSError(5, "no such luck")
+
+    with pytest.raises(OSError, match="no such luck"):
+        oxiblosc.open(Failing((tmp_path / "a").read_bytes()))
+    with pytest.raises(TypeError, match="expected a path"):
+        oxiblosc.open(3)
+
+
+def test_frames(tmp_path):
+    with oxiblosc.writer(tmp_path / "f", typesize=4, chunksize=4000, codec="lz4") as w:
+        w.write(b"abcd" * 1000)
+        w.write(np.arange(500, dtype="u4"))
+        w.write(memoryview(b"efgh" * 100))
+    expected = b"abcd" * 1000 + np.arange(500, dtype="u4").tobytes() + b"efgh" * 100
+    frame = oxiblosc.open(tmp_path / "f")
+    assert frame[:] == expected and frame.nchunks == 2 and blosc2.open(str(tmp_path / "f"), mode="r")[:] == expected
+
+
+def test_layouts_of_arrays(rng):
+    for array in (
+        np.asfortranarray(rng.standard_normal((30, 40))),
+        rng.standard_normal((30, 40))[::2, ::-3],
+        np.broadcast_to(np.arange(5), (4, 5)),
+        np.arange(10)[::-1],
+        rng.integers(0, 9, 10).tolist(),
+        np.array(7),
+        7.5,
+    ):
+        assert np.array_equal(oxiblosc.open(oxiblosc.to_bytes(array))[...], array)
+
+
+def test_what_is_refused(tmp_path):
+    path = tmp_path / "x"
+    for wrong in (
+        {"codec": "lzma"}, {"filters": [200]}, {"splitmode": 9}, {"clevel": 10}, {"chunks": (3, 3)}, {"blocks": (0,)},
+    ):  # fmt: skip
+        with pytest.raises((ValueError, LookupError)):
+            oxiblosc.save(path, np.arange(10), **wrong)
+    with pytest.raises(TypeError, match="unknown parameters: level"):
+        oxiblosc.save(path, np.arange(10), level=3)
+    with pytest.raises(ValueError, match="Python objects"):
+        oxiblosc.save(path, np.array([{}, []], object))
+    with pytest.raises(ValueError, match="rows have the shape"):
+        oxiblosc.writer(io.BytesIO(), dtype="f4", shape=(-1, 3)).write(np.zeros((4, 5)))
+    with pytest.raises(FileNotFoundError):
+        oxiblosc.save(tmp_path / "no" / "x", np.arange(3))
+    with pytest.raises(ValueError, match="ftp"):
+        oxiblosc.open("ftp://host/x")
+    assert not path.exists()
+
+
+def test_progress_and_checksums(tmp_path):
+    seen = []
+    data = np.arange(6_000_000)
+    oxiblosc.save(tmp_path / "x", data, checksums=True, progress=lambda done, total: seen.append((done, total)))
+    assert len(seen) > 2 and seen[-1] == (data.nbytes, data.nbytes) and seen == sorted(seen)
+    report = oxiblosc.verify(tmp_path / "x", progress=lambda *now: seen.append(now))
+    assert report["ok"] and "valid" in report["checksums"].lower() and seen[-1][0] == seen[-1][1]
+    assert np.array_equal(oxiblosc.open(tmp_path / "x", checksums=True)[::1000], data[::1000])
+
+    class Stop(Exception):
+        pass
+
+    def stop(done, total):
+        raise Stop
+
+    with pytest.raises(Stop):
+        oxiblosc.save(tmp_path / "y", data, progress=stop)
+    assert os.listdir(tmp_path) == ["x"]
