@@ -119,6 +119,18 @@ fn flaws_of_ranges_are_found() {
     assert_all_found(&flaws, |flaw| check_codec(&with_codec(RANGES, Ranged::new(flaw))).run().unwrap());
     let registry = with_codec(CodecTraits::PLAIN, Ranged::new(RangeFlaw::None));
     assert_broken("not declared", &check_codec(&registry).run().unwrap(), Promise::Ranges);
+    // Those that say that they stop early decode nothing else, but that they do.
+    let prefixes = CodecTraits::PLAIN.with_prefixes();
+    assert_broken(
+        "more",
+        &check_codec(&with_codec(prefixes, Ranged::new(RangeFlaw::None))).run().unwrap(),
+        Promise::Ranges,
+    );
+    assert_broken(
+        "none",
+        &check_codec(&with_codec(prefixes, Ranged::new(RangeFlaw::Never))).run().unwrap(),
+        Promise::Ranges,
+    );
     let registry = with_codec(RANGES, Ranged::new(RangeFlaw::AsksForMemory));
     let check = check_codec(&registry).counting(&HEAP).memory_limit(1 << 29);
     assert_broken("memory", &check.run().unwrap(), Promise::Memory);

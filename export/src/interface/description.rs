@@ -46,7 +46,7 @@ fn filter_facts(traits: &mut FilterTraits) -> [&mut bool; 7] {
 }
 
 /// The facts of codecs, each with its bit.
-fn codec_facts(traits: &mut CodecTraits) -> [&mut bool; 7] {
+fn codec_facts(traits: &mut CodecTraits) -> [&mut bool; 8] {
     [
         &mut traits.high_ratio,
         &mut traits.dict,
@@ -55,6 +55,7 @@ fn codec_facts(traits: &mut CodecTraits) -> [&mut bool; 7] {
         &mut traits.positional,
         &mut traits.needs_array,
         &mut traits.ranges,
+        &mut traits.prefixes,
     ]
 }
 
@@ -193,7 +194,15 @@ mod tests {
         let codecs = [
             CodecTraits::PLAIN,
             CodecTraits::PLAIN.high_ratio().split_up_to(0).with_version(7),
-            CodecTraits::PLAIN.split_up_to(9).with_dict().decode_only().lossy().positional().for_arrays().with_ranges(),
+            CodecTraits::PLAIN
+                .split_up_to(9)
+                .with_dict()
+                .decode_only()
+                .lossy()
+                .positional()
+                .for_arrays()
+                .with_ranges()
+                .with_prefixes(),
         ];
         for traits in codecs {
             let sent = CodecInfo::new(CodecId(200), "made", traits, provider!());

@@ -25,7 +25,7 @@ struct Seen {
 impl CodecRun {
     /// Ranges of whole, cut and damaged streams.
     pub(super) fn ranges(&self) {
-        let declared = self.entry.info().traits.ranges;
+        let traits = self.entry.info().traits;
         let mut seen = Seen::default();
         let mut streams = self.streams.clone();
         self.session.sample_cases(|case, src| streams.extend(self.stream(self.with_version(case), src)));
@@ -36,9 +36,9 @@ impl CodecRun {
             self.session.watch.says(Promise::Ranges, what);
             let mut used = self.instance();
             // A codec that does not declare ranges has to decode none of them, and a few show that.
-            let count = if declared { usize::MAX } else { FEW };
+            let count = if traits.ranges || traits.prefixes { usize::MAX } else { FEW };
             for range in ranges(len, &mut random, self.session.settings.thorough).into_iter().take(count) {
-                let verdict = self.range(&mut used, stream, &range, declared, &mut seen);
+                let verdict = self.range(&mut used, stream, &range, &mut seen);
                 if verdict.is_err() {
                     used = self.instance();
                 }
@@ -46,7 +46,7 @@ impl CodecRun {
             }
             self.session.verdict(Promise::Calls, self.whole_after_ranges(&mut *used, stream));
         }
-        if !declared {
+        if !traits.ranges && !traits.prefixes {
             return;
         }
         if seen.tried > 0 && seen.decoded == 0 {
@@ -56,6 +56,12 @@ impl CodecRun {
         if seen.decoded > 0 {
             self.damaged_ranges(&mut random);
         }
+    }
+
+    /// Whether the codec says that it decodes this range.
+    fn declares(&self, range: &Range<usize>) -> bool {
+        let traits = self.entry.info().traits;
+        traits.ranges || traits.prefixes && range.start == 0
     }
 
     fn stream(&self, case: Case, src: Vec<u8>) -> Option<Stream> {
@@ -68,14 +74,7 @@ impl CodecRun {
     }
 
     /// One range of a stream that the codec made, into buffers that hold something else.
-    fn range(
-        &self,
-        used: &mut Box<dyn Codec>,
-        stream: &Stream,
-        range: &Range<usize>,
-        declared: bool,
-        seen: &mut Seen,
-    ) -> Verdict {
+    fn range(&self, used: &mut Box<dyn Codec>, stream: &Stream, range: &Range<usize>, seen: &mut Seen) -> Verdict {
         let Stream { case, bytes, decoded } = stream;
         let broken = |detail: String| {
             let input = describe(bytes);
@@ -97,7 +96,7 @@ impl CodecRun {
             };
             seen.tried += 1;
             let Some(found) = made else { continue };
-            if !declared {
+            if !self.declares(range) {
                 return broken("not declared, but decompress_range decodes it".into());
             }
             if found != range.len() {
@@ -126,7 +125,8 @@ impl CodecRun {
         for stream in self.streams.iter().filter(|stream| stream.decoded.len() > 2) {
             let Stream { case, bytes, decoded } = stream;
             let len = decoded.len();
-            let some = [0..1, len / 3..len / 2 + 1, len - 1..len];
+            let mut some = vec![0..1, 0..len / 2 + 1, len / 3..len / 2 + 1, len - 1..len];
+            some.retain(|range| self.declares(range));
             for cut in (0..bytes.len()).step_by((bytes.len() / 40).max(1)) {
                 for range in &some {
                     self.session.verdict(Promise::Cut, self.cut_range(stream, cut, range));
@@ -137,7 +137,8 @@ impl CodecRun {
                 turn += 1;
                 // The length comes from the file, too.
                 let len = if turn % 5 == 0 { len * 2 + turn % 70_000 } else { len };
-                let range = if turn % 5 == 0 { len - 2..len } else { some[turn % some.len()].clone() };
+                let last = if self.declares(&(1..2)) { len - 2..len } else { 0..len - 1 };
+                let range = if turn % 5 == 0 { last } else { some[turn % some.len()].clone() };
                 self.damaged(&mut codec, case, bytes, &DamagedCall::Range(range, len));
             });
         }
