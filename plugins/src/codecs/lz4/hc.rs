@@ -20,30 +20,19 @@ const SKIP_LOG: u32 = 9;
 /// How many bytes before the end of a match the search for the next one begins.
 const OVERLAP: usize = 2;
 
-/// The search effort.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Effort {
-    /// How many candidates with the same four bytes are compared.
-    pub(super) depth: usize,
-    /// A match of this length ends a search.
-    pub(super) enough: usize,
-    /// A match of this length ends a segment.
-    pub(super) nice: usize,
-}
-
 /// Compresses `input` from `start` on into `dst`, or returns `None` if the result does not fit. The bytes before
-/// `start` are the dictionary. The table is empty.
+/// `start` are the dictionary. The table is empty. A search compares `depth` candidates.
 pub(super) fn compress<'a, I: Input<'a>, T: Table>(
     input: I,
     start: usize,
     table: &mut T,
     segment: &mut Segment,
-    Effort { depth, enough, nice }: Effort,
+    depth: usize,
     dst: &mut [u8],
 ) -> Option<usize> {
     let bytes = input.bytes();
     let mut out = SequenceWriter::new(dst);
-    let Some(mut finder) = Finder::new(input, start, table, depth, enough) else {
+    let Some(mut finder) = Finder::new(input, start, table, depth) else {
         return out.last(&bytes[start..]);
     };
     let mut anchor = start;
@@ -55,10 +44,8 @@ pub(super) fn compress<'a, I: Input<'a>, T: Table>(
             at += 1 + ((at - anchor) >> SKIP_LOG);
             continue;
         };
-        let mut from = at;
-        while end - OVERLAP <= finder.limit() && end - from < nice && end - at < MAX_SEGMENT {
-            from = end - OVERLAP;
-            let Some(next) = finder.search(from, anchor, segment) else {
+        while end - OVERLAP <= finder.limit() && end - at < MAX_SEGMENT {
+            let Some(next) = finder.search(end - OVERLAP, anchor, segment) else {
                 break;
             };
             end = next;

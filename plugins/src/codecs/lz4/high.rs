@@ -1,6 +1,6 @@
 //! The encoder of the codec `lz4hc`: what each level does, and dictionaries.
 
-use super::hc::{self, Effort};
+use super::hc;
 use super::mid;
 use super::segment::Segment;
 use crate::codecs::input::{Input, UncheckedInput};
@@ -11,8 +11,8 @@ use crate::codecs::match_tables::{HashChains, Table};
 enum Strategy {
     /// One greedy pass.
     Mid,
-    /// The cheapest path through the matches.
-    Chains(Effort),
+    /// The cheapest path through the matches, for which so many candidates with the same four bytes are compared.
+    Chains(usize),
 }
 
 /// By level, so that the output is about as long as that of LZ4 HC at the same level, or shorter. (Level 0 only occurs for
@@ -21,13 +21,13 @@ const STRATEGIES: [Strategy; 10] = [
     Strategy::Mid,
     Strategy::Mid,
     Strategy::Mid,
-    Strategy::Chains(Effort { depth: 4, enough: 128, nice: 256 }),
-    Strategy::Chains(Effort { depth: 7, enough: 256, nice: 512 }),
-    Strategy::Chains(Effort { depth: 13, enough: 512, nice: 512 }),
-    Strategy::Chains(Effort { depth: 28, enough: 512, nice: 512 }),
-    Strategy::Chains(Effort { depth: 60, enough: 512, nice: 512 }),
-    Strategy::Chains(Effort { depth: 128, enough: 512, nice: 512 }),
-    Strategy::Chains(Effort { depth: 256, enough: 512, nice: 512 }),
+    Strategy::Chains(4),
+    Strategy::Chains(7),
+    Strategy::Chains(13),
+    Strategy::Chains(28),
+    Strategy::Chains(60),
+    Strategy::Chains(128),
+    Strategy::Chains(256),
 ];
 
 /// The tables of an encoder, kept from stream to stream.
@@ -66,10 +66,10 @@ impl HighEncoder {
                 tables.enter(input, start);
                 mid::compress(input, start, tables, dst)
             }
-            Strategy::Chains(effort) => {
+            Strategy::Chains(depth) => {
                 let table = self.chains.get_or_insert_default();
                 table.begin(len);
-                hc::compress(input, start, table, &mut self.segment, effort, dst)
+                hc::compress(input, start, table, &mut self.segment, depth, dst)
             }
         }
     }

@@ -32,17 +32,15 @@ pub(super) struct Finder<'t, I, T> {
     end: usize,
     /// How many candidates are compared.
     depth: usize,
-    /// A match of this length ends the search.
-    enough: usize,
 }
 
 impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
     /// Creates a finder with an empty `table`, and enters what is before `start`. `None` if there is no room for a
     /// match.
-    pub(super) fn new(input: I, start: usize, table: &'t mut T, depth: usize, enough: usize) -> Option<Self> {
+    pub(super) fn new(input: I, start: usize, table: &'t mut T, depth: usize) -> Option<Self> {
         let len = input.bytes().len();
         let limit = len.checked_sub(MATCH_LIMIT).filter(|&limit| start <= limit)?;
-        let finder = Self { input, table, next: start, limit, end: len - LAST_LITERALS, depth, enough };
+        let finder = Self { input, table, next: start, limit, end: len - LAST_LITERALS, depth };
         for at in 0..start {
             // SAFETY: at < start <= limit.
             let word = unsafe { finder.word(at) };
@@ -113,7 +111,7 @@ impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
                 if interval.end > end || interval.start < start {
                     segment.add(interval);
                     (start, end) = (start.min(interval.start), end.max(interval.end));
-                    if len >= self.enough || end == self.end {
+                    if end == self.end {
                         break;
                     }
                 }
