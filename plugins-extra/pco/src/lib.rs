@@ -31,7 +31,8 @@
 //! hold one byte of each number and are compressed as bytes, which is not what Pco is for: with shuffle or another filter
 //! that groups bytes, take another codec.
 //!
-//! The levels 1 to 9 are Pco's 1, 2, 4, 6, 8, 9, 10, 11 and 12; 8 is its own default.
+//! The levels 1 to 9 are Pco's 1, 2, 4, 6, 8, 9, 10, 11 and 12; 8 is its own default. The parameters `level` and `delta`
+//! take Pco's own values instead, as in `--codec pco:delta=2,level=8`.
 //!
 //! # Format of a stream
 //!
@@ -52,10 +53,11 @@ mod number;
 use std::io::{self, ErrorKind, Write};
 
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
+use oxiblosc_core::plugin_params::{ParamInfo, Params};
 use oxiblosc_core::{CodecId, register_codec};
-use pco::ChunkConfig;
 use pco::errors::PcoError;
 use pco::wrapped::{FileCompressor, FileDecompressor};
+use pco::{ChunkConfig, DeltaSpec};
 
 pub use number::NumberKind;
 use number::{Number, with_number_type};
@@ -63,7 +65,13 @@ use number::{Number, with_number_type};
 /// The id of the codec, in the range for users.
 pub const PCO: CodecId = CodecId(225);
 
-register_codec!(PCO, "pco", CodecTraits::PLAIN.high_ratio(), || Box::new(Pco));
+register_codec!(PCO, "pco", CodecTraits::PLAIN.high_ratio().with_params(PARAMS), || Box::new(Pco::default()));
+
+/// What readers find in the stream itself.
+const PARAMS: &[ParamInfo] = &[
+    ParamInfo::encoder("level", "Pco's own level, 0 to 12, instead of that of Blosc"),
+    ParamInfo::encoder("delta", "how many times to take differences, 0 to 7; without it, Pco finds out"),
+];
 
 /// Makes the linker keep this crate, and with it the registration of the codec. Does nothing else.
 pub const fn link() {}
@@ -81,13 +89,30 @@ const BATCH: usize = 1024;
 /// Pco's levels by those of Blosc.
 const LEVELS: [usize; 10] = [1, 1, 2, 4, 6, 8, 9, 10, 11, 12];
 
-/// The codec. It has no state.
+/// The codec. It has no state but its parameters.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Pco;
+pub struct Pco {
+    level: Option<usize>,
+    delta: Option<usize>,
+}
 
 impl Codec for Pco {
+    fn configure(&mut self, params: &Params) -> Result<(), CodecError> {
+        let number = |name, most, expected| match params.get::<usize>(name, expected)? {
+            Some(found) if found > most => Err(params.invalid(name, expected)),
+            found => Ok(found),
+        };
+        self.level = number("level", 12, "0..=12")?;
+        self.delta = number("delta", 7, "0..=7")?;
+        Ok(())
+    }
+
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
-        with_number_type!(ctx, T => compress::<T>(ctx.level_or_default(), src, dst))
+        let level = self.level.unwrap_or(LEVELS[usize::from(ctx.level_or_default()).min(LEVELS.len() - 1)]);
+        let delta = self.delta.map_or(DeltaSpec::Auto, DeltaSpec::TryConsecutive);
+        let config =
+            ChunkConfig::default().with_compression_level(level).with_delta_spec(delta).with_enable_8_bit(true);
+        with_number_type!(ctx, T => compress::<T>(&config, src, dst))
     }
 
     fn decompress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
@@ -95,14 +120,12 @@ impl Codec for Pco {
     }
 }
 
-fn compress<T: Number>(level: u8, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
+fn compress<T: Number>(config: &ChunkConfig, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
     let (numbers, tail) = src.split_at(src.len() / T::SIZE * T::SIZE);
     let Ok(len) = u32::try_from(src.len()) else { return Ok(None) };
     if numbers.is_empty() {
         return Ok(None);
     }
-    let level = LEVELS[usize::from(level).min(LEVELS.len() - 1)];
-    let config = ChunkConfig::default().with_compression_level(level).with_enable_8_bit(true);
     let mut output = SliceWriter { dst, at: 0 };
     let written = output.write_all(&len.to_le_bytes()).map_err(PcoError::from).and_then(|()| {
         let compressor = FileCompressor::default();
@@ -111,7 +134,7 @@ fn compress<T: Number>(level: u8, src: &[u8], dst: &mut [u8]) -> Result<Option<u
         for bytes in numbers.chunks(GROUP * T::SIZE) {
             group.clear();
             group.extend(bytes.chunks_exact(T::SIZE).map(T::read));
-            let mut chunk = compressor.chunk_compressor(&group, &config)?;
+            let mut chunk = compressor.chunk_compressor(&group, config)?;
             chunk.write_meta(&mut output)?;
             chunk.write_page(0, &mut output)?;
         }

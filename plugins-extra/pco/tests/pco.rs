@@ -32,7 +32,7 @@ fn context(kind: NumberKind, typesize: usize, level: u8) -> CodecContext<'static
 /// Compresses with more room than the data take.
 fn compress(ctx: &CodecContext<'_>, src: &[u8]) -> Option<Vec<u8>> {
     let mut packed = vec![0; 2 * src.len() + 100];
-    let len = Pco.compress(ctx, src, &mut packed).unwrap()?;
+    let len = Pco::default().compress(ctx, src, &mut packed).unwrap()?;
     packed.truncate(len);
     Some(packed)
 }
@@ -41,7 +41,7 @@ fn compress(ctx: &CodecContext<'_>, src: &[u8]) -> Option<Vec<u8>> {
 fn round_trip(ctx: &CodecContext<'_>, src: &[u8]) -> usize {
     let packed = compress(ctx, src).expect("a number and enough room");
     let mut back = vec![0xA5; src.len()];
-    assert_eq!(Pco.decompress(ctx, &packed, &mut back).unwrap(), src.len());
+    assert_eq!(Pco::default().decompress(ctx, &packed, &mut back).unwrap(), src.len());
     assert!(back == src, "other bytes come back");
     packed.len()
 }
@@ -52,6 +52,27 @@ fn registers_itself() {
     let info = Registry::linked().unwrap().codec_by_name("pco").unwrap().info();
     assert_eq!((info.id, info.provider.name), (PCO, "oxiblosc-pco"));
     assert_eq!(PCO, CodecId(225), "the id that the table reserves");
+}
+
+#[test]
+fn parameters_are_pcos_own() {
+    let squares: Vec<u8> = (0..20_000u64).flat_map(|i| (i * i * 3 + i).to_le_bytes()).collect();
+    let ctx = context(NumberKind::Unsigned, 8, 5);
+    let packed = |params: &str| {
+        let (mut pco, mut packed) = (Pco::default(), vec![0; squares.len()]);
+        pco.configure(&params.parse().unwrap()).unwrap();
+        let len = pco.compress(&ctx, &squares, &mut packed).unwrap().expect("it gets shorter");
+        let mut back = vec![0; squares.len()];
+        Pco::default().decompress(&ctx, &packed[..len], &mut back).unwrap();
+        assert!(back == squares, "{params}");
+        len
+    };
+    // The second differences are all the same.
+    assert!(packed("delta=2") * 20 < packed("delta=0"));
+    assert!(packed("delta=2,level=8") <= packed("delta=1,level=0"));
+    for wrong in ["level=13", "delta=8", "delta=x"] {
+        assert!(Pco::default().configure(&wrong.parse().unwrap()).is_err(), "{wrong}");
+    }
 }
 
 #[test]
@@ -111,12 +132,12 @@ fn the_streams_of_a_split_block_are_bytes() {
 #[test]
 fn types_that_are_not_there_are_errors() {
     for (kind, typesize) in [(NumberKind::Unsigned, 3), (NumberKind::Signed, 16), (NumberKind::Float, 1)] {
-        let error = Pco.compress(&context(kind, typesize, 5), &[1; 48], &mut [0; 48]).unwrap_err();
+        let error = Pco::default().compress(&context(kind, typesize, 5), &[1; 48], &mut [0; 48]).unwrap_err();
         assert!(matches!(error, CodecError::Meta { .. }), "{error}");
     }
     let mut ctx = context(NumberKind::Unsigned, 4, 5);
     ctx.meta = 3;
-    let error = Pco.decompress(&ctx, &[0; 9], &mut [0; 48]).unwrap_err();
+    let error = Pco::default().decompress(&ctx, &[0; 9], &mut [0; 48]).unwrap_err();
     assert_eq!(
         error.to_string(),
         "codec meta 3 is not valid: 0 for unsigned integers, 1 for signed ones, 2 for floats"
@@ -135,7 +156,7 @@ fn a_stream_that_is_cut_is_refused() {
         for sample in samples(601) {
             let packed = compress(&ctx, &sample.bytes).unwrap();
             for end in 0..packed.len() {
-                let result = Pco.decompress(&ctx, &packed[..end], &mut [0; 601]);
+                let result = Pco::default().decompress(&ctx, &packed[..end], &mut [0; 601]);
                 assert!(result.is_err(), "{} cut to {end} of {}", sample.name, packed.len());
             }
         }

@@ -47,7 +47,7 @@ fn damage_does_no_harm() {
         let ctx = context(kind, typesize);
         for sample in samples(LEN) {
             let mut packed = vec![0; 2 * LEN];
-            let len = Pco.compress(&ctx, &sample.bytes, &mut packed).unwrap().unwrap();
+            let len = Pco::default().compress(&ctx, &sample.bytes, &mut packed).unwrap().unwrap();
             packed.truncate(len);
             LIMIT.run(&HEAP, sample.name, || {
                 let mut dst = vec![0; LEN];
@@ -59,11 +59,11 @@ fn damage_does_no_harm() {
                         let at = random.below(reach);
                         damaged[at] = if random.below(2) == 0 { damaged[at] ^ 1 << random.below(8) } else { 0xFF };
                     }
-                    let _ = Pco.decompress(&ctx, &damaged, &mut dst);
+                    let _ = Pco::default().decompress(&ctx, &damaged, &mut dst);
                 }
             });
             let mut back = vec![0; LEN];
-            Pco.decompress(&ctx, &packed, &mut back).unwrap();
+            Pco::default().decompress(&ctx, &packed, &mut back).unwrap();
             assert_eq!(back, sample.bytes);
         }
     }
@@ -80,7 +80,7 @@ fn noise_does_no_harm() {
                 let mut stream = (len as u32).to_le_bytes().to_vec();
                 stream.extend([4, 1]);
                 stream.extend((0..random.below(300)).map(|_| random.next_u64() as u8));
-                let _ = Pco.decompress(&ctx, &stream, &mut vec![0; len]);
+                let _ = Pco::default().decompress(&ctx, &stream, &mut vec![0; len]);
             }
         });
     }
@@ -92,7 +92,7 @@ fn a_dictionary_that_the_stream_does_not_have_is_not_allocated() {
     let window = [8, 0, 0, 0, 4, 1, 0x20, 23, 0, 0, 0, 0];
     for stream in [dictionary, window] {
         ResourceLimit::bytes(1 << 20).run(&HEAP, "one number", || {
-            let error = Pco.decompress(&context(NumberKind::Unsigned, 8), &stream, &mut [0; 8]).unwrap_err();
+            let error = Pco::default().decompress(&context(NumberKind::Unsigned, 8), &stream, &mut [0; 8]).unwrap_err();
             assert!(matches!(error, CodecError::Corrupt { offset: 6, .. }), "{error}");
         });
     }
