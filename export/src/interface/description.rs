@@ -220,7 +220,7 @@ mod tests {
             // SAFETY: string constants.
             unsafe { bad.codec(Vec::new()) }.unwrap_err()
         };
-        assert_eq!(refused(Description { traits: 1 << 7, ..good }), "a fact about it is not known here");
+        assert_eq!(refused(Description { traits: 1 << 31, ..good }), "a fact about it is not known here");
         assert_eq!(refused(Description { claim: 4, ..good }), "its claim to the id is not known here");
         assert_eq!(refused(Description { name: Slice::new(&[0xFF]), ..good }), "its name or version is not UTF-8");
         assert!(Description { kind: 2, ..good }.kind().is_err());
