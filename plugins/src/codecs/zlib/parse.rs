@@ -2,32 +2,26 @@
 //!
 //! The input is parsed region by region. A region has prices for literals and matches, derived from its content and
 //! from how the previous region was parsed, so that a match is taken if it is cheaper than its literals and not
-//! wherever there is one: most short matches in the byte planes of filtered numbers are not. Neighbouring regions
-//! become one block if that takes less than two, which it hardly ever does where one byte plane ends and another
-//! begins.
+//! wherever there is one: most short matches in the byte planes of filtered numbers are not.
 
-use super::bits::BitWriter;
-use super::block::{self, Counts, Sequence};
+use std::ops::Range;
+
+use super::block::Sequence;
+use super::blocks::Blocks;
 use super::codes::{MAX_DISTANCE, MAX_MATCH, MIN_MATCH};
 use super::cost::BIT;
 use super::prices::{MatchCosts, add_up};
 use crate::codecs::input::{Input, UncheckedInput, common};
 use crate::codecs::match_tables::{HashRows, Table};
 
-/// Bytes of a region.
-const REGION: usize = 1 << 14;
-
-/// Planes shorter than this do not end a region.
-const MIN_PLANE: usize = 1 << 12;
-
 /// Bytes that are loaded to look for a match.
 const WORD: usize = 4;
 
-/// In matches of at least this length, only every [`SPARSE_STEP`]th position is entered.
+/// In matches of at least this length, only the last [`ENTERED`] positions are entered.
 const SPARSE_FROM: usize = 64;
 
 /// See [`SPARSE_FROM`].
-const SPARSE_STEP: usize = 4;
+const ENTERED: usize = 16;
 
 /// How much more, in bits, a match must save that begins one or two positions after another one, as what follows it
 /// also begins later.
@@ -73,33 +67,13 @@ impl ParsingEncoder {
         let Self { table, sequences, prices } = self;
         table.begin(bytes.len());
         let mut parser = Parser { input: src, table, effort, match_prices: MatchCosts::new(), next: 0 };
-        let mut out = BitWriter::new(dst)?;
-        sequences.clear();
-        // The block so far: where it begins, and what it consists of. (It has all sequences collected so far.)
-        let (mut start, mut counts, mut cost) = (0, Counts::NONE, 0);
-        let mut at = 0;
-        while at < bytes.len() {
-            let end = region_end(at, plane, bytes.len());
-            add_up(bytes, at, end, prices);
-            let first = sequences.len();
-            let reached = parser.region(at, end, prices, sequences);
-            let region = Counts::of(&bytes[at..reached], &sequences[first..]);
-            parser.match_prices.follow(&region);
-
-            let mut both = counts.clone();
-            both.add(&region);
-            let (region_cost, both_cost) = (region.cost(), both.cost());
-            if at == 0 || both_cost <= cost + region_cost {
-                (counts, cost) = (both, both_cost);
-            } else {
-                block::write(&mut out, &bytes[start..at], &sequences[..first], &mut counts, false)?;
-                sequences.drain(..first);
-                (start, counts, cost) = (at, region, region_cost);
-            }
-            at = reached;
+        let mut blocks = Blocks::new(bytes, plane, sequences, dst)?;
+        while let Some((region, sequences)) = blocks.region() {
+            add_up(bytes, region.start, region.end, prices);
+            let reached = parser.region(region, prices, sequences);
+            parser.match_prices.follow(&blocks.end_region(reached)?);
         }
-        block::write(&mut out, &bytes[start..], sequences, &mut counts, true)?;
-        out.finish(libdeflater::adler32(bytes))
+        blocks.finish()
     }
 }
 
@@ -122,8 +96,9 @@ struct Parser<'t, I> {
 }
 
 impl<'a, I: Input<'a>> Parser<'_, I> {
-    /// Parses from `start` to `end`, or to the end of a match that extends beyond it, which is returned.
-    fn region(&mut self, start: usize, end: usize, prices: &[u32], sequences: &mut Vec<Sequence>) -> usize {
+    /// Parses a region, up to its end or to the end of a match that extends beyond it, which is returned.
+    fn region(&mut self, region: Range<usize>, prices: &[u32], sequences: &mut Vec<Sequence>) -> usize {
+        let Range { start, end } = region;
         let (mut anchor, mut at) = (start, start);
         // Searches end after the last position with as many bytes as a load takes.
         let limit = end.min((self.input.bytes().len() + 1).saturating_sub(WORD));
@@ -200,7 +175,7 @@ impl<'a, I: Input<'a>> Parser<'_, I> {
         (best.distance != 0).then_some(best)
     }
 
-    /// Enters all positions before `to` that have four bytes, or some if they lie in a long match.
+    /// Enters all positions before `to` that have four bytes, or the last ones if they lie in a long match.
     #[inline(always)]
     fn enter(&mut self, to: usize) {
         let to = to.min((self.input.bytes().len() + 1).saturating_sub(WORD));
@@ -208,15 +183,9 @@ impl<'a, I: Input<'a>> Parser<'_, I> {
             // SAFETY: next < to, so next + 4 <= length.
             let word = u32::from_le(unsafe { self.input.load4(self.next) });
             self.table.enter(word << 8, self.next);
-            self.next += if to - self.next > SPARSE_FROM { SPARSE_STEP } else { 1 };
+            self.next = if to - self.next > SPARSE_FROM { to - ENTERED } else { self.next + 1 };
         }
     }
-}
-
-/// The end of the region that begins at `at`.
-fn region_end(at: usize, plane: usize, total: usize) -> usize {
-    let end = (at + REGION).min(total);
-    if plane < MIN_PLANE { end } else { end.min((at / plane + 1) * plane) }
 }
 
 #[cfg(test)]
