@@ -40,6 +40,8 @@ mod recover;
 mod rollback;
 mod select;
 mod stdout;
+mod svg;
+mod terminal;
 mod tune;
 mod units;
 mod verify;

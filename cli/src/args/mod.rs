@@ -144,9 +144,23 @@ fn parse_slice(text: &str) -> Result<Selection, String> {
 pub(crate) struct InfoArgs {
     /// Frame, directory of a sparse frame, or chunk, by path or URL; `-` for standard input
     pub(crate) input: Source,
-    /// Print a JSON object
+    /// Print a JSON object; docs/info.schema.json describes it
     #[arg(long)]
     pub(crate) json: bool,
+    /// Draw the frame below the rest, also where standard output is no terminal: what lies where, what its chunks are
+    /// and how well they compress
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) draw: bool,
+    /// Also draw where data compress badly: the ratio of each chunk, for an array in its grid, and the worst chunks
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) ratio_map: bool,
+    /// Draw with so many columns, 20 to 400 [default: those of the terminal, else COLUMNS, else 80]
+    #[arg(long, value_name = "COLUMNS", conflicts_with = "json")]
+    #[arg(value_parser = clap::value_parser!(u16).range(20..=400))]
+    pub(crate) width: Option<u16>,
+    /// Also write the drawing into this SVG file
+    #[arg(long, value_name = "OUT.svg")]
+    pub(crate) svg: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

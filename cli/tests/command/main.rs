@@ -4,10 +4,12 @@ mod append;
 mod arrays;
 mod cat;
 mod damage;
+mod drawing;
 #[path = "../../../conformance/tests/interop/environment.rs"]
 mod environment;
 mod failures;
 mod info;
+mod info_schema;
 mod integrity;
 mod interop;
 #[cfg(unix)]
