@@ -14,6 +14,7 @@ use oxiblosc::nd::ArrayMeta;
 use oxiblosc::pipeline::{FilterSlot, FilterSlots};
 use oxiblosc::plugin_params::{Params, PluginParams};
 use oxiblosc::{CodecId, Pool, ReadOptions, Registry, block_on};
+use serde_json::Value;
 
 use crate::args::InfoArgs;
 use crate::detect::FileKind;
@@ -66,6 +67,21 @@ pub(crate) fn run(args: &InfoArgs, registry: &Registry) -> Result<(), CliError> 
     }
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::stdout)
+}
+
+/// What `info --json` says about an input, for those who compare two.
+///
+/// # Errors
+/// When it is no frame or chunk.
+pub(crate) fn as_json(input: &Input, registry: &Registry) -> Result<Value, CliError> {
+    let info = match input.kind {
+        FileKind::Frame => {
+            let reader = input.frame(ReadOptions::new().pool(&Pool::inline()).registry(registry))?;
+            block_on(frame::info(&reader, registry))
+        }
+        FileKind::Chunk => chunk::info(&input.chunk()?, registry).map_err(|e| input.failed(e))?,
+    };
+    Ok(info.to_json())
 }
 
 /// What has no chunks to draw.

@@ -2,8 +2,11 @@
 
 mod append;
 mod arrays;
+mod bench;
 mod cat;
+mod copy;
 mod damage;
+mod diff;
 mod drawing;
 #[path = "../../../conformance/tests/interop/environment.rs"]
 mod environment;
