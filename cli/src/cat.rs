@@ -58,6 +58,18 @@ fn frame(args: &CatArgs, input: &Input, reader: Reader, out: &mut StdoutWriter) 
         Some(items) => bytes_of(items.resolve(reader.items_len()), typesize),
         None => 0..reader.nbytes(),
     };
+    frame_bytes(input, reader, bytes, args.items.is_none(), &mut |decoded| out.write(decoded))
+}
+
+/// Calls `take` with the decoded bytes `bytes` of a frame, piece by piece. If these are `all`, the frame must end where its
+/// header says.
+pub(crate) fn frame_bytes(
+    input: &Input,
+    reader: Reader,
+    bytes: Range<u64>,
+    all: bool,
+    take: &mut dyn FnMut(&[u8]) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     // Chunks are decoded ahead, within the limits of the reader, and written as they arrive.
     let mut stream = reader.into_async_read();
     if bytes.start > 0 {
@@ -72,12 +84,11 @@ fn frame(args: &CatArgs, input: &Input, reader: Reader, out: &mut StdoutWriter) 
         }
         // Lossless: no more than the buffer holds.
         let len = left.min(decoded.len() as u64) as usize;
-        out.write(&decoded[..len])?;
+        take(&decoded[..len])?;
         stream.consume_unpin(len);
         left -= len as u64;
     }
-    let more = args.items.is_none() && !block_on(stream.fill_buf()).map_err(|e| input.failed(e))?.is_empty();
-    if more {
+    if all && !block_on(stream.fill_buf()).map_err(|e| input.failed(e))?.is_empty() {
         let reason = format!("the chunks continue past the {} bytes stated in the header", bytes.end);
         return Err(CliError::data(&input.name)(reason));
     }
@@ -101,18 +112,23 @@ fn selection(
     input: &Input,
     out: &mut StdoutWriter,
 ) -> Result<(), CliError> {
-    let failed = |error| match error {
-        // An index out of range, or too many axes.
-        ArrayError::Nd(error @ (NdError::OutOfBounds { .. } | NdError::Rank { .. } | NdError::ZeroStep { .. })) => {
-            CliError::Usage(format!("--slice: {}: {error}; the shape is {:?}", input.name, array.shape()))
-        }
-        error => input.failed(error),
-    };
+    let failed = |error| slice_failed(input, array.shape(), error);
     let mut pieces = array.stream(selection).map_err(failed)?;
     while let Some(piece) = block_on(pieces.next()) {
         out.write(&piece.map_err(failed)?)?;
     }
     Ok(())
+}
+
+/// An error of reading a selection of an array, which may be that there are no such items.
+pub(crate) fn slice_failed(input: &Input, shape: &[u64], error: ArrayError) -> CliError {
+    match error {
+        // An index out of range, or too many axes.
+        ArrayError::Nd(error @ (NdError::OutOfBounds { .. } | NdError::Rank { .. } | NdError::ZeroStep { .. })) => {
+            CliError::Usage(format!("--slice: {}: {error}; the shape is {shape:?}", input.name))
+        }
+        error => input.failed(error),
+    }
 }
 
 fn chunk(

@@ -1,35 +1,34 @@
 //! The headers of the chunks of a frame, without the chunks.
 
-use std::ops::Range;
-
 use oxiblosc::ReadError;
 use oxiblosc::chunk::ChunkHeader;
-use oxiblosc::frame::ChunkEntry;
+use oxiblosc::frame::{ChunkEntry, FrameError};
 use oxiblosc::source::RangeSource;
 
 use crate::input::Reader;
 
-/// The headers of `chunks`, fetched in one round. A missing chunk file does not affect the others.
+/// The headers of `chunks`, fetched in one round. A missing chunk file, or an entry of the index that means nothing, does
+/// not affect the others.
 ///
 /// # Errors
-/// When the source fails as a whole, or the index is invalid.
+/// When the source fails as a whole.
 pub(crate) async fn chunk_headers(
     reader: &Reader,
-    chunks: Range<u64>,
+    chunks: impl Iterator<Item = u64> + Clone,
 ) -> Result<Vec<Result<ChunkHeader, ReadError>>, ReadError> {
     let (frame, source) = (reader.frame(), reader.source());
     let mut ranges = Vec::new();
     let mut files = Vec::new();
     let mut entries = Vec::new();
     for chunk in chunks.clone() {
-        let entry = frame.entry(chunk)?;
+        let entry = frame.entry(chunk);
         match entry {
-            ChunkEntry::File { id } => files.push((id, 0..ChunkHeader::EXTENDED_LEN as u64)),
-            ChunkEntry::Stored { offset } => {
+            Ok(ChunkEntry::File { id }) => files.push((id, 0..ChunkHeader::EXTENDED_LEN as u64)),
+            Ok(ChunkEntry::Stored { offset }) => {
                 let end = frame.chunks_end().min(offset + ChunkHeader::EXTENDED_LEN as u64);
                 ranges.push(offset..end);
             }
-            ChunkEntry::Special(_) => {}
+            Ok(ChunkEntry::Special(_)) | Err(_) => {}
         }
         entries.push(entry);
     }
@@ -44,8 +43,8 @@ pub(crate) async fn chunk_headers(
         None => return Err(ReadError::Sparse),
     }
     .into_iter();
-    let mut header_of = |(chunk, entry): (u64, &ChunkEntry)| {
-        let (offset, bytes) = match *entry {
+    let mut header_of = |(chunk, entry): (u64, Result<ChunkEntry, FrameError>)| {
+        let (offset, bytes) = match entry? {
             ChunkEntry::Stored { offset } => (Some(offset), stored.next().unwrap_or_default()),
             ChunkEntry::File { .. } => {
                 let bytes = in_files.next().unwrap_or_else(|| Ok(Default::default()));
@@ -56,5 +55,5 @@ pub(crate) async fn chunk_headers(
         };
         ChunkHeader::parse(&bytes).map_err(|source| ReadError::Decode { chunk, offset, source })
     };
-    Ok(chunks.zip(&entries).map(&mut header_of).collect())
+    Ok(chunks.zip(entries).map(&mut header_of).collect())
 }

@@ -34,6 +34,12 @@ pub(crate) enum CliError {
         /// What has not been verified, and what that takes.
         reason: String,
     },
+    /// What has been compared differs; what differs has been printed.
+    #[error("different")]
+    Different,
+    /// A comparison has no result, for which the status must be another one than for a difference.
+    #[error(transparent)]
+    NotCompared(Box<CliError>),
     /// The reader of standard output has closed it.
     #[error("broken pipe")]
     BrokenPipe,
@@ -58,12 +64,17 @@ impl CliError {
         }
     }
 
+    /// Whether there is nothing more to say.
+    pub(crate) fn is_silent(&self) -> bool {
+        matches!(self, Self::BrokenPipe | Self::Different)
+    }
+
     /// The exit status of the command.
     pub(crate) fn status(&self) -> u8 {
         match self {
             Self::BrokenPipe => 0,
-            Self::Io { .. } | Self::Data { .. } => 1,
-            Self::Usage(_) => 2,
+            Self::Io { .. } | Self::Data { .. } | Self::Different => 1,
+            Self::Usage(_) | Self::NotCompared(_) => 2,
             Self::NotVerified { .. } => 3,
         }
     }

@@ -17,14 +17,18 @@
 mod abort_on_drop;
 mod append;
 mod args;
+mod bench;
 mod cat;
 mod chunk_headers;
 mod compact;
 mod compress;
 mod content;
+mod copy;
 mod detect;
+mod diff;
 mod error;
 mod info;
+mod inherited;
 mod input;
 mod interrupt;
 mod item_range;
@@ -40,6 +44,8 @@ mod recover;
 mod rollback;
 mod select;
 mod stdout;
+mod svg;
+mod terminal;
 mod tune;
 mod units;
 mod verify;
@@ -66,7 +72,7 @@ pub fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            if !matches!(error, CliError::BrokenPipe) {
+            if !error.is_silent() {
                 eprintln!("oxiblosc: {}", error::one_line(&error));
             }
             ExitCode::from(error.status())
@@ -82,11 +88,14 @@ fn run(cli: &Cli) -> Result<(), CliError> {
         Command::Info(args) => info::run(args, registry),
         Command::Verify(args) => verify::run(args, registry),
         Command::Append(args) => append::run(args, registry),
+        Command::Copy(args) => copy::run(args, registry),
+        Command::Diff(args) => diff::run(args, registry),
         Command::Recompress(args) => recompress::run(args, registry),
         Command::Compact(args) => compact::run(args, registry),
         Command::Recover(args) => recover::run(args, registry),
         Command::Seal(args) => recover::seal(args, registry),
         Command::Plugins(args) => plugins::run(args, registry),
+        Command::Bench(args) => bench::run(args, registry),
         Command::Tune(args) => tune::run(args, registry),
     }
 }

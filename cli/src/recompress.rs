@@ -3,17 +3,16 @@
 use futures::stream::{Stream, StreamExt};
 use oxiblosc::chunk::{ChunkFormat, EncodeParams};
 use oxiblosc::edit::{self, EditError};
-use oxiblosc::frame::{Checksums, FrameLayout as Age, FrameParams, FrameType, Sequential};
+use oxiblosc::frame::FrameType;
 use oxiblosc::nd::{ArrayMeta, NdArray, Selection};
-use oxiblosc::pipeline::FilterSlots;
 use oxiblosc::{ChecksumPolicy, Registry, WriteError, WriteOptions, block_on};
 
 use crate::args::{Format, FrameKind, IntegrityArgs, ReadingArgs, RecompressArgs, Shape, Source, whole_items};
 use crate::cat::read_chunk;
-use crate::chunk_headers::chunk_headers;
 use crate::content::{InputType, write_options};
 use crate::detect::FileKind;
 use crate::error::CliError;
+use crate::inherited::{Defaults, with_metalayers};
 use crate::input::{Input, Reader};
 use crate::writer::{ByteCounts, OutputWriter, WriteJob, warnings, write_failed};
 use crate::{output, progress};
@@ -177,38 +176,4 @@ impl Recompress<'_> {
         }
         writer.finish()
     }
-}
-
-/// What the result takes over from the input unless options override it.
-struct Defaults {
-    params: EncodeParams,
-    vouchers: IntegrityArgs,
-}
-
-impl Defaults {
-    /// The parameters of a frame, as far as known.
-    fn of(reader: &Reader) -> Self {
-        let FrameParams { encode: mut params, checksums, fingerprint, .. } = FrameParams::from_frame(reader.frame());
-        if reader.header().layout == Age::Early && reader.nchunks() > 0 {
-            // Headers of 2019 lack the filters; their chunks have them.
-            let first = block_on(chunk_headers(reader, 0..1)).ok().and_then(|headers| headers.into_iter().next());
-            params.filters = first.and_then(Result::ok).map_or(FilterSlots::SHUFFLE, |header| header.filters);
-        }
-        Self { params, vouchers: IntegrityArgs { checksums, fingerprint } }
-    }
-}
-
-/// Adds the metalayers of a frame, except those about the shape, order or checksums of its chunks.
-fn with_metalayers(reader: &Reader, input: &Input, mut options: WriteOptions) -> Result<WriteOptions, CliError> {
-    for (name, content) in reader.metalayers().iter() {
-        if ![ArrayMeta::NAME, ArrayMeta::LEGACY_NAME, Sequential::NAME].contains(&&*name) {
-            options = options.metalayer(name, content.clone());
-        }
-    }
-    for name in reader.vlmetalayer_names().into_iter().filter(|name| name != Checksums::NAME) {
-        if let Some(content) = block_on(reader.vlmetalayer(&name)).map_err(|e| input.failed(e))? {
-            options = options.vlmetalayer(name, content);
-        }
-    }
-    Ok(options)
 }

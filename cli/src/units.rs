@@ -35,6 +35,22 @@ pub(crate) fn show_bytes(bytes: u64) -> String {
     }
 }
 
+/// A speed in bytes per second with a binary unit.
+pub(crate) fn show_rate(bytes_per_second: f64) -> String {
+    // Lossless as far as it is shown, and what is too fast for 64 bits is not a speed.
+    show_bytes(bytes_per_second as u64) + "/s"
+}
+
+/// A short time with a unit that leaves up to three digits in front of the point.
+pub(crate) fn show_seconds(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds >= 1.0 => format!("{seconds:.2} s"),
+        seconds if seconds >= 1e-3 => format!("{:.2} ms", seconds * 1e3),
+        seconds if seconds >= 1e-6 => format!("{:.2} us", seconds * 1e6),
+        seconds => format!("{:.0} ns", seconds * 1e9),
+    }
+}
+
 /// How many times smaller `compressed` is; `None` when there is nothing to compare.
 pub(crate) fn ratio(decoded: u64, compressed: u64) -> Option<f64> {
     (compressed > 0).then(|| decoded as f64 / compressed as f64)
@@ -60,6 +76,16 @@ mod tests {
             assert_eq!(show_bytes(bytes), text);
         }
         assert_eq!(show_bytes(u64::MAX), "16.0 EiB");
+    }
+
+    #[test]
+    fn speeds_and_times() {
+        assert_eq!(show_rate(1_572_864.0), "1.5 MiB/s");
+        for (seconds, text) in
+            [(2.5, "2.50 s"), (0.0025, "2.50 ms"), (2.5e-6, "2.50 us"), (25e-9, "25 ns"), (0.0, "0 ns")]
+        {
+            assert_eq!(show_seconds(seconds), text);
+        }
     }
 
     #[test]

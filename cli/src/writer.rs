@@ -198,7 +198,7 @@ pub(crate) fn warnings(params: &EncodeParams, format: Format) -> Vec<&'static st
 }
 
 /// Writes complete bytes; the target need not know that they are not a frame.
-fn write_whole(mut bytes: Bytes, destination: &Source) -> Result<(), CliError> {
+pub(crate) fn write_whole(mut bytes: Bytes, destination: &Source) -> Result<(), CliError> {
     let mut target = output::target(destination, FrameKind::Contiguous)?;
     let head = bytes.slice(..ChunkHeader::MIN_LEN.min(bytes.len()));
     block_on(async {
@@ -220,7 +220,7 @@ pub(crate) fn write_failed(destination: &Source, error: WriteError) -> CliError 
 }
 
 /// An error of writing an array, which may be that the input does not have as many items as the array.
-fn array_failed(input: &str, destination: &Source, error: ArrayError) -> CliError {
+pub(crate) fn array_failed(input: &str, destination: &Source, error: ArrayError) -> CliError {
     match error {
         ArrayError::Write(error) => write_failed(destination, error),
         error @ (ArrayError::Length { .. } | ArrayError::PartialRow { .. }) => CliError::data(input)(error),

@@ -32,7 +32,7 @@ http(s)://. Credentials and endpoint come from the environment (AWS_ACCESS_KEY_I
 OXIBLOSC_PLUGINS in the environment has libraries to load, as --plugin does, separated as in PATH.
 
 Exit status: 0 done, 1 the data is bad or could not be read or written, 2 bad usage, 3 (verify) nothing bad was found, \
-but a filter or codec is missing that is needed to verify everything.";
+but a filter or codec is missing that is needed to verify everything. For diff: 0 equal, 1 different, 2 not compared.";
 
 /// Compress, read, inspect, change and check Blosc2 frames, arrays and chunks.
 #[derive(Debug, Parser)]
@@ -58,6 +58,10 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Append items to a frame, or rows to an array
     Append(AppendArgs),
+    /// Copy a frame, or a part of it, to another place; its chunks are copied as they are
+    Copy(CopyArgs),
+    /// Compare two frames, arrays or chunks: their items, parameters and metalayers
+    Diff(DiffArgs),
     /// Encode again with other parameters; all others stay the same
     Recompress(RecompressArgs),
     /// Rewrite a frame without the holes that appending and editing have left
@@ -68,6 +72,8 @@ pub(crate) enum Command {
     Seal(SealArgs),
     /// List the filters and codecs that this program knows
     Plugins(PluginsArgs),
+    /// Measure how fast this machine compresses, decompresses and reads items of a file
+    Bench(BenchArgs),
     /// Try codecs, filters and levels on a sample of the data, and recommend the best
     Tune(TuneArgs),
 }
@@ -108,6 +114,70 @@ pub(crate) struct RecompressArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct CopyArgs {
+    /// Frame, directory of a sparse frame, or chunk, by path or URL; `-` for standard input
+    pub(crate) source: Source,
+    /// File, directory or URL to write, or `-` for standard output. A name that ends with a slash, and an existing
+    /// directory, become a sparse frame
+    pub(crate) destination: Source,
+    /// Write a frame as one file, or as a directory with a file for each chunk [default: as the name of the destination
+    /// says, else as the source]
+    #[arg(long, value_enum, value_name = "LAYOUT")]
+    pub(crate) layout: Option<CopyLayout>,
+    /// Only the items from A up to, but not including, B, as in 10:20, :20 or -10:; of an array in C order, as an array
+    /// of one dimension
+    #[arg(long, value_name = "A:B", allow_hyphen_values = true)]
+    pub(crate) items: Option<ItemRange>,
+    /// Part of an array, as an array: for each axis an index, which removes the axis, a slice or a list, as `cat` takes
+    /// them
+    #[arg(long, value_name = "A:B:S,C:D,..", allow_hyphen_values = true, conflicts_with = "items")]
+    #[arg(value_parser = parse_slice)]
+    pub(crate) slice: Option<Selection>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// The layout of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CopyLayout {
+    /// One file
+    Contiguous,
+    /// A directory with one file for each chunk
+    Sparse,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// Frame, directory of a sparse frame, or chunk, by path or URL; `-` for standard input
+    pub(crate) a: Source,
+    /// What to compare it with
+    pub(crate) b: Source,
+    /// Compare nothing else; may be given several times [default: everything]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) only: Vec<Compared>,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Compared {
+    /// The items, by their bytes
+    Data,
+    /// Sizes, codec, level, filters, and the shapes and dtype of arrays
+    Parameters,
+    /// Metalayers, by their bytes
+    Metadata,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct CatArgs {
     /// Frame, directory of a sparse frame, or chunk, by path or URL; `-` for standard input
     pub(crate) input: Source,
@@ -144,9 +214,23 @@ fn parse_slice(text: &str) -> Result<Selection, String> {
 pub(crate) struct InfoArgs {
     /// Frame, directory of a sparse frame, or chunk, by path or URL; `-` for standard input
     pub(crate) input: Source,
-    /// Print a JSON object
+    /// Print a JSON object; docs/info.schema.json describes it
     #[arg(long)]
     pub(crate) json: bool,
+    /// Draw the frame below the rest, also where standard output is no terminal: what lies where, what its chunks are
+    /// and how well they compress
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) draw: bool,
+    /// Also draw where data compress badly: the ratio of each chunk, for an array in its grid, and the worst chunks
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) ratio_map: bool,
+    /// Draw with so many columns, 20 to 400 [default: those of the terminal, else COLUMNS, else 80]
+    #[arg(long, value_name = "COLUMNS", conflicts_with = "json")]
+    #[arg(value_parser = clap::value_parser!(u16).range(20..=400))]
+    pub(crate) width: Option<u16>,
+    /// Also write the drawing into this SVG file
+    #[arg(long, value_name = "OUT.svg")]
+    pub(crate) svg: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -218,6 +302,40 @@ pub(crate) struct PluginsArgs {
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// File of items, .npy or plain bytes, or a frame or array, whose parameters are then the defaults; `-` for plain
+    /// bytes from standard input
+    pub(crate) input: Source,
+    #[command(flatten)]
+    pub(crate) encoding: EncodingArgs,
+    /// Most bytes to measure with; of plain bytes the first ones are taken, and a longer array is refused
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, default_value = "1G")]
+    pub(crate) max_input: usize,
+    /// Repeat each measurement for this long, at least three times, and tell the fastest
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = parse_seconds)]
+    pub(crate) seconds: f64,
+    /// Threads of the second column [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    #[command(flatten)]
+    pub(crate) decoding: DecodingArgs,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Seconds, at most those of a day.
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("expected seconds, from 0 to 86400".into()),
+    }
 }
 
 #[derive(Debug, Args)]

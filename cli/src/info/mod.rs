@@ -1,10 +1,12 @@
 //! `oxiblosc info`.
 
 mod chunk;
+mod drawing;
 mod frame;
 mod show;
 mod unfinished;
 
+use std::fs;
 use std::io::{self, Write};
 
 use oxiblosc::frame::{ChecksumState, Fingerprint, MetaValue};
@@ -12,30 +14,85 @@ use oxiblosc::nd::ArrayMeta;
 use oxiblosc::pipeline::{FilterSlot, FilterSlots};
 use oxiblosc::plugin_params::{Params, PluginParams};
 use oxiblosc::{CodecId, Pool, ReadOptions, Registry, block_on};
+use serde_json::Value;
 
 use crate::args::InfoArgs;
 use crate::detect::FileKind;
-use crate::error::CliError;
+use crate::error::{CliError, one_line};
 use crate::input::Input;
 use crate::needs::Needs;
+use crate::terminal;
+use drawing::{Style, Survey};
 
 pub(crate) fn run(args: &InfoArgs, registry: &Registry) -> Result<(), CliError> {
     let input = Input::open(&args.input)?;
-    let info = match input.kind {
+    // Programs read what is no terminal, and get a drawing only if they want one.
+    let asked = args.draw || args.ratio_map || args.width.is_some();
+    let drawn = asked || !args.json && terminal::is_terminal();
+    let mut survey = None;
+    let mut info = match input.kind {
         FileKind::Frame => match input.unfinished() {
             Some(head) => unfinished::info(&head, registry),
             None => {
                 // Nothing is decoded but the index and the metalayers; that needs no threads.
                 let reader = input.frame(ReadOptions::new().pool(&Pool::inline()).registry(registry))?;
+                if drawn || args.svg.is_some() {
+                    survey = Some(block_on(Survey::of(&reader)));
+                }
                 block_on(frame::info(&reader, registry))
             }
         },
         FileKind::Chunk => chunk::info(&input.chunk()?, registry).map_err(|e| input.failed(e))?,
     };
+    let survey = match survey {
+        Some(Ok(survey)) => Some(survey),
+        Some(Err(error)) if asked || args.svg.is_some() => return Err(input.failed(error)),
+        // Who did not ask for a drawing gets all the rest.
+        Some(Err(error)) => {
+            info.notes.push(format!("its chunks cannot be drawn: {}", one_line(&error)));
+            None
+        }
+        None if asked || args.svg.is_some() => return Err(not_drawn(&input)),
+        None => None,
+    };
+    if let (Some(path), Some(survey)) = (&args.svg, &survey) {
+        let lines: Vec<_> = info.to_string().lines().map(str::to_owned).collect();
+        let svg = drawing::svg(survey, &lines, args.ratio_map);
+        fs::write(path, svg).map_err(CliError::io(path.display().to_string()))?;
+    }
+    let mut text = if args.json { format!("{:#}\n", info.to_json()) } else { info.to_string() };
+    if let Some(survey) = survey.filter(|_| drawn) {
+        let width = args.width.map_or_else(terminal::width, usize::from);
+        text += &drawing::text(&survey, Style { width, colour: terminal::has_colours() }, args.ratio_map);
+    }
     let mut out = io::stdout().lock();
-    if args.json { writeln!(out, "{:#}", info.to_json()) } else { write!(out, "{info}") }
-        .and_then(|()| out.flush())
-        .map_err(CliError::stdout)
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::stdout)
+}
+
+/// What `info --json` says about an input, for those who compare two.
+///
+/// # Errors
+/// When it is no frame or chunk.
+pub(crate) fn as_json(input: &Input, registry: &Registry) -> Result<Value, CliError> {
+    let info = match input.kind {
+        FileKind::Frame => {
+            let reader = input.frame(ReadOptions::new().pool(&Pool::inline()).registry(registry))?;
+            block_on(frame::info(&reader, registry))
+        }
+        FileKind::Chunk => chunk::info(&input.chunk()?, registry).map_err(|e| input.failed(e))?,
+    };
+    Ok(info.to_json())
+}
+
+/// What has no chunks to draw.
+fn not_drawn(input: &Input) -> CliError {
+    let reason = match input.kind {
+        FileKind::Chunk => "only frames are drawn, and this is a single chunk",
+        FileKind::Frame => {
+            "an open-ended frame is drawn when it is complete: `oxiblosc seal` or `oxiblosc recover` makes it so"
+        }
+    };
+    CliError::data(&input.name)(reason)
 }
 
 /// Information about a frame or a chunk. What does not apply is `None`.

@@ -1,13 +1,10 @@
 //! A plot of ratio against speed.
-//!
-//! The SVG is written by hand because it is one scatter plot, and a library for plots would be a dependency of
-//! everybody who installs the command. The benchmarks, which are not published, draw with `plotters`; `cargo tree -p
-//! plotters` shows what it would add.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::measure::Measurement;
+use crate::svg::{self, COLOURS};
 
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 560.0;
@@ -15,8 +12,6 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 180.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 60.0;
-/// Colours that are distinguishable with colour blindness.
-const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999"];
 
 /// A scatter plot of all results: compression speed to the right, ratio upwards, both logarithmic; a colour for each
 /// codec, a shape for each choice of filters.
@@ -30,15 +25,10 @@ pub(super) fn svg(results: &[Measurement]) -> String {
         *names.entry(name).or_insert(next)
     };
     let (mut codecs, mut filters) = (BTreeMap::new(), BTreeMap::new());
-    let mut out = String::new();
-    // Writing to a string does not fail.
-    let _ = writeln!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
-         font-size=\"13\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>"
-    );
+    let mut out = svg::begin(WIDTH, HEIGHT);
     for (label, at) in x.ticks() {
         let (top, bottom) = (TOP, HEIGHT - BOTTOM);
+        // Writing to a string does not fail.
         let _ = writeln!(out, "<path d=\"M{at:.1} {top}V{bottom}\" stroke=\"#ddd\"/>");
         let _ = writeln!(out, "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{label}</text>", bottom + 18.0);
     }
@@ -80,7 +70,7 @@ pub(super) fn svg(results: &[Measurement]) -> String {
     for (name, shape) in &filters {
         entry("#444", *shape, name);
     }
-    out += "</svg>\n";
+    out += svg::END;
     out
 }
 

@@ -2,12 +2,17 @@
 
 mod append;
 mod arrays;
+mod bench;
 mod cat;
+mod copy;
 mod damage;
+mod diff;
+mod drawing;
 #[path = "../../../conformance/tests/interop/environment.rs"]
 mod environment;
 mod failures;
 mod info;
+mod info_schema;
 mod integrity;
 mod interop;
 #[cfg(unix)]

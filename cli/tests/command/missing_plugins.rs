@@ -38,7 +38,7 @@ fn registry() -> Registry {
     registry
 }
 
-fn params() -> EncodeParams {
+pub(crate) fn params() -> EncodeParams {
     EncodeParams { filters: FilterSlots::single(FilterId(230)), ..EncodeParams::default() }
 }
 
@@ -47,7 +47,7 @@ fn content() -> Vec<u8> {
 }
 
 /// Writes a frame of three chunks.
-fn write(path: &Path, params: EncodeParams) {
+pub(crate) fn write(path: &Path, params: EncodeParams) {
     let options = WriteOptions::new(params).chunk_size(CHUNK).registry(&registry());
     let mut writer = blocking::FrameWriter::create(path, options).expect("a file");
     writer.push(content().into()).expect("room on the disk");

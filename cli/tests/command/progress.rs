@@ -11,7 +11,7 @@ use crate::program::{array_bytes, run};
 
 /// Runs the program in a shell on a terminal of its own, which `script` of util-linux makes, and returns what appeared
 /// there; `None` without it.
-fn on_a_terminal(line: &str, dir: &Path) -> Option<String> {
+pub(crate) fn on_a_terminal(line: &str, dir: &Path) -> Option<String> {
     let known = Command::new("script").arg("--version").output().ok()?;
     if !String::from_utf8_lossy(&known.stdout).contains("util-linux") {
         return None;
