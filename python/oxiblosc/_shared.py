@@ -59,6 +59,8 @@ class SharedArray:
         )
         made = encoding(params, typesize=self.dtype.itemsize)
         self._writer = _oxiblosc.SharedWriter.create(place, made, layout, replace)
+        #: Whether others had begun it. Of several that begin one array at the same time exactly one finds `False`.
+        self.has_joined: bool = self._writer.has_joined
         self.shape, self.chunks, self.blocks = self._writer.shapes()
 
     @classmethod
@@ -115,6 +117,7 @@ class SharedArray:
         self._place, self.dtype, self._nthreads = state["place"], state["dtype"], state["nthreads"]
         self._process = os.getpid()
         self._writer = _oxiblosc.SharedWriter.open(self._place, self._nthreads)
+        self.has_joined = True
         self.shape, self.chunks, self.blocks = self._writer.shapes()
 
     def __repr__(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,35 +11,45 @@ import numpy as np
 
 from ._array import Array
 from ._array import open as _open
+from ._errors import AlreadyExistsError
 from ._shared import SharedArray
 
 
-class _Source:
-    """An array that every worker opens on its own, once."""
+#: As many arrays stay open in a process, with what each caches; the one used least recently is dropped.
+_MOST_OPEN = 16
+_open_arrays: collections.OrderedDict[tuple[Any, ...], Array] = collections.OrderedDict()
+_lock = threading.Lock()
 
-    def __init__(self, urlpath: str, nthreads: int, array: Array | None = None) -> None:
-        self._urlpath, self._nthreads, self._array = urlpath, nthreads, array
+
+class _Source:
+    """An array that every process opens on its own, once: each task has its own copy of this."""
+
+    def __init__(self, urlpath: str, nthreads: int, array: Array) -> None:
+        self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
+        # An array that was written anew since is another one.
+        self._key = (urlpath, nthreads, array.shape, str(array.dtype), array.cbytes)
 
     def __getitem__(self, key: Any) -> Any:
-        if self._array is None:
-            array = _open(self._urlpath, nthreads=self._nthreads)
-            if not isinstance(array, Array):
-                raise TypeError(f"{self._urlpath}: there is no array in the frame")
-            self._array = array
-        return self._array[key]
-
-    def __getstate__(self) -> tuple[str, int]:
-        return self._urlpath, self._nthreads
-
-    def __setstate__(self, state: tuple[str, int]) -> None:
-        self._urlpath, self._nthreads = state
-        self._array = None
+        urlpath, nthreads, *_ = self._key
+        with _lock:
+            array = _open_arrays.get(self._key)
+            if array is not None:
+                _open_arrays.move_to_end(self._key)
+        if array is None:
+            opened = _open(urlpath, nthreads=nthreads)
+            if not isinstance(opened, Array):
+                raise TypeError(f"{urlpath}: there is no array in the frame")
+            with _lock:
+                # Of several threads that have opened it, all use the first.
+                array = _open_arrays.setdefault(self._key, opened)
+                while len(_open_arrays) > _MOST_OPEN:
+                    _open_arrays.popitem(last=False)
+        return array[key]
 
     def __dask_tokenize__(self) -> Any:
         from dask.base import tokenize
 
-        array = self._array
-        return tokenize(self._urlpath, None if array is None else (array.shape, str(array.dtype), array.cbytes))
+        return tokenize(self._key)
 
 
 def from_url(urlpath: str, *, chunks: Any = None, nthreads: int = 1) -> Any:
@@ -51,7 +63,6 @@ def from_url(urlpath: str, *, chunks: Any = None, nthreads: int = 1) -> Any:
     if not isinstance(array, Array):
         raise TypeError(f"{urlpath}: there is no array in the frame")
     source = _Source(str(urlpath), nthreads, array)
-    source.shape, source.dtype, source.ndim = array.shape, array.dtype, array.ndim  # type: ignore[attr-defined]
     name = "oxiblosc-" + source.__dask_tokenize__()
     meta = np.empty((0,) * array.ndim, array.dtype)
     dask_chunks = da.core.normalize_chunks(array.chunks if chunks is None else chunks, array.shape, dtype=array.dtype)
@@ -71,15 +82,19 @@ def to_url(
     blocks: tuple[int, ...] | None = None,
     attrs: Mapping[str, Any] | None = None,
     replace: bool = False,
+    resume: bool = False,
     compute: bool = True,
     **params: Any,
 ) -> Any:
     """Writes an array of Dask to a directory, or under a prefix of objects.
 
     Workers write the chunks they compute and know nothing of each other; one task at the end commits, and only then is
-    there an array. If the job fails there is none; the same call again goes on from what is there, and
-    `SharedArray.clear` removes it. A task that Dask repeats writes its chunk again, with the same result. Of two jobs
-    that write to one URL with the same plan both may go on, and the second to commit gets `AlreadyExistsError`.
+    there an array. If the job fails there is none. A task that Dask repeats, because its worker was lost, writes its
+    chunk again, with the same result.
+
+    Of two jobs that write to one URL the second gets `AlreadyExistsError`, so that an array never has chunks of both.
+    A job that was killed leaves its chunks: `resume=True` goes on from there, with the same shapes and parameters and
+    the same data, and `SharedArray.clear` removes them.
 
     The array gets the chunks of `x` unless others are given; then `x` is rechunked. `compute=False` returns a delayed
     value instead.
@@ -95,11 +110,23 @@ def to_url(
     target = SharedArray(
         urlpath, x.dtype, x.shape, chunks=chunks, blocks=blocks, replace=replace, **{"nthreads": 1, **params}
     )
+    if target.has_joined and not resume:
+        raise AlreadyExistsError(
+            f"{urlpath}: another job writes here, or was killed: resume=True goes on, SharedArray.clear removes its chunks"
+        )
     blocks_of_x = x.to_delayed()
     write = delayed(_write, pure=False)
     written = [write(target, index, blocks_of_x[index]) for index in np.ndindex(*x.numblocks)]
     done = delayed(_commit, pure=False)(target, _gathered(written), dict(attrs or {}))
-    return dask.compute(done)[0] if compute else done
+    if not compute:
+        return done
+    try:
+        return dask.compute(done)[0]
+    except BaseException:
+        if not target.has_joined:
+            # Nobody else writes here; what is left of this job would stand in the way of the next.
+            SharedArray.clear(urlpath)
+        raise
 
 
 def _write(target: SharedArray, index: tuple[int, ...], block: Any) -> int:

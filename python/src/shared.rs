@@ -78,6 +78,12 @@ impl SharedWriter {
         drive(py, &Watch::default(), || async { clear(&place).await })
     }
 
+    /// Whether the plan was there before.
+    #[getter]
+    fn has_joined(&self) -> bool {
+        self.writer.has_joined()
+    }
+
     #[getter]
     fn nchunks(&self) -> u64 {
         self.writer.nchunks()

@@ -144,6 +144,29 @@ def test_dask_failures_leave_no_array(tmp_path):
     assert np.array_equal(oxiblosc.open(path)[...], np.arange(50))
 
 
+def test_dask_jobs_do_not_mix(tmp_path):
+    da = pytest.importorskip("dask.array")
+    from oxiblosc.dask import to_url
+
+    path = str(tmp_path / "a")
+    zeros, ones = (da.full((60, 50), n, chunks=(20, 25), dtype="i4") for n in (0, 1))
+    first = to_url(zeros, path, compute=False)
+    with pytest.raises(oxiblosc.AlreadyExistsError, match="another job"):
+        to_url(ones, path)
+    # The job that was refused has removed nothing of the other.
+    first.compute()
+    assert np.all(oxiblosc.open(path)[...] == 0)
+    # One that was killed leaves its plan and some chunks, and is gone on with.
+    path = str(tmp_path / "b")
+    left = oxiblosc.SharedArray(path, "i4", (60, 50), chunks=(20, 25), nthreads=1)
+    assert not left.has_joined and oxiblosc.SharedArray.join(path, "i4").has_joined
+    left.write((0, 0), np.ones((20, 25)))
+    with pytest.raises(FileExistsError, match="resume"):
+        to_url(ones, path)
+    to_url(ones, path, resume=True)
+    assert np.all(oxiblosc.open(path)[...] == 1)
+
+
 def test_a_cluster_of_processes(tmp_path):
     distributed = pytest.importorskip("distributed")
     import dask

@@ -2,52 +2,19 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-
 import numpy as np
 import oxiblosc
 import pytest
-
-
-@pytest.fixture(scope="module")
-def server():
-    pytest.importorskip("moto.server")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    program = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    running = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + 120
-        while True:
-            try:
-                urllib.request.urlopen(url, timeout=5).close()
-                break
-            except OSError:
-                assert running.poll() is None and time.monotonic() < deadline, "the server does not start"
-                time.sleep(0.2)
-        yield url
-    finally:
-        running.kill()
-        running.wait()
+import s3
 
 
 @pytest.fixture
 def bucket(server, monkeypatch, request):
     """The URL of an empty bucket, and a function that lists its keys."""
     boto3 = pytest.importorskip("boto3")
-    settings = {
-        "AWS_ENDPOINT_URL": server, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_REGION": "us-east-1",
-    }  # fmt: skip
-    for name, value in settings.items():
+    for name, value in s3.settings(server).items():
         monkeypatch.setenv(name, value)
-    client = boto3.client("s3", region_name="us-east-1")
+    client = boto3.client("s3")
     name = f"bucket-{abs(hash(request.node.name)) % 10**9}"
     client.create_bucket(Bucket=name)
 

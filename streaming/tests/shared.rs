@@ -857,3 +857,24 @@ fn no_poll_takes_long() {
         }
     }
 }
+
+#[test]
+fn of_many_that_create_a_frame_one_has_not_joined() {
+    for round in 0..20 {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("frame");
+        let create = || {
+            let place = Directory::new(&path).unwrap();
+            block_on(SharedWriter::create(place, 3 * CHUNK as u64, options())).unwrap().has_joined()
+        };
+        let joined: Vec<bool> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(create)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(joined.iter().filter(|&&joined| !joined).count(), 1, "round {round}: {joined:?}");
+        assert!(create() && block_on(SharedWriter::open(Directory::new(&path).unwrap())).unwrap().has_joined());
+        // What nobody continues can be begun again.
+        block_on(clear(&Directory::new(&path).unwrap())).unwrap();
+        assert!(!create());
+    }
+}

@@ -77,6 +77,8 @@ pub struct SharedWriter<P> {
     encoders: ChunkEncoders,
     pool: Pool,
     tiling: Option<Arc<Tiling>>,
+    /// Whether the plan was there before.
+    joined: bool,
     /// A commit of this writer that has failed but may have taken effect.
     pub(super) attempt: Mutex<Option<CommitAttempt>>,
     /// Chunks whose last write ended without a definite answer: they may or may not be in the frame.
@@ -165,13 +167,21 @@ impl<P: SparsePlace> SharedWriter<P> {
         Self::with_claim(place, claim, plan, pool.clone(), registry.clone())
     }
 
+    /// Whether the plan was there before this writer: it was [opened](Self::open), or [`create`](Self::create) has found
+    /// the same plan. Of several that create one frame at the same time exactly one has not joined. A job whose
+    /// writers must not mix their chunks with those of another job lets one of them create the frame, gives up if that
+    /// one has joined, and lets the others open it.
+    pub fn has_joined(&self) -> bool {
+        self.joined
+    }
+
     async fn begin(place: P, plan: SharedPlan, options: WriteOptions, replace: bool) -> Result<Self, ShareError> {
         let registry = crate::given_or_linked(options.registry.as_ref()).map_err(WriteError::from)?;
         // Report now what would fail later.
         let claim = PlanFile::of_many(plan.nchunks(), 0, None, Vec::new());
         let claim = claim.ok_or(ShareError::TooManyChunks { nchunks: plan.nchunks() })?;
         let mut this = Self::with_claim(place, claim, plan, options.pool.unwrap_or_default(), registry)?;
-        this.claim = claim_for(&this.place, &this.plan, &this.registry, replace).await?;
+        (this.claim, this.joined) = claim_for(&this.place, &this.plan, &this.registry, replace).await?;
         Ok(this)
     }
 
@@ -194,7 +204,7 @@ impl<P: SparsePlace> SharedWriter<P> {
             .map_err(|source| WriteError::Params(source.into()))?;
         let (plan, tiling) = (Arc::new(plan), tiling.map(Arc::new));
         let (attempt, unsettled) = (Mutex::new(None), Mutex::default());
-        Ok(Self { place, claim, plan, registry, encoders, pool, tiling, attempt, unsettled })
+        Ok(Self { place, claim, plan, registry, encoders, pool, tiling, joined: true, attempt, unsettled })
     }
 
     /// The place.
@@ -474,13 +484,13 @@ fn is_active(claim: &PlanFile, index: Option<&FileVersion>) -> bool {
     claim.holder == Owner::Many && matches!(claim.state, ClaimState::Open | ClaimState::Closing) && claim.is_for(index)
 }
 
-/// The existing claim, if it is for the same plan, or a new one.
+/// The existing claim, if it is for the same plan, or a new one; and whether it was there.
 async fn claim_for<P: SparsePlace>(
     place: &P,
     plan: &SharedPlan,
     registry: &Registry,
     replace: bool,
-) -> Result<PlanFile, ShareError> {
+) -> Result<(PlanFile, bool), ShareError> {
     let nchunks = plan.nchunks();
     for _ in 0..TRIES {
         let (found, index) = look(place).await?;
@@ -488,7 +498,7 @@ async fn claim_for<P: SparsePlace>(
         if let Some((claim, _)) = &found {
             if is_active(claim, index.as_ref()) {
                 return match difference(&plan.lines(), &claim.lines) {
-                    None => Ok(claim.clone()),
+                    None => Ok((claim.clone(), true)),
                     Some((what, here, there)) => Err(ShareError::PlanDiffers { what, here, there }),
                 };
             }
@@ -521,7 +531,7 @@ async fn claim_for<P: SparsePlace>(
         let claim = PlanFile::of_many(nchunks, first, replaces, plan.lines());
         let claim = claim.ok_or(ShareError::TooManyChunks { nchunks })?;
         if put_claim(place, &claim, found.map(|(_, version)| version)).await?.is_some() {
-            return Ok(claim);
+            return Ok((claim, false));
         }
     }
     Err(ShareError::Place(io::Error::new(io::ErrorKind::AlreadyExists, "others keep writing their plans here")))
