@@ -211,9 +211,12 @@
 //! assert_eq!(reader.vlmetalayer("notes")?.as_deref(), Some(&b"\xa8no clouds"[..]));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+// Which feature an item takes, on docs.rs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod oneshot;
+pub mod prelude;
 
 pub use oneshot::{compress, compress_with, decompress, decompress_with};
 

@@ -6,7 +6,6 @@
 mod appending;
 // The pages, and how their commands are run; `cli/tests/docs` runs those that need no server.
 #[cfg(target_os = "linux")]
-#[expect(dead_code, reason = "the tests of the pages use the rest")]
 #[path = "../../../../cli/tests/docs/blocks.rs"]
 mod blocks;
 mod command;
