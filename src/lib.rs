@@ -211,9 +211,12 @@
 //! assert_eq!(reader.vlmetalayer("notes")?.as_deref(), Some(&b"\xa8no clouds"[..]));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+// Which feature an item takes, on docs.rs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod oneshot;
+pub mod prelude;
 
 pub use oneshot::{compress, compress_with, decompress, decompress_with};
 
@@ -255,19 +258,36 @@ pub use oxiblosc_streaming::transport;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The guide for authors of plugins, whose examples run as tests.
+/// The chapters of the book, whose examples run as tests.
 #[cfg(doctest)]
-mod guide {
-    #[doc = include_str!("../docs/guide/filter.md")]
+mod book {
+    #[doc = include_str!("../docs/book/src/tour.md")]
+    struct Tour;
+    #[doc = include_str!("../docs/book/src/arrays.md")]
+    struct Arrays;
+    #[doc = include_str!("../docs/book/src/streams.md")]
+    struct Streams;
+    #[cfg(feature = "object_store")]
+    #[doc = include_str!("../docs/book/src/object-stores.md")]
+    struct ObjectStores;
+    #[doc = include_str!("../docs/book/src/commits.md")]
+    struct Commits;
+    #[doc = include_str!("../docs/book/src/integrity.md")]
+    struct Integrity;
+    #[doc = include_str!("../docs/book/src/resources.md")]
+    struct Resources;
+    #[doc = include_str!("../docs/book/src/migration.md")]
+    struct Migration;
+    #[doc = include_str!("../docs/book/src/plugins/filter.md")]
     struct Filter;
-    #[doc = include_str!("../docs/guide/codec.md")]
+    #[doc = include_str!("../docs/book/src/plugins/codec.md")]
     struct Codec;
-    #[doc = include_str!("../docs/guide/ids.md")]
+    #[doc = include_str!("../docs/book/src/plugins/ids.md")]
     struct Ids;
-    #[doc = include_str!("../docs/guide/threads.md")]
+    #[doc = include_str!("../docs/book/src/plugins/threads.md")]
     struct Threads;
-    #[doc = include_str!("../docs/guide/test.md")]
+    #[doc = include_str!("../docs/book/src/plugins/test.md")]
     struct Test;
-    #[doc = include_str!("../docs/guide/ship.md")]
+    #[doc = include_str!("../docs/book/src/plugins/ship.md")]
     struct Ship;
 }

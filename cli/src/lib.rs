@@ -11,7 +11,8 @@
 //!     oxiblosc_cli::main()
 //! }
 //! ```
-
+// Which feature an item takes, on docs.rs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod abort_on_drop;

@@ -73,6 +73,8 @@
 //! Authors of a target, a place that frames are written to, find the same in [`target`] (feature `streams`, on by
 //! default), and authors of a store, in which frames are edited, a model to compare with in [`edits`]. With the feature
 //! `budget` tests can run under a limit of memory and time.
+// Which feature an item takes, on docs.rs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "budget")]

@@ -32,6 +32,8 @@
 //! | [`chunk`] | one compressed buffer |
 //! | [`frame`] | many chunks in one file |
 //! | [`nd`] | n-dimensional arrays on top of a frame |
+// Which feature an item takes, on docs.rs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod chain;
@@ -41,12 +43,15 @@ pub mod executor;
 pub mod filter;
 pub mod frame;
 pub mod id;
+mod io_error;
 pub mod limits;
 pub mod nd;
 pub mod pipeline;
 pub mod plugin;
 pub mod plugin_params;
 pub mod registry;
+#[cfg(feature = "serde")]
+mod serial;
 
 pub use chain::Chain;
 pub use executor::{Executor, Inline};

@@ -3,6 +3,7 @@
 /// Bounds on what a file may make a reader allocate. Every size read from a file is checked against what is left of
 /// the file and against these before memory is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 #[non_exhaustive]
 pub struct Limits {
     /// Decoded bytes of one chunk.

@@ -94,6 +94,8 @@
 //! What a plugin stores must not depend on what C-Blosc2 does not say, or else its data is read in one of the two
 //! alone. C-Blosc2 also knows nothing of [`keeps_zeros`](oxiblosc_core::filter::FilterTraits::keeps_zeros) and the
 //! other traits.
+// Which feature an item takes, on docs.rs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(unsafe_op_in_unsafe_fn)]
 
 mod blosc2;

@@ -23,6 +23,8 @@
 //! assert_eq!(&back, data);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+// Which feature an item takes, on docs.rs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod codecs;
 pub mod filters;

@@ -65,6 +65,16 @@ pub enum WriteError {
         /// The largest possible.
         max: usize,
     },
+    /// Items are not as long as the values given, of which none has been taken. The sink goes on.
+    #[error("items have {found} bytes, and values of dtype `{dtype}` {expected}: set the type size")]
+    ItemSize {
+        /// Bytes of an item, as the sink was told.
+        found: usize,
+        /// Bytes of a value.
+        expected: usize,
+        /// The dtype of the values.
+        dtype: &'static str,
+    },
     /// The sink is closed, or being closed.
     #[error("the sink has been closed or aborted")]
     Closed,
@@ -98,7 +108,7 @@ impl WriteError {
             Self::Frame(error) => ErrorKind::of_frame_write(error),
             Self::Panicked { .. } => ErrorKind::Panicked,
             Self::Registry(_) => ErrorKind::NoProvider,
-            Self::ChunkSize { .. } => ErrorKind::InvalidInput,
+            Self::ChunkSize { .. } | Self::ItemSize { .. } => ErrorKind::InvalidInput,
             Self::Closed => ErrorKind::Closed,
         }
     }
@@ -114,6 +124,7 @@ impl WriteError {
             Self::Frame(source) => Self::Frame(Arc::clone(source)),
             Self::Registry(source) => Self::Registry(source.clone()),
             Self::ChunkSize { size, typesize, max } => Self::ChunkSize { size: *size, typesize: *typesize, max: *max },
+            Self::ItemSize { found, expected, dtype } => Self::ItemSize { found: *found, expected: *expected, dtype },
             Self::Closed => Self::Closed,
         })
     }
@@ -146,6 +157,16 @@ pub enum ReadError {
     /// [Refresh](crate::FrameReader::refresh) the reader, or open it again.
     #[error(transparent)]
     Replaced(Replaced),
+    /// Items are not as long as the requested values.
+    #[error("items have {found} bytes, and values of dtype `{dtype}` {expected}")]
+    ItemSize {
+        /// Bytes of an item of the frame.
+        found: usize,
+        /// Bytes of a value.
+        expected: usize,
+        /// The dtype of the values.
+        dtype: &'static str,
+    },
     /// There is not enough memory for what was asked for. Read it in parts, or as a stream.
     #[error("there is not enough memory for {what}, which takes {bytes} bytes: read it in parts or as a stream")]
     OutOfMemory {
@@ -272,7 +293,7 @@ impl ReadError {
             Self::Registry(_) => ErrorKind::NoProvider,
             Self::Checksums { .. } | Self::OutOfOrder { .. } | Self::PluginParams(_) => ErrorKind::Damaged,
             Self::BreaksOff { .. } => ErrorKind::Unfinished,
-            Self::OutOfRange { .. } | Self::Sparse => ErrorKind::InvalidInput,
+            Self::OutOfRange { .. } | Self::Sparse | Self::ItemSize { .. } => ErrorKind::InvalidInput,
             Self::Limit { .. } => ErrorKind::Limit,
         }
     }

@@ -11,6 +11,7 @@ use oxiblosc_core::nd::NdError;
 use oxiblosc_core::pipeline::PipelineError;
 use oxiblosc_core::registry::RegistryError;
 
+use crate::compute::JobPanicked;
 use crate::context::Replaced;
 use crate::edit::EditError;
 use crate::error::{ReadError, WriteError};
@@ -114,6 +115,7 @@ impl ErrorKind {
             ChunkError => Self::of_chunk,
             NdError => Self::of_array,
             RegistryError => |_| Self::NoProvider,
+            JobPanicked => |_| Self::Panicked,
         }
         #[cfg(feature = "object_store")]
         first! {

@@ -16,10 +16,13 @@
 //! | change a frame, append to it, copy it | [`edit`] |
 //! | save what is left of a damaged frame, seal an open-ended one | [`recover`] |
 //! | read and write n-dimensional arrays | [`nd`] |
+//! | do the work on threads that the program has anyway | [`Pool::from_rayon`], [`Pool::with_spawn`] |
 //! | use the I/O traits of Tokio | `tokio` (feature `tokio`) |
 //! | take in and give out gzip, Zstandard, Brotli and LZ4 | `transport` (feature `compression`) |
 //! | wait for what goes on behind dropped sinks, before the program ends | [`settle`] |
 //! | do without async | [`blocking`] |
+// Which feature an item takes, on docs.rs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // Only mapping a file takes an unsafe call, and its caller's promise.
 #![cfg_attr(not(feature = "mmap"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
@@ -55,8 +58,10 @@ mod sync;
 pub mod target;
 #[cfg(feature = "tokio")]
 pub mod tokio;
+mod trace;
 #[cfg(feature = "compression")]
 pub mod transport;
+mod typed;
 
 pub use background::{Settle, settle};
 pub use budget::{Acquire, Budget, Permit};

@@ -10,6 +10,7 @@ use crate::registry::Registry;
 
 /// How to encode a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct EncodeParams {
     /// The codec.
     pub codec: CodecId,
@@ -82,6 +83,7 @@ impl EncodeParams {
 
 /// Whether blocks are split into one stream per byte of the type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum SplitMode {
     /// Every whole block is split.
     Always,
@@ -91,11 +93,13 @@ pub enum SplitMode {
     Auto,
     /// The rule that readers of the first Blosc2 releases also expect; the same as [`SplitMode::Auto`] today.
     #[default]
+    #[cfg_attr(feature = "serde", serde(rename = "forward"))]
     ForwardCompat,
 }
 
 /// Which layout of a chunk to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum ChunkFormat {
     /// 32-byte header, any codec, six filters.
     #[default]

@@ -2,7 +2,7 @@
 //! `plugins-extra/README.md`.
 //!
 //! `cargo run --release -p oxiblosc-extra-measure [FOLDER]`: the arrays are those of `conformance/data/arrays`, or of
-//! another folder with files of the same names. With `--python PYTHON` it prints the table of `docs/guide/ship.md` instead,
+//! another folder with files of the same names. With `--python PYTHON` it prints the table of `docs/book/src/plugins/ship.md` instead,
 //! with the same codecs in the C-Blosc2 of that interpreter; the tests make one, `target/interop-venv/bin/python`.
 //! Chunks are encoded in memory by one thread. Times are processor time, the best
 //! of several.

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::future::Future;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -43,20 +44,27 @@ impl<T> Future for Job<T> {
     type Output = Result<T, JobPanicked>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.result)
-            .poll(cx)
-            .map(|result| result.unwrap_or_else(|oneshot::Canceled| Err(JobPanicked { message: "result lost".into() })))
+        Pin::new(&mut self.result).poll(cx).map(|result| {
+            result.unwrap_or_else(|oneshot::Canceled| Err(JobPanicked { message: "its threads have gone".into() }))
+        })
     }
 }
 
-/// The work of a job panicked. The job is lost; its worker and everything else go on.
+/// The work of a job panicked, or the threads that were to do it have gone. The job is lost; everything else goes on.
 ///
 /// It is not a filter or codec: their panics are caught where they are called, and become errors of their chunk that name
 /// the plugin. What remains is the work of callers of [`Pool::spawn`](super::Pool::spawn), and defects of this crate.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("its job panicked: {message}")]
+#[error("its job failed: {message}")]
 pub struct JobPanicked {
     message: Box<str>,
+}
+
+impl From<JobPanicked> for io::Error {
+    /// As [`io::ErrorKind::Other`], with the [`JobPanicked`] inside.
+    fn from(error: JobPanicked) -> Self {
+        Self::other(error)
+    }
 }
 
 impl JobPanicked {

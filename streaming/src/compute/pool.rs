@@ -1,6 +1,6 @@
 //! A handle on worker threads.
 //!
-//! The threads are those of `rayon-core`. What is added here is what sinks and readers need and it does not have: a
+//! The threads are those of `rayon-core`, or of the program. What is added here is what sinks and readers need and it does not have: a
 //! pool that starts with the first work and does it on the calling thread where there are no threads, results as
 //! futures, buffers that are shared along with the threads, and an [`Executor`] that spreads a large chunk over idle
 //! workers.
@@ -32,9 +32,39 @@ pub struct Pool {
 struct PoolInner {
     threads: usize,
     buffers: Buffers,
-    started: OnceLock<Option<workers::ThreadPool>>,
+    workers: Workers,
     /// Jobs that have been submitted and are not done.
     jobs: AtomicUsize,
+}
+
+/// Whose threads do the work.
+enum Workers {
+    /// Ours, which start with the first work; `None` if the system has no threads.
+    Own(OnceLock<Option<workers::ThreadPool>>),
+    /// A pool of rayon that the program has anyway.
+    #[cfg_attr(all(test, shuttle), allow(dead_code, reason = "the models have their own workers"))]
+    Rayon(Arc<workers::ThreadPool>),
+    /// Whatever runs closures.
+    Spawn(Box<Spawn>),
+}
+
+type Spawn = dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync;
+
+/// A job of a pool, counted until it is done or dropped undone.
+struct Counted(Arc<PoolInner>);
+
+impl Counted {
+    fn new(shared: &Arc<PoolInner>) -> Self {
+        // Relaxed is enough: the number is a hint for `share`.
+        shared.jobs.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.jobs.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Chunks of this size take many times longer to encode or decode than a thread takes to wake up.
@@ -48,8 +78,68 @@ impl Pool {
     /// A pool of `threads` workers. With 0 the work is done on the calling thread, at the time of the call; so it is
     /// where the system has no threads (as on some WebAssembly targets).
     pub fn new(threads: usize) -> Self {
+        Self::of(threads, Workers::Own(OnceLock::new()))
+    }
+
+    /// The threads of a pool of rayon, for programs that have one. A large chunk is spread over idle threads as in a
+    /// pool of this crate, and other work of the program takes its turn with the chunks.
+    ///
+    /// Do not wait for a sink or reader of this pool on one of its threads, with [`block_on`](super::block_on) or a
+    /// blocking twin: when all of them wait, none is left to do the work.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use oxiblosc_streaming::{Pool, WriteOptions};
+    /// # use oxiblosc_plugins as _;
+    ///
+    /// // `rayon::ThreadPoolBuilder` is the same type.
+    /// let threads = rayon_core::ThreadPoolBuilder::new().num_threads(4).build()?;
+    /// let pool = Pool::from_rayon(Arc::new(threads));
+    /// assert_eq!(pool.threads(), 4);
+    /// # let mut writer = oxiblosc_streaming::blocking::FrameWriter::in_memory(WriteOptions::default().pool(&pool))?;
+    /// # std::io::Write::write_all(&mut writer, &[7; 100_000])?;
+    /// # writer.finish()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(not(all(test, shuttle)))]
+    pub fn from_rayon(threads: Arc<workers::ThreadPool>) -> Self {
+        Self::of(threads.current_num_threads(), Workers::Rayon(threads))
+    }
+
+    /// Threads that someone else runs: `spawn` gets a closure for each chunk and has it run soon, on another thread.
+    /// `threads`, at least 1, says how many of them may run at the same time, which is how many chunks are in progress.
+    ///
+    /// Chunks go to different threads, but a single chunk is not spread over several: make chunks small enough that
+    /// there are more of them than threads. If `spawn` drops a closure instead of running it, as a runtime does that is
+    /// shutting down, the operation that needs its result fails with [`ErrorKind::Panicked`](crate::ErrorKind::Panicked).
+    /// It must not panic, and must not wait until the closure has run.
+    ///
+    /// ```
+    /// # use oxiblosc_plugins as _;
+    /// use oxiblosc_streaming::{FrameReader, Pool, ReadOptions, WriteOptions};
+    ///
+    /// # let runtime = tokio::runtime::Builder::new_multi_thread().build()?;
+    /// # runtime.block_on(async {
+    /// // Tokio's threads for blocking work. (A handle works outside the runtime, too.)
+    /// let tokio = tokio::runtime::Handle::current();
+    /// let pool = Pool::with_spawn(4, move |work| drop(tokio.spawn_blocking(work)));
+    ///
+    /// let mut sink = WriteOptions::default().pool(&pool).chunk_size(100_000).in_memory()?;
+    /// sink.write_items(&vec![7u8; 1_000_001]).await?;
+    /// sink.close().await?;
+    /// let reader: FrameReader<_> = ReadOptions::new().pool(&pool).open(sink.into_target().into_bytes()).await?;
+    /// assert_eq!(reader.bytes(999_999..1_000_001).await?, [7, 7][..]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_spawn(threads: usize, spawn: impl Fn(Box<dyn FnOnce() + Send>) + Send + Sync + 'static) -> Self {
+        Self::of(threads.max(1), Workers::Spawn(Box::new(spawn)))
+    }
+
+    fn of(threads: usize, workers: Workers) -> Self {
         let buffers = Buffers::with_limits(MOST_BUFFERS, MOST_BUFFER_BYTES);
-        Self { shared: Arc::new(PoolInner { threads, buffers, started: OnceLock::new(), jobs: AtomicUsize::new(0) }) }
+        Self { shared: Arc::new(PoolInner { threads, buffers, workers, jobs: AtomicUsize::new(0) }) }
     }
 
     /// A pool without threads: work is done on the calling thread.
@@ -72,16 +162,16 @@ impl Pool {
     /// A panic in `work` becomes the job's [`JobPanicked`](super::JobPanicked).
     pub fn spawn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Job<T> {
         let (job, run) = Job::new(work);
-        // Relaxed is enough: the number is a hint for `share`. `run` does not unwind.
-        self.shared.jobs.fetch_add(1, Ordering::Relaxed);
-        let shared = Arc::clone(&self.shared);
+        let counted = Counted::new(&self.shared);
+        // It does not unwind.
         let run = move || {
             run();
-            shared.jobs.fetch_sub(1, Ordering::Relaxed);
+            drop(counted);
         };
-        match self.workers() {
-            Some(workers) => workers.spawn_fifo(run),
-            None => run(),
+        match (&self.shared.workers, self.workers()) {
+            (Workers::Spawn(spawn), _) => spawn(Box::new(run)),
+            (_, Some(workers)) => workers.spawn_fifo(run),
+            (_, None) => run(),
         }
         job
     }
@@ -93,7 +183,7 @@ impl Pool {
     /// same stack.
     pub fn share(&self) -> Share<'_> {
         let jobs = self.shared.jobs.load(Ordering::Relaxed).max(1);
-        Share { pool: self, workers: (self.shared.threads / jobs).max(1) }
+        Share { pool: self, workers: (Executor::workers(self) / jobs).max(1) }
     }
 
     /// How many chunks of `chunk_len` bytes to have in progress.
@@ -119,8 +209,13 @@ impl Pool {
             let builder = workers::ThreadPoolBuilder::new().num_threads(self.shared.threads);
             builder.thread_name(|i| format!("oxiblosc-{i}")).build().ok()
         };
-        // Asking rayon for 0 threads would mean "as many as it likes".
-        if self.shared.threads == 0 { None } else { self.shared.started.get_or_init(start).as_ref() }
+        match &self.shared.workers {
+            // Asking rayon for 0 threads would mean "as many as it likes".
+            Workers::Own(_) if self.shared.threads == 0 => None,
+            Workers::Own(started) => started.get_or_init(start).as_ref(),
+            Workers::Rayon(workers) => Some(workers),
+            Workers::Spawn(_) => None,
+        }
     }
 }
 
@@ -138,7 +233,11 @@ impl fmt::Debug for Pool {
 
 impl Executor for Pool {
     fn workers(&self) -> usize {
-        self.shared.threads.max(1)
+        match self.shared.workers {
+            // What borrows from the caller cannot be given to threads that nobody here waits for.
+            Workers::Spawn(_) => 1,
+            _ => self.shared.threads.max(1),
+        }
     }
 
     fn run(&self, workers: usize, work: &(dyn Fn(usize) + Sync)) {
@@ -188,6 +287,44 @@ mod tests {
                 assert_eq!(block_on(job), Ok(i * i));
             }
         }
+    }
+
+    #[cfg(not(shuttle))]
+    /// Threads of the program's own, for as many closures as there are.
+    fn borrowed() -> [Pool; 2] {
+        let rayon = rayon_core::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
+        let spawn = |work: Box<dyn FnOnce() + Send>| drop(thread::spawn(work));
+        [Pool::from_rayon(Arc::new(rayon)), Pool::with_spawn(3, spawn)]
+    }
+
+    #[cfg(not(shuttle))]
+    #[test]
+    fn threads_of_others_do_the_work() {
+        for pool in borrowed() {
+            assert_eq!(pool.threads(), 3);
+            let here = thread::current().id();
+            let jobs: Vec<_> = (0..50).map(|i| pool.spawn(move || (i * i, thread::current().id() != here))).collect();
+            for (i, job) in jobs.into_iter().enumerate() {
+                assert_eq!(block_on(job), Ok((i * i, true)));
+            }
+            let counts: Vec<_> = (0..100).map(|_| AtomicUsize::new(0)).collect();
+            for_each(&pool, counts.len(), |_, i| {
+                counts[i].fetch_add(1, Ordering::Relaxed);
+            });
+            assert!(counts.iter().all(|c| c.load(Ordering::Relaxed) == 1));
+            let panic: Job<()> = pool.spawn(|| panic!("fixed"));
+            assert_eq!(block_on(panic).expect_err("it panicked").message(), "fixed");
+        }
+    }
+
+    #[test]
+    fn a_job_that_its_threads_drop_is_an_error() {
+        let pool = Pool::with_spawn(2, drop);
+        let error = block_on(pool.spawn(|| 1)).expect_err("nobody ran it");
+        assert_eq!(error.message(), "its threads have gone");
+        assert_eq!(pool.shared.jobs.load(Ordering::Relaxed), 0);
+        let error: std::io::Error = error.into();
+        assert_eq!(crate::ErrorKind::of(&error), crate::ErrorKind::Panicked);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Writing chunks, and the commit that makes them part of the frame.
 
+use crate::trace::{span, traced};
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
@@ -70,7 +71,8 @@ impl FrameEditor {
         let Some(unfinished) = &self.unfinished else { return Ok(()) };
         self.attempt = Attempt::Unknown;
         let committing = self.committing.get_or_insert_with(|| self.storage.commit(unfinished, self.index.as_ref()));
-        let result = poll_fn(|cx| committing.as_mut().poll(cx)).await;
+        let span = span!("commit", chunks = self.editor.nchunks());
+        let result = traced(span, poll_fn(|cx| committing.as_mut().poll(cx))).await;
         self.committing = None;
         self.index = match result? {
             Committed::Done(index) => index,

@@ -94,3 +94,16 @@ impl EditError {
         self.kind().is_retryable()
     }
 }
+
+impl From<EditError> for io::Error {
+    /// The error of the store, source or target unchanged; others with the kind that comes closest and the [`EditError`]
+    /// inside.
+    fn from(error: EditError) -> Self {
+        match error {
+            EditError::Store(error) => error,
+            EditError::Read(error) => error.into(),
+            EditError::Write(error) => error.into(),
+            other => Self::new(other.kind().to_io(), other),
+        }
+    }
+}

@@ -4,7 +4,8 @@ use bytes::Bytes;
 
 use super::{ArrayError, NdBuffer};
 
-/// A type whose values an array can hold: the integers and floats of Rust, and `bool`.
+/// A type whose values an array can hold: the integers and floats of Rust, `bool`, and `half::f16` with the feature
+/// `half`.
 ///
 /// Values are written little-endian; big-endian arrays are read too.
 pub trait Element: Copy + 'static {
@@ -49,6 +50,11 @@ numbers! {
     f64, "<f8";
 }
 
+#[cfg(feature = "half")]
+numbers! {
+    half::f16, "<f2";
+}
+
 impl Element for bool {
     const DTYPE: &'static str = "|b1";
 
@@ -70,19 +76,32 @@ pub fn items<T: Element>(values: &[T]) -> Bytes {
     out.into()
 }
 
+/// The values that these bytes are, as arrays hold them; the inverse of [`items`]. Bytes after the last whole value are
+/// ignored.
+pub fn values<T: Element>(bytes: &[u8]) -> Vec<T> {
+    bytes.chunks_exact(size_of::<T>()).map(T::from_bytes).collect()
+}
+
+/// Whether values of type `T` are stored with their bytes reversed in an array of this dtype.
+///
+/// # Errors
+/// [`ArrayError::Dtype`] when the items are not of that type.
+pub(crate) fn swapped<T: Element>(dtype: Option<&str>) -> Result<bool, ArrayError> {
+    let dtype = dtype.unwrap_or_default();
+    let wrong = || ArrayError::Dtype { found: dtype.to_owned(), expected: T::DTYPE };
+    Ok(byte_order(dtype, T::DTYPE).ok_or_else(wrong)? == ByteOrder::Big)
+}
+
 impl NdBuffer {
     /// The items as values of a Rust type, in C order.
     ///
     /// # Errors
     /// [`ArrayError::Dtype`] when they are of another type.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, ArrayError> {
-        let dtype = self.dtype.as_deref().unwrap_or_default();
-        let wrong = || ArrayError::Dtype { found: dtype.to_owned(), expected: T::DTYPE };
-        let swapped = byte_order(dtype, T::DTYPE).ok_or_else(wrong)? == ByteOrder::Big;
-        let items = self.bytes.chunks_exact(size_of::<T>());
-        if !swapped {
-            return Ok(items.map(T::from_bytes).collect());
+        if !swapped::<T>(self.dtype.as_deref())? {
+            return Ok(values(&self.bytes));
         }
+        let items = self.bytes.chunks_exact(size_of::<T>());
         let mut reversed = vec![0; size_of::<T>()];
         let swap = |item: &[u8]| {
             reversed.copy_from_slice(item);

@@ -88,13 +88,14 @@ impl ArrayError {
 }
 
 impl From<ArrayError> for io::Error {
-    /// As of [`ReadError`] and [`WriteError`]; the others as [`io::ErrorKind::InvalidInput`], with the [`ArrayError`]
-    /// inside.
+    /// As of [`ReadError`], [`WriteError`] and [`EditError`]; the others with the kind that comes closest and the
+    /// [`ArrayError`] inside.
     fn from(error: ArrayError) -> Self {
         match error {
             ArrayError::Read(error) => error.into(),
             ArrayError::Write(error) => error.into(),
-            other => io::Error::new(io::ErrorKind::InvalidInput, other),
+            ArrayError::Edit(error) => error.into(),
+            other => io::Error::new(other.kind().to_io(), other),
         }
     }
 }

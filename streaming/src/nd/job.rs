@@ -1,5 +1,6 @@
 //! Jobs that decode chunks and report which one failed.
 
+use crate::trace::span;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,10 +41,12 @@ impl<S: RangeSource + 'static, T: Send + 'static> ChunkJob<S, T> {
         let chunk = Arc::new(AtomicU64::new(0));
         let job = shared.decoding.pool.spawn({
             let (shared, fetched, chunk) = (Arc::clone(shared), Arc::clone(fetched), Arc::clone(&chunk));
-            move || {
+            let span = span!("decode_slice");
+            let work = move || {
                 let decoder = PartDecoder::new(&shared.decoding);
                 work(&mut JobInput { shared: &shared, fetched: &fetched, decoder, chunk: &chunk })
-            }
+            };
+            move || span.in_scope(work)
         });
         Self { shared: Arc::clone(shared), job, chunk }
     }

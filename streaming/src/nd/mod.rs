@@ -5,7 +5,7 @@
 //! | read slices, single items, orthogonal selections, coordinates | [`NdArray`] |
 //! | write an array, or rows as they come | [`ArrayOptions`], [`NdSink`] |
 //! | write slices, resize, append along an axis | [`NdEditor`] |
-//! | use Rust's own types | [`Element`], [`NdBuffer::to_vec`], [`items`] |
+//! | use Rust's own types | [`Element`], [`NdArray::read_as`], [`NdSink::write_items`], [`items`], [`values`] |
 //! | use the `ndarray` crate (feature `ndarray`) | `NdBuffer::to_ndarray`, `ArrayOptions::write_ndarray`, `items_of` |
 //! | do without async | [`blocking::NdArray`](crate::blocking::NdArray), [`blocking::NdWriter`](crate::blocking::NdWriter) |
 
@@ -27,7 +27,8 @@ mod sink;
 pub use array::NdArray;
 pub use buffer::NdBuffer;
 pub use editor::NdEditor;
-pub use element::{Element, items};
+pub(crate) use element::swapped;
+pub use element::{Element, items, values};
 pub use error::ArrayError;
 #[cfg(feature = "ndarray")]
 pub use ndarray::items_of;

@@ -93,6 +93,11 @@ impl<T> NdSink<T> {
         self.row_bytes
     }
 
+    /// The dtype of the items.
+    pub(crate) fn dtype(&self) -> Option<&str> {
+        self.meta.dtype.as_deref()
+    }
+
     /// The target.
     pub fn target(&self) -> &T {
         self.sink.target()

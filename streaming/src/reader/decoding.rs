@@ -13,6 +13,7 @@ use oxiblosc_core::{Inline, Limits, Registry};
 use super::cache::{BlockCache, CachePolicy};
 use crate::compute::{Buffer, Job, Pool};
 use crate::sync::Mutex;
+use crate::trace::span;
 
 /// Decoders and the parameters they need.
 pub(crate) struct Decoding {
@@ -48,25 +49,29 @@ impl Decoding {
     /// Decodes a whole chunk.
     pub(crate) fn decode(self: &Arc<Self>, chunk: Bytes, ctx: ChunkContext<'static>) -> DecodeJob<Bytes> {
         let this = Arc::clone(self);
-        self.pool.spawn(move || {
+        let span = span!("decode_chunk", chunk = ctx.number);
+        let work = move || {
             let header = ChunkHeader::parse(&chunk)?;
             this.check_limit(&header)?;
             let mut decoded = this.buffer(header.nbytes)?;
             this.with_context(ctx, |decoder, ctx| decoder.decode_into(&chunk, ctx, &mut decoded, &this.pool.share()))?;
             Ok(decoded.into())
-        })
+        };
+        self.pool.spawn(move || span.in_scope(work))
     }
 
     /// Checks that a whole chunk decodes, and returns the number of decoded bytes, which are discarded. With `alone`, one
     /// worker does all of it, which takes less memory.
     pub(crate) fn check(self: &Arc<Self>, chunk: Bytes, ctx: ChunkContext<'static>, alone: bool) -> DecodeJob<usize> {
         let this = Arc::clone(self);
-        self.pool.spawn(move || {
+        let span = span!("check_chunk", chunk = ctx.number);
+        let work = move || {
             this.with_context(ctx, |decoder, ctx| match alone {
                 true => decoder.check(&chunk, ctx, &Inline),
                 false => decoder.check(&chunk, ctx, &this.pool.share()),
             })
-        })
+        };
+        self.pool.spawn(move || span.in_scope(work))
     }
 
     /// Checks the chunk against the limits before a buffer is allocated for it.

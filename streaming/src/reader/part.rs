@@ -1,5 +1,6 @@
 //! Decoding parts of chunks.
 
+use crate::trace::span;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -36,10 +37,12 @@ impl Decoding {
         mut dst: BytesMut,
     ) -> DecodeJob<BytesMut> {
         let this = Arc::clone(self);
-        self.pool.spawn(move || {
+        let span = span!("decode_part", chunk = ctx.number, bytes = within.len());
+        let work = move || {
             this.with_context(ctx, |decoder, ctx| this.read_part(&part, within, decoder, ctx, &mut dst))?;
             Ok(dst)
-        })
+        };
+        self.pool.spawn(move || span.in_scope(work))
     }
 
     fn read_part(

@@ -1,5 +1,6 @@
 //! Limiting requests in flight, and merging equal ones.
 
+use crate::trace::{span, traced};
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::hash::Hash;
@@ -65,7 +66,9 @@ impl SourceRequests {
     pub(crate) async fn ranges(&self, source: Arc<dyn RangeSource>, ranges: Vec<Range<u64>>) -> io::Result<Vec<Bytes>> {
         let asked = ranges.clone();
         let ask = || async move {
-            let found = source.read_ranges(asked).await.map_err(Arc::new)?;
+            let bytes = || asked.iter().map(|range| range.end - range.start).sum::<u64>();
+            let span = span!("request", ranges = asked.len(), bytes = bytes());
+            let found = traced(span, source.read_ranges(asked)).await.map_err(Arc::new)?;
             Ok(found.into_iter().map(Ok).collect())
         };
         let found = self.get(RequestKey::Ranges(ranges), ask).await.map_err(|error| again(&error))?;
@@ -81,7 +84,7 @@ impl SourceRequests {
         let asked = files.clone();
         let ask = || async move {
             let found = match source.chunk_files() {
-                Some(files) => files.read_files(asked).await,
+                Some(files) => traced(span!("request", files = asked.len()), files.read_files(asked)).await,
                 // Readers check this when they open a frame or one of its chunks.
                 None => Vec::new(),
             };

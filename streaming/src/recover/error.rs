@@ -96,3 +96,15 @@ impl From<RegistryError> for RecoverError {
         Self::Edit(error.into())
     }
 }
+
+impl From<RecoverError> for io::Error {
+    /// The error of the input or output unchanged; others with the kind that comes closest and the [`RecoverError`]
+    /// inside.
+    fn from(error: RecoverError) -> Self {
+        match error {
+            RecoverError::Io(error) => error,
+            RecoverError::Edit(error) => error.into(),
+            other => Self::new(other.kind().to_io(), other),
+        }
+    }
+}

@@ -15,6 +15,7 @@ use super::input::ChunkInput;
 use crate::compute::{Job, Pool};
 use crate::error::WriteError;
 use crate::sync::Mutex;
+use crate::trace::span;
 
 /// A chunk that has been encoded.
 pub(crate) struct EncodedChunk {
@@ -48,10 +49,16 @@ impl ChunkEncoders {
         Ok(Self { shared: Arc::new(EncoderInner { params, registry, geometry, encoders }), pool })
     }
 
+    /// Bytes of an item.
+    pub(crate) fn typesize(&self) -> usize {
+        self.shared.params.typesize
+    }
+
     /// Starts to encode chunk `number`.
     pub(crate) fn encode(&self, number: u64, mut input: ChunkInput) -> Job<Result<EncodedChunk, ChunkError>> {
         let (shared, pool) = (Arc::clone(&self.shared), self.pool.clone());
-        self.pool.spawn(move || {
+        let span = span!("encode_chunk", chunk = number);
+        let work = move || {
             input.prepare(pool.buffers());
             let mut encoder = shared.take()?;
             let mut ctx = ChunkContext::numbered(number);
@@ -65,7 +72,8 @@ impl ChunkEncoders {
             shared.put_back(encoder);
             input.recycle(pool.buffers());
             Ok(EncodedChunk { chunk: chunk.into() })
-        })
+        };
+        self.pool.spawn(move || span.in_scope(work))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The state machine between the caller's bytes and a target.
 
+use crate::trace::{Span, span};
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -83,6 +84,8 @@ pub struct FrameSink<T> {
     phase: Phase,
     failed: Option<WriteError>,
     turn: CoopBudget,
+    /// The commit in progress.
+    commit: Option<Span>,
 }
 
 /// A chunk on its way into the frame.
@@ -186,6 +189,7 @@ impl<T> FrameSink<T> {
             phase: Phase::Open,
             failed: None,
             turn: CoopBudget::default(),
+            commit: None,
         })
     }
 
@@ -197,6 +201,11 @@ impl<T> FrameSink<T> {
     /// The target; finished if the sink is.
     pub fn into_target(self) -> T {
         self.target
+    }
+
+    /// Bytes of an item.
+    pub(crate) fn typesize(&self) -> usize {
+        self.encoders.typesize()
     }
 
     /// Decoded bytes of a chunk.
@@ -542,7 +551,12 @@ impl<T: Target> FrameSink<T> {
                     Phase::Commit { committed }
                 }
                 Phase::Commit { committed } => {
-                    ready!(self.target.poll_commit(cx, committed))?;
+                    let chunks = self.next_chunk;
+                    // One span for all polls; an attempt that fails ends it.
+                    let span = self.commit.get_or_insert_with(|| span!("commit", chunks = chunks)).clone();
+                    let done = ready!(span.in_scope(|| self.target.poll_commit(cx, committed)));
+                    self.commit = None;
+                    done?;
                     Phase::Finished
                 }
                 Phase::Finished | Phase::Closed | Phase::Aborted => {

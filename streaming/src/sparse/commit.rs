@@ -1,5 +1,6 @@
 //! Committing what several writers have written as one frame.
 
+use crate::trace::{span, traced};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::PoisonError;
@@ -74,6 +75,10 @@ impl<P: SparsePlace> SharedWriter<P> {
     /// and [`ShareError::PlanGone`] when the plan has been cleared. After [`ShareError::Place`] the call may be
     /// repeated.
     pub async fn commit(&self, missing: MissingChunks) -> Result<Summary, ShareError> {
+        traced(span!("commit", chunks = self.nchunks()), self.commit_all(missing)).await
+    }
+
+    async fn commit_all(&self, missing: MissingChunks) -> Result<Summary, ShareError> {
         let standing = self.standing().await?;
         let (PlanStatus::Open(plan) | PlanStatus::Closing(plan)) = standing else {
             return self.settled(standing);

@@ -157,3 +157,15 @@ impl From<FrameWriteError> for ShareError {
         Self::Write(error.into())
     }
 }
+
+impl From<ShareError> for io::Error {
+    /// The error of the place unchanged; others with the kind that comes closest and the [`ShareError`] inside.
+    fn from(error: ShareError) -> Self {
+        match error {
+            ShareError::Place(error) => error,
+            ShareError::Write(error) => error.into(),
+            ShareError::Array(error) => (*error).into(),
+            other => Self::new(other.kind().to_io(), other),
+        }
+    }
+}
