@@ -101,7 +101,8 @@ impl Zlib {
             4 | 5 if filtered => Greedy { ways: 4 },
             6 if ctx.filter == Filter::BYTEDELTA && self.shrinks(src, 25) => Encoder::Zlib,
             9.. if ctx.filter == Filter::BYTEDELTA => Parsing,
-            6.. if filtered => Libdeflate(level.min(8)),
+            6 | 7 if filtered => Libdeflate(level),
+            8.. if filtered => Libdeflate(8),
             4..=6 if bytes && self.shrinks(src, 50) => Libdeflate(level + 1),
             5 | 6 if self.shrinks(src, 50) => Encoder::Zlib,
             // Pixels have near matches of three bytes, and coordinates have far ones.
