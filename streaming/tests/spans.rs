@@ -13,10 +13,13 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
+/// The name and the fields of a span.
+type Span = (&'static str, BTreeMap<&'static str, String>);
+
 /// Keeps the name and the fields of every span, and counts those that have been closed.
 #[derive(Default, Clone)]
 struct Spans {
-    opened: Arc<Mutex<Vec<(&'static str, BTreeMap<&'static str, String>)>>>,
+    opened: Arc<Mutex<Vec<Span>>>,
     entered: Arc<AtomicU64>,
     closed: Arc<AtomicU64>,
 }
