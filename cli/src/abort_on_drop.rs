@@ -12,6 +12,7 @@ use oxiblosc::frame::FrameType;
 use oxiblosc::target::{Part, Target};
 
 use crate::interrupt::{CleanupGuard, undo_by};
+use crate::progress;
 
 /// A target that is aborted if it is dropped, or if the program is interrupted, before the commit. Unlike other
 /// targets, dropping it waits until everything is removed: the program may be about to exit.
@@ -69,7 +70,10 @@ impl Drop for AbortOnDrop {
 
 impl Target for AbortOnDrop {
     fn poll_append(&mut self, cx: &mut Context<'_>, part: Part, bytes: &mut Bytes) -> Poll<io::Result<()>> {
-        lock(&self.shared).target.poll_append(cx, part, bytes)
+        let before = bytes.len();
+        let appended = lock(&self.shared).target.poll_append(cx, part, bytes);
+        progress::wrote(before.saturating_sub(bytes.len()));
+        appended
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

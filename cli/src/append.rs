@@ -4,8 +4,8 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::progress::Progress;
 use bytes::{Buf, Bytes};
-use indicatif::ProgressBar;
 use oxiblosc::blocking::{FrameEditor, NdEditor};
 use oxiblosc::edit::{EditError, EditOptions};
 use oxiblosc::frame::FrameLayout;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &AppendArgs, registry: &Registry) -> Result<(), CliError
     if matches!(args.frame, Source::Standard) {
         return Err(not_editable(&args.frame, "append to"));
     }
-    let reader = editable(&args.frame, "append to", registry, &ProgressBar::hidden())?;
+    let reader = editable(&args.frame, "append to", registry, &Progress::hidden())?;
     let editor = edit(args, &reader, EditOptions::new().registry(registry).pool(&args.run.pool()))?;
     let mut input = RawInput::open(&args.input, false, &args.decoding, args.run.quiet)?;
     let array = ArrayMeta::find(editor.metalayers()).is_some();
@@ -85,7 +85,7 @@ fn not_editable(frame: &Source, what: &str) -> CliError {
 }
 
 /// Opens a frame to be changed, which must be in the current layout. Reading it advances `bar`.
-pub(crate) fn editable(frame: &Source, what: &str, registry: &Registry, bar: &ProgressBar) -> Result<Reader, CliError> {
+pub(crate) fn editable(frame: &Source, what: &str, registry: &Registry, bar: &Progress) -> Result<Reader, CliError> {
     let mut input = Input::open(frame)?;
     if input.kind == FileKind::Chunk {
         return Err(CliError::data(&input.name)(format!("cannot {what} a single chunk, only a frame")));

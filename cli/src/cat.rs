@@ -27,12 +27,16 @@ pub(crate) fn run(args: &CatArgs, registry: &Registry) -> Result<(), CliError> {
         return out.finish();
     }
     // Decoded bytes on a terminal are confusing enough without a progress bar.
-    let bar = progress::bar(None, args.run.quiet || io::stdout().is_terminal());
+    let confusing = io::stdout().is_terminal() && !progress::is_json();
+    let bar = progress::bar(None, args.run.quiet || confusing);
     input.watch(&bar);
     // A frame that is still being written is read to its current end, and then reported as unfinished.
     let options = args.reading.options(&pool, registry, ChecksumPolicy::Ignore).open_ended(true);
     let reader = input.frame(options)?;
     let (open_end, chunks) = (reader.open_end(), reader.nchunks());
+    if args.items.is_none() && args.slice.is_none() {
+        bar.set_length(reader.cbytes());
+    }
     let done = match ArrayMeta::find(reader.metalayers()) {
         Some(_) => array(args, &input, reader, &mut out),
         None => frame(args, &input, reader, &mut out),

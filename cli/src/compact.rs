@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use indicatif::ProgressBar;
+use crate::progress::Progress;
 use oxiblosc::edit::{self, FrameLock};
 use oxiblosc::frame::ChecksumState;
 use oxiblosc::location::ObjectLocation;
@@ -39,12 +39,7 @@ pub(crate) fn run(args: &CompactArgs, registry: &Registry) -> Result<(), CliErro
 }
 
 /// Removes the chunks of a sparse frame in a bucket that its index does not name.
-fn unnamed(
-    args: &CompactArgs,
-    object: &ObjectLocation,
-    registry: &Registry,
-    bar: &ProgressBar,
-) -> Result<(), CliError> {
+fn unnamed(args: &CompactArgs, object: &ObjectLocation, registry: &Registry, bar: &Progress) -> Result<(), CliError> {
     let reader = editable(&args.frame, "compact", registry, bar)?;
     if !reader.frame().is_sparse() {
         return Err(CliError::Usage(format!(

@@ -34,7 +34,7 @@ impl FileKind {
 
 /// The file is of no kind that can be read.
 #[derive(Debug, Error)]
-#[error("neither a frame (no `b2frame` at offset 2) nor a chunk")]
+#[error("neither a frame (no `b2frame` at offset 2) nor a chunk; `oxiblosc compress` makes a frame of anything")]
 pub(crate) struct ForeignError {
     #[source]
     chunk: ChunkError,

@@ -6,6 +6,12 @@ use std::io;
 use oxiblosc::Chain;
 use thiserror::Error;
 
+/// What to do where a filter or codec is missing.
+pub(crate) const PLUGIN_ADVICE: &str =
+    "--plugin loads it from a shared library, and `oxiblosc plugins` lists what is there";
+/// What to do about a damaged frame.
+pub(crate) const RECOVER_ADVICE: &str = "`oxiblosc recover` saves what is left of it";
+
 /// Why a command failed.
 #[derive(Debug, Error)]
 pub(crate) enum CliError {
@@ -25,6 +31,8 @@ pub(crate) enum CliError {
         /// The name of the file or stream.
         name: String,
         source: Box<dyn Error + Send + Sync>,
+        /// What to do about it.
+        advice: Option<&'static str>,
     },
     /// Data could not be verified, because a filter or codec is missing. Nothing else is wrong with it.
     #[error("{name}: {reason}")]
@@ -53,7 +61,28 @@ impl CliError {
 
     /// An error in the content of the file called `name`.
     pub(crate) fn data<E: Into<Box<dyn Error + Send + Sync>>>(name: impl Into<String>) -> impl FnOnce(E) -> Self {
-        move |source| Self::Data { name: name.into(), source: source.into() }
+        move |source| Self::Data { name: name.into(), source: source.into(), advice: None }
+    }
+
+    /// The same error with what to do about it, unless it says that itself.
+    pub(crate) fn with_advice(mut self, words: &'static str) -> Self {
+        if let Self::Data { advice, source, .. } = &mut self
+            && !one_line(&**source).contains("`oxiblosc")
+        {
+            *advice = Some(words);
+        }
+        self
+    }
+
+    /// The error in one line: what happened, and what to do about it.
+    pub(crate) fn message(&self) -> String {
+        let what = one_line(self);
+        match self {
+            Self::Data { advice: Some(advice), .. } => format!("{what}; {advice}"),
+            Self::NotVerified { .. } => format!("{what}; {PLUGIN_ADVICE}"),
+            Self::NotCompared(error) => error.message(),
+            _ => what,
+        }
     }
 
     /// An error of writing to standard output, where a broken pipe is no failure.

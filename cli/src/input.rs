@@ -7,18 +7,18 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::progress::Progress;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use indicatif::ProgressBar;
 use oxiblosc::chunk::ChunkHeader;
 use oxiblosc::frame::{FrameError, FrameHeader, FrameType, PartialHeader};
 use oxiblosc::source::{ChunkFiles, FileSource, RangeSource};
-use oxiblosc::{FrameReader, IoMode, Limits, ReadError, ReadOptions, block_on};
+use oxiblosc::{ErrorKind, FrameReader, IoMode, Limits, ReadError, ReadOptions, block_on};
 use tempfile::SpooledTempFile;
 
 use crate::args::Source;
 use crate::detect::{FileKind, HEAD_LEN};
-use crate::error::CliError;
+use crate::error::{CliError, PLUGIN_ADVICE, RECOVER_ADVICE};
 
 /// Bytes of standard input that are kept in memory; longer input goes to a temporary file.
 const SPOOL_MEMORY: usize = 16 << 20;
@@ -43,14 +43,14 @@ impl Input {
     pub(crate) fn open(source: &Source) -> Result<Self, CliError> {
         let name = source.name();
         let source = open(source).map_err(CliError::io(&name))?;
-        let source = ProgressSource::new(source, &ProgressBar::hidden());
+        let source = ProgressSource::new(source, &Progress::hidden());
         let (len, head) = block_on(source.open(HEAD_LEN)).map_err(CliError::io(&name))?;
         let kind = FileKind::of(&head).map_err(CliError::data(&name))?;
         Ok(Self { name, kind, source, head, len })
     }
 
     /// Advances a bar with the bytes that are read from now on.
-    pub(crate) fn watch(&mut self, bar: &ProgressBar) {
+    pub(crate) fn watch(&mut self, bar: &Progress) {
         self.source.bar = bar.clone();
     }
 
@@ -99,7 +99,15 @@ impl Input {
 
     /// An error in the content of the input.
     pub(crate) fn failed(&self, error: impl Error + Send + Sync + 'static) -> CliError {
-        CliError::data(&self.name)(error)
+        let kind = ErrorKind::of(&error);
+        let error = CliError::data(&self.name)(error);
+        match kind {
+            ErrorKind::NoProvider => error.with_advice(PLUGIN_ADVICE),
+            ErrorKind::Damaged | ErrorKind::UnexpectedEnd if self.kind == FileKind::Frame => {
+                error.with_advice(RECOVER_ADVICE)
+            }
+            _ => error,
+        }
     }
 
     /// The input could not be verified because a plugin is missing.
@@ -143,12 +151,12 @@ fn spool(mut stream: impl Read) -> io::Result<Arc<dyn RangeSource>> {
 #[derive(Clone)]
 pub(crate) struct ProgressSource {
     source: Arc<dyn RangeSource>,
-    bar: ProgressBar,
+    bar: Progress,
 }
 
 impl ProgressSource {
     /// Wraps `source`, advancing `bar`.
-    pub(crate) fn new(source: Arc<dyn RangeSource>, bar: &ProgressBar) -> Self {
+    pub(crate) fn new(source: Arc<dyn RangeSource>, bar: &Progress) -> Self {
         Self { source, bar: bar.clone() }
     }
 }

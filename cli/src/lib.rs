@@ -28,6 +28,7 @@ mod copy;
 mod detect;
 mod diff;
 mod error;
+mod generate;
 mod info;
 mod inherited;
 mod input;
@@ -56,6 +57,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use oxiblosc::blocking;
+use serde_json::json;
 
 use args::{Cli, Command};
 use error::CliError;
@@ -65,6 +67,7 @@ use error::CliError;
 pub fn main() -> ExitCode {
     // Bad usage exits here, with status 2.
     let cli = Cli::parse();
+    progress::set_mode(cli.progress);
     // Without it everything works, except that a signal leaves files behind.
     let _ = interrupt::watch();
     let done = run(&cli);
@@ -73,8 +76,14 @@ pub fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            if !error.is_silent() {
-                eprintln!("oxiblosc: {}", error::one_line(&error));
+            progress::stop();
+            let message = error.message();
+            match error.status() {
+                _ if error.is_silent() => {}
+                status if progress::is_json() => {
+                    progress::event(&json!({ "event": "error", "status": status, "message": message }));
+                }
+                _ => eprintln!("oxiblosc: {message}"),
             }
             ExitCode::from(error.status())
         }
@@ -98,5 +107,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
         Command::Plugins(args) => plugins::run(args, registry),
         Command::Bench(args) => bench::run(args, registry),
         Command::Tune(args) => tune::run(args, registry),
+        Command::Completions(args) => generate::completions(args),
+        Command::Man(args) => generate::man(args),
     }
 }

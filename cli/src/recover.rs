@@ -13,6 +13,7 @@ use crate::args::{FrameKind, RecoverArgs, SealArgs, Source};
 use crate::error::{CliError, one_line};
 use crate::input::ProgressSource;
 use crate::needs::{missing_json, missing_text};
+use crate::units::show_exact;
 use crate::{input, output, progress};
 
 /// The most chunks that are listed one by one; beyond that only their number is shown.
@@ -66,9 +67,9 @@ pub(crate) fn seal(args: &SealArgs, registry: &Registry) -> Result<(), CliError>
         return Ok(());
     }
     let state = if sealed.found == Found::Whole { "was sealed already" } else { "sealed" };
-    let mut text = format!("{name}: {state}, {}, {} bytes", chunks(sealed.chunks), sealed.nbytes);
+    let mut text = format!("{name}: {state}, {}, {}", chunks(sealed.chunks), show_exact(sealed.nbytes));
     if sealed.found == Found::Unfinished && sealed.unused_bytes > 0 {
-        let _ = write!(text, "; {} bytes after the last complete chunk have been cut off", sealed.unused_bytes);
+        let _ = write!(text, "; {} after the last complete chunk have been cut off", show_exact(sealed.unused_bytes));
     }
     text += &not_verified(&sealed);
     print(&text, false)
@@ -89,12 +90,14 @@ fn failed(name: &str) -> impl FnOnce(RecoverError) -> CliError {
     move |error| match error {
         RecoverError::Io(error) => CliError::io(name)(error),
         RecoverError::Output { limit } => CliError::data(name)(format!(
-            "the recovered frame would exceed {limit} bytes, far more than the frame itself, as if its index named \
-             the same chunks many times; --max-output allows more"
+            "the recovered frame would exceed {}, far more than the frame itself, as if its index named \
+             the same chunks many times; --max-output allows more",
+            show_exact(limit)
         )),
         RecoverError::Work { limit } => CliError::data(name)(format!(
-            "checking the frame would decode more than {limit} bytes, far more than a frame of its length holds; \
-             --max-work allows more"
+            "checking the frame would decode more than {}, far more than a frame of its length holds; \
+             --max-work allows more",
+            show_exact(limit)
         )),
         error => CliError::data(name)(error),
     }
@@ -102,14 +105,14 @@ fn failed(name: &str) -> impl FnOnce(RecoverError) -> CliError {
 
 /// Describes what was saved and what was lost.
 fn saved(recovered: &Recovered) -> String {
-    let mut text = format!("{} saved, {} bytes", chunks(recovered.chunks), recovered.nbytes);
+    let mut text = format!("{} saved, {}", chunks(recovered.chunks), show_exact(recovered.nbytes));
     match recovered.lost_nbytes {
         // Chunks that could not be decoded may be damaged.
         Some(0) if !recovered.is_verified() => {}
         Some(0) if recovered.damaged_array.is_none() && !recovered.lost_vlmetalayers => text += ", nothing lost",
         Some(0) => text += ", none lost",
         Some(lost) => {
-            let _ = write!(text, ", {lost} bytes lost");
+            let _ = write!(text, ", {} lost", show_exact(lost));
         }
         None => text += "; the original number is unknown",
     }
@@ -118,7 +121,7 @@ fn saved(recovered: &Recovered) -> String {
     }
     text += &not_verified(recovered);
     if recovered.unused_bytes > 0 {
-        let _ = write!(text, "; {} bytes of the file are unused", recovered.unused_bytes);
+        let _ = write!(text, "; {} of the file are unused", show_exact(recovered.unused_bytes));
     }
     if let Some(error) = &recovered.damaged_array {
         let _ = write!(text, "; it is no longer an array but a plain frame: {}", one_line(error));

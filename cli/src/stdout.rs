@@ -7,6 +7,7 @@ use oxiblosc::block_on;
 use oxiblosc::transport::{Encoder, Encoding, encode};
 
 use crate::error::CliError;
+use crate::progress;
 
 /// Standard output, or an encoder in front of it.
 pub(crate) enum StdoutWriter {
@@ -23,6 +24,7 @@ impl StdoutWriter {
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), CliError> {
+        progress::wrote(bytes.len());
         match self {
             Self::Plain(stdout) => stdout.write_all(bytes),
             Self::Encoded(encoder) => block_on(encoder.write_all(bytes)),

@@ -35,6 +35,11 @@ pub(crate) fn show_bytes(bytes: u64) -> String {
     }
 }
 
+/// A number of bytes in full, with a binary unit behind it where that is shorter.
+pub(crate) fn show_exact(bytes: u64) -> String {
+    if bytes < 1024 { show_bytes(bytes) } else { format!("{bytes} bytes ({})", show_bytes(bytes)) }
+}
+
 /// A speed in bytes per second with a binary unit.
 pub(crate) fn show_rate(bytes_per_second: f64) -> String {
     // Lossless as far as it is shown, and what is too fast for 64 bits is not a speed.
@@ -76,6 +81,11 @@ mod tests {
             assert_eq!(show_bytes(bytes), text);
         }
         assert_eq!(show_bytes(u64::MAX), "16.0 EiB");
+    }
+
+    #[test]
+    fn exact_bytes() {
+        assert_eq!((show_exact(1023), show_exact(2048)), ("1023 bytes".into(), "2048 bytes (2.0 KiB)".into()));
     }
 
     #[test]

@@ -11,10 +11,11 @@ use oxiblosc::{ErrorKind, Finding, FingerprintCheck, ReadError, ReadOptions, Reg
 use crate::args::VerifyArgs;
 use crate::cat::decode_chunk;
 use crate::detect::FileKind;
-use crate::error::{CliError, one_line};
+use crate::error::{CliError, RECOVER_ADVICE, one_line};
 use crate::input::Input;
 use crate::needs::{Needs, missing_text};
 use crate::progress;
+use crate::units::show_exact;
 
 /// The most findings that are listed one by one; beyond that only their number is shown.
 const TOLD: usize = 8;
@@ -48,7 +49,7 @@ fn chunk(args: &VerifyArgs, input: &Input, registry: &Registry) -> Result<String
         let reason = format!("the chunk ends at offset {}, {extra} bytes before the file", header.cbytes);
         return Err(CliError::data(&input.name)(reason));
     }
-    Ok(format!("1 chunk, {} bytes", data.len()))
+    Ok(format!("1 chunk, {}", show_exact(data.len() as u64)))
 }
 
 fn frame(args: &VerifyArgs, input: &mut Input, registry: &Registry) -> Result<String, CliError> {
@@ -77,7 +78,7 @@ fn frame(args: &VerifyArgs, input: &mut Input, registry: &Registry) -> Result<St
         if !report.is_verified() {
             let _ = write!(text, "; {}", not_verified(&report));
         }
-        return Err(CliError::data(&input.name)(text));
+        return Err(CliError::data(&input.name)(text).with_advice(RECOVER_ADVICE));
     }
     if !report.is_verified() {
         return Err(input.not_verified(not_verified(&report)));
@@ -167,7 +168,7 @@ fn some_of(mut texts: Vec<String>, separator: &str) -> String {
 /// The message for a good frame, with what was verified.
 fn ok_message(report: &VerifyReport, nbytes: u64) -> String {
     let chunks = report.chunks;
-    let mut text = format!("{chunks} {}, {nbytes} bytes", if chunks == 1 { "chunk" } else { "chunks" });
+    let mut text = format!("{chunks} {}, {}", if chunks == 1 { "chunk" } else { "chunks" }, show_exact(nbytes));
     if let FingerprintCheck::Matches(fingerprint) = report.fingerprint {
         let _ = write!(text, ", fingerprint {fingerprint}");
     }

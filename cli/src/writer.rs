@@ -9,12 +9,14 @@ use oxiblosc::nd::ArrayError;
 use oxiblosc::pipeline::FilterSlot;
 use oxiblosc::target::{Part, Target};
 use oxiblosc::{FilterId, Pool, Registry, WriteError, WriteOptions, block_on, blocking};
+use serde_json::json;
 
 use crate::abort_on_drop::AbortOnDrop;
 use crate::args::{EncodingArgs, Format, FrameKind, OutputArgs, Source};
 use crate::content::{InputType, array_options};
 use crate::error::CliError;
 use crate::output;
+use crate::progress;
 use crate::units::{ratio, show_bytes};
 
 /// The input is taken in pieces of this size, or of the chunk size if that is smaller.
@@ -168,9 +170,13 @@ impl ByteCounts {
             return;
         }
         for warning in &self.warnings {
-            eprintln!("oxiblosc: warning: {destination}: {warning}");
+            if progress::is_json() {
+                progress::event(&json!({ "event": "warning", "message": format!("{destination}: {warning}") }));
+            } else {
+                eprintln!("oxiblosc: warning: {destination}: {warning}");
+            }
         }
-        if io::stderr().is_terminal() {
+        if io::stderr().is_terminal() && !progress::is_json() {
             let ratio = ratio(self.decoded, self.encoded).unwrap_or(1.0);
             let (decoded, encoded) = (show_bytes(self.decoded), show_bytes(self.encoded));
             eprintln!("{input} to {destination}: {decoded} to {encoded}, {ratio:.2}x");

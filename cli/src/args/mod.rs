@@ -3,6 +3,7 @@
 mod array;
 mod decoding;
 mod encoding;
+mod examples;
 mod items;
 mod layer;
 mod output;
@@ -11,6 +12,7 @@ mod source;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use oxiblosc::filter::BitshuffleRule;
 use oxiblosc::nd::{NdError, Selection};
 use oxiblosc::transport::Encoding;
@@ -42,6 +44,9 @@ pub(crate) struct Cli {
     /// Load a filter or codec from a shared library that was made with oxiblosc-export; may be given several times
     #[arg(long = "plugin", value_name = "LIBRARY", global = true)]
     pub(crate) plugins: Vec<PathBuf>,
+    /// How progress is shown; --quiet shows none
+    #[arg(long, value_enum, value_name = "HOW", global = true, default_value_t = ProgressMode::Auto)]
+    pub(crate) progress: ProgressMode,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -49,33 +54,77 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Compress a file or standard input into a frame, an array or a single chunk
+    #[command(after_long_help = examples::COMPRESS)]
     Compress(CompressArgs),
     /// Write decoded bytes to standard output, arrays in C order
+    #[command(after_long_help = examples::CAT)]
     Cat(CatArgs),
     /// Show what a file is and how it was compressed
+    #[command(after_long_help = examples::INFO)]
     Info(InfoArgs),
     /// Decode everything and check what can be checked
+    #[command(after_long_help = examples::VERIFY)]
     Verify(VerifyArgs),
     /// Append items to a frame, or rows to an array
+    #[command(after_long_help = examples::APPEND)]
     Append(AppendArgs),
     /// Copy a frame, or a part of it, to another place; its chunks are copied as they are
+    #[command(after_long_help = examples::COPY)]
     Copy(CopyArgs),
     /// Compare two frames, arrays or chunks: their items, parameters and metalayers
+    #[command(after_long_help = examples::DIFF)]
     Diff(DiffArgs),
     /// Encode again with other parameters; all others stay the same
+    #[command(after_long_help = examples::RECOMPRESS)]
     Recompress(RecompressArgs),
     /// Rewrite a frame without the holes that appending and editing have left
+    #[command(after_long_help = examples::COMPACT)]
     Compact(CompactArgs),
     /// Recover a frame that was truncated or damaged, or whose writer was killed, into a copy
+    #[command(after_long_help = examples::RECOVER)]
     Recover(RecoverArgs),
     /// Turn an open-ended frame into a plain one in place, by writing the totals into its header
+    #[command(after_long_help = examples::SEAL)]
     Seal(SealArgs),
     /// List the filters and codecs that this program knows
+    #[command(after_long_help = examples::PLUGINS)]
     Plugins(PluginsArgs),
     /// Measure how fast this machine compresses, decompresses and reads items of a file
+    #[command(after_long_help = examples::BENCH)]
     Bench(BenchArgs),
     /// Try codecs, filters and levels on a sample of the data, and recommend the best
+    #[command(after_long_help = examples::TUNE)]
     Tune(TuneArgs),
+    /// Print completions of this command for a shell
+    #[command(after_long_help = examples::COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Write the manual of this command into a directory, a page for each subcommand
+    #[command(after_long_help = examples::MAN)]
+    Man(ManArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// Shell that is to read them
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Directory for the pages; it is created if there is none
+    pub(crate) directory: PathBuf,
+}
+
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgressMode {
+    /// A bar, if standard error is a terminal
+    Auto,
+    /// An event on standard error for each quarter of a second, one JSON object to a line, and warnings and errors in the
+    /// same form
+    Json,
+    /// Nothing
+    None,
 }
 
 #[derive(Debug, Args)]
@@ -330,6 +379,14 @@ pub(crate) struct BenchArgs {
     pub(crate) quiet: bool,
 }
 
+/// A part of something, but not all of it.
+fn parse_part(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(part) if part > 0.0 && part < 1.0 => Ok(part),
+        _ => Err("expected a number between 0 and 1".into()),
+    }
+}
+
 /// Seconds, at most those of a day.
 fn parse_seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -345,7 +402,16 @@ pub(crate) struct TuneArgs {
     /// Size of an item in bytes [default: that of the .npy file, else 1]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=255))]
     pub(crate) typesize: Option<u32>,
-    /// Also draw ratio against speed into this SVG file
+    /// Let floats of 4 or 8 bytes change by this part of themselves at most, as in 0.001, and try trunc_prec as well
+    #[arg(long, value_name = "PART", value_parser = parse_part)]
+    pub(crate) max_error: Option<f64>,
+    /// Stop after about this time, with what has been tried by then; fast combinations come first [default: try all]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) budget: Option<f64>,
+    /// Threads that the blocks of a chunk are spread over [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Also draw ratio against speed into this SVG file, with a line along what nothing beats in both
     #[arg(long, value_name = "OUT.svg")]
     pub(crate) plot: Option<PathBuf>,
     #[command(flatten)]

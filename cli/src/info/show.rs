@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Info, Layers, Named};
 use crate::needs::missing_json;
-use crate::units::{ratio, show_bytes};
+use crate::units::{ratio, show_exact};
 
 /// Characters shown of a metalayer.
 const MOST_SHOWN: usize = 400;
@@ -121,10 +121,7 @@ impl fmt::Display for Info {
     /// One line for each fact, for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut line = |key: &str, value: String| writeln!(f, "{key:<12} {value}");
-        let size = |bytes: u64| match show_bytes(bytes) {
-            short if bytes < 1024 => short,
-            short => format!("{bytes} bytes ({short})"),
-        };
+        let size = show_exact;
         let layout = if self.layout == Some("sparse") && self.kind == "b2nd" { "sparse " } else { "" };
         line("kind", format!("{layout}{}, version {}", self.kind, self.version))?;
         if let Some(ArrayMeta { geometry, dtype, .. }) = &self.array {

@@ -9,8 +9,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::ops::Range;
 
+use crate::progress::Progress;
 use bytes::Bytes;
-use indicatif::ProgressBar;
 use oxiblosc::block_on;
 use oxiblosc::source::RangeSource;
 use tempfile::SpooledTempFile;
@@ -52,7 +52,7 @@ pub(crate) struct RawInput {
     array: Option<Range<u64>>,
     /// Bytes of data read so far.
     taken: u64,
-    pub(crate) bar: ProgressBar,
+    pub(crate) bar: Progress,
 }
 
 impl RawInput {

@@ -21,6 +21,12 @@ const USUAL_FOR_ITEMS: &[&[FilterId]] = &[
     &[FilterId::DELTA, FilterId::SHUFFLE],
     &[FilterId::SHUFFLE, FilterId::BYTEDELTA],
 ];
+/// Combinations that lose precision, tried if that is allowed.
+const LOSSY: &[&[FilterId]] = &[
+    &[FilterId::TRUNC_PREC, FilterId::SHUFFLE],
+    &[FilterId::TRUNC_PREC, FilterId::BITSHUFFLE],
+    &[FilterId::TRUNC_PREC, FilterId::SHUFFLE, FilterId::BYTEDELTA],
+];
 /// Bytes on which other filters have to show that they are worth trying.
 const TRIAL: usize = 256 << 10;
 /// The most combinations with other filters: each takes as long as a usual one.
@@ -37,6 +43,9 @@ pub(super) struct Candidate {
     pub(super) filter_names: Vec<&'static str>,
     /// It is tried on an array.
     pub(super) of_array: bool,
+    /// Decoded bytes of a block and of a chunk, if they are not left to the encoder.
+    pub(super) block_size: Option<usize>,
+    pub(super) chunk_size: Option<usize>,
 }
 
 /// A codec, a filter or a combination that is not tried.
@@ -56,11 +65,12 @@ pub(super) struct Choice {
 /// those others that make the beginning of the sample smaller.
 ///
 /// The pieces of the sample have no shape. Codecs for arrays are tried without filters on `array`, if there is one; filters
-/// for arrays are left out.
+/// for arrays are left out. If so many `mantissa_bits` of floats are enough, filters that drop the others are tried as well.
 pub(super) fn candidates(
     sample: &[Bytes],
     array: Option<&ArraySample>,
     typesize: usize,
+    mantissa_bits: Option<u8>,
     registry: &Registry,
 ) -> Choice {
     let trial = Trial::new(sample, typesize, registry);
@@ -86,9 +96,13 @@ pub(super) fn candidates(
         }
     }
     let usual = if typesize == 1 { USUAL_FOR_BYTES } else { USUAL_FOR_ITEMS };
-    let mut filters: Vec<Filters> = usual.iter().filter_map(|ids| Filters::of_ids(ids, typesize, registry)).collect();
+    let mut filters: Vec<Filters> =
+        usual.iter().filter_map(|ids| Filters::of_ids(ids, typesize, 0, registry)).collect();
     if let Some(codec) = codecs.first() {
         filters.extend(others(&trial, codec, &mut skipped));
+    }
+    if let Some(bits) = mantissa_bits {
+        filters.extend(LOSSY.iter().filter_map(|ids| Filters::of_ids(ids, typesize, bits, registry)));
     }
     let mut candidates = Vec::new();
     for codec in codecs {
@@ -203,8 +217,16 @@ impl Default for Filters {
 
 impl Filters {
     fn new(infos: &[&FilterInfo], typesize: usize) -> Self {
-        // Byte delta needs the distance of the streams of the shuffle: the type size.
-        let meta = |id| if id == FilterId::BYTEDELTA { typesize as u8 } else { 0 };
+        Self::keeping(infos, typesize, 0)
+    }
+
+    fn keeping(infos: &[&FilterInfo], typesize: usize, mantissa_bits: u8) -> Self {
+        let meta = |id| match id {
+            // It needs the distance of the streams of the shuffle: the type size.
+            FilterId::BYTEDELTA => typesize as u8,
+            FilterId::TRUNC_PREC => mantissa_bits,
+            _ => 0,
+        };
         let slots: Vec<_> = infos.iter().map(|info| (info.id, meta(info.id))).collect();
         match FilterSlots::from_list(&slots) {
             Some(slots) => Self { slots, names: infos.iter().map(|info| info.name).collect() },
@@ -213,9 +235,9 @@ impl Filters {
     }
 
     /// `None` when the registry does not have them all.
-    fn of_ids(ids: &[FilterId], typesize: usize, registry: &Registry) -> Option<Self> {
+    fn of_ids(ids: &[FilterId], typesize: usize, mantissa_bits: u8, registry: &Registry) -> Option<Self> {
         let infos: Option<Vec<_>> = ids.iter().map(|&id| registry.filter(id).ok().map(|entry| entry.info())).collect();
-        Some(Self::new(&infos?, typesize))
+        Some(Self::keeping(&infos?, typesize, mantissa_bits))
     }
 }
 
@@ -262,6 +284,8 @@ impl Candidate {
             filters: filters.slots,
             filter_names: filters.names.clone(),
             of_array: false,
+            block_size: None,
+            chunk_size: None,
         }
     }
 
@@ -272,6 +296,7 @@ impl Candidate {
             level: self.level,
             typesize,
             filters: self.filters,
+            block_size: self.block_size,
             ..EncodeParams::default()
         }
     }
@@ -289,7 +314,15 @@ impl Candidate {
         for filter in if filters.is_empty() { vec!["none".to_owned()] } else { filters } {
             options += &format!(" --filter {filter}");
         }
-        if typesize == 1 { options } else { format!("{options} --typesize {typesize}") }
+        if typesize != 1 {
+            options += &format!(" --typesize {typesize}");
+        }
+        for (option, size) in [("--block-size", self.block_size), ("--chunk-size", self.chunk_size)] {
+            if let Some(size) = size {
+                options += &format!(" {option} {size}");
+            }
+        }
+        options
     }
 }
 
@@ -356,7 +389,7 @@ mod tests {
     fn built_in_plugins_are_tried_as_ever() {
         let registry = Registry::builtin().expect("they are linked");
         for (typesize, combinations) in [(1, 3), (2, 5)] {
-            let choice = candidates(&sample(), None, typesize, registry);
+            let choice = candidates(&sample(), None, typesize, None, registry);
             assert_eq!(choice.candidates.len(), 5 * combinations * LEVELS.len());
             assert!(choice.skipped.is_empty());
         }
@@ -384,9 +417,9 @@ mod tests {
         codec(201, "reads", CodecTraits::PLAIN.decode_only());
         codec(202, "lossy_codec", CodecTraits::PLAIN.lossy());
 
-        let choice = candidates(&sample(), None, 2, &registry);
+        let choice = candidates(&sample(), None, 2, None, &registry);
         let tried = options(&choice);
-        let before = options(&candidates(&sample(), None, 2, builtin));
+        let before = options(&candidates(&sample(), None, 2, None, builtin));
         assert!(before.iter().all(|usual| tried.contains(usual)));
         assert!(tried.contains(&"--codec idle --level 5 --filter shuffle --typesize 2".to_owned()));
         assert!(tried.contains(&"--codec zstd --level 9 --filter ramp --typesize 2".to_owned()));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::measure::Measurement;
+use super::purpose::recommended;
 use crate::svg::{self, COLOURS};
 
 const WIDTH: f64 = 900.0;
@@ -14,7 +15,8 @@ const TOP: f64 = 40.0;
 const BOTTOM: f64 = 60.0;
 
 /// A scatter plot of all results: compression speed to the right, ratio upwards, both logarithmic; a colour for each
-/// codec, a shape for each choice of filters.
+/// codec, a shape for each choice of filters, a line along what nothing beats in both, and a ring around what is
+/// recommended.
 pub(super) fn svg(results: &[Measurement]) -> String {
     let mega = |result: &Measurement| result.encode_speed() / 1e6;
     let (x, y) = (Axis::of(results.iter().map(mega), LEFT, WIDTH - RIGHT), {
@@ -37,10 +39,7 @@ pub(super) fn svg(results: &[Measurement]) -> String {
         let _ = writeln!(out, "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>", LEFT - 8.0, at + 4.0);
     }
     let (middle, below) = ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 16.0);
-    let _ = writeln!(
-        out,
-        "<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\">compression, MB/s on one thread</text>"
-    );
+    let _ = writeln!(out, "<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\">compression, MB/s</text>");
     let _ = writeln!(out, "<text x=\"{LEFT}\" y=\"{}\">compression ratio</text>", TOP - 14.0);
     for result in results {
         let candidate = &result.candidate;
@@ -56,6 +55,23 @@ pub(super) fn svg(results: &[Measurement]) -> String {
             result.decode_speed() / 1e6
         );
         mark(&mut out, x.place(mega(result)), y.place(result.ratio()), COLOURS[codec % COLOURS.len()], shape, &title);
+    }
+    // The best ratio at each speed, as far as it goes.
+    let mut fastest: Vec<&Measurement> = results.iter().collect();
+    fastest.sort_by(|a, b| mega(b).total_cmp(&mega(a)));
+    let mut best = 0.0;
+    fastest.retain(|result| {
+        result.ratio() > best && {
+            best = result.ratio();
+            true
+        }
+    });
+    let points = fastest.iter().map(|result| format!("{:.1},{:.1}", x.place(mega(result)), y.place(result.ratio())));
+    let points = points.collect::<Vec<_>>().join(" ");
+    let _ = writeln!(out, "<polyline points=\"{points}\" fill=\"none\" stroke=\"#444\" stroke-dasharray=\"4 3\"/>");
+    for (_, result) in recommended(results) {
+        let (x, y) = (x.place(mega(result)), y.place(result.ratio()));
+        let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"10\" fill=\"none\" stroke=\"black\"/>");
     }
     let right = WIDTH - RIGHT + 24.0;
     let mut down = TOP;

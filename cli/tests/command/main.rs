@@ -11,6 +11,7 @@ mod drawing;
 #[path = "../../../conformance/tests/interop/environment.rs"]
 mod environment;
 mod failures;
+mod help;
 mod info;
 mod info_schema;
 mod integrity;
