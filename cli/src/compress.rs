@@ -6,6 +6,7 @@ use oxiblosc::{CodecId, Registry};
 use crate::args::{CompressArgs, FrameKind, IntegrityArgs, Shape};
 use crate::content::{InputType, write_options};
 use crate::error::CliError;
+use crate::part;
 use crate::raw::{RawInput, ReadEvent};
 use crate::writer::{ByteCounts, OutputWriter, WriteJob};
 
@@ -14,6 +15,9 @@ pub(crate) fn run(args: &CompressArgs, registry: &Registry) -> Result<(), CliErr
     args.result.check(&args.encoding)?;
     if args.input.is(&args.output) {
         return Err(CliError::Usage(format!("{}: input and output are the same file", args.input.name())));
+    }
+    if let Some(part) = args.part {
+        return part::run(args, part, registry);
     }
     let base = EncodeParams { codec: CodecId::ZSTD, ..EncodeParams::default() };
     let params = args.encoding.params(base, registry)?;

@@ -21,6 +21,7 @@ mod args;
 mod bench;
 mod cat;
 mod chunk_headers;
+mod commit;
 mod compact;
 mod compress;
 mod content;
@@ -38,6 +39,7 @@ mod libraries;
 mod needs;
 mod npy;
 mod output;
+mod part;
 mod plugins;
 mod progress;
 mod raw;
@@ -94,6 +96,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
     let registry = &libraries::registry(&cli.plugins)?;
     match &cli.command {
         Command::Compress(args) => compress::run(args, registry),
+        Command::Commit(args) => commit::run(args, registry),
         Command::Cat(args) => cat::run(args, registry),
         Command::Info(args) => info::run(args, registry),
         Command::Verify(args) => verify::run(args, registry),

@@ -85,6 +85,12 @@ def means(side: int) -> tuple[np.ndarray, np.ndarray]:
     return columns / side, rows / side
 
 
+def report(what: str, mib: float, seconds: float, peak: int) -> None:
+    print(
+        f"{what}: {seconds:.1f} s, {mib / seconds:.0f} MiB/s, at most {peak / (1 << 20):.0f} MiB resident", flush=True
+    )
+
+
 def kill_one(client: distributed.Client, written, half: int) -> None:
     """Kills a worker once half of the chunks are written."""
     victim = sorted(client.run(os.getpid).values())[0]
@@ -160,18 +166,19 @@ def main() -> None:
                 killer.join()
             wrote, wrote_memory = time.perf_counter() - begin, memory.stop()
             assert summary["nchunks"] == chunks
+            mib = x.nbytes / (1 << 20)
+            stored = summary["cbytes"] / (1 << 20)
+            print(f"{mib:.0f} MiB in {chunks} chunks, {stored:.0f} MiB stored; {WORKERS} workers")
+            report("write", mib, wrote, wrote_memory)
 
             memory, begin = Memory(workers), time.perf_counter()
             y = from_url("s3://cluster/array/")
             by_columns, by_rows = dask.compute(y.mean(axis=0), y.mean(axis=1))
             read, read_memory = time.perf_counter() - begin, memory.stop()
+            report("read and mean", mib, read, read_memory)
             columns, rows = means(side)
             assert np.array_equal(by_columns, columns) and np.array_equal(by_rows, rows)
             told = race("s3://cluster/raced/")
-        mib = x.nbytes / (1 << 20)
-        print(f"{mib:.0f} MiB in {chunks} chunks, {summary['cbytes'] / (1 << 20):.0f} MiB stored; {WORKERS} workers")
-        for what, seconds, peak in (("write", wrote, wrote_memory), ("read and mean", read, read_memory)):
-            print(f"{what}: {seconds:.1f} s, {mib / seconds:.0f} MiB/s, at most {peak / (1 << 20):.0f} MiB resident")
         print(f"the second of two jobs is told: {told}")
         assert max(wrote_memory, read_memory) <= LIMIT, "too much memory"
 

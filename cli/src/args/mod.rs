@@ -18,6 +18,7 @@ use oxiblosc::nd::{NdError, Selection};
 use oxiblosc::transport::Encoding;
 use oxiblosc::{ChecksumPolicy, Pool, ReadOptions, Registry};
 
+use crate::part::PartNumber;
 use crate::units::parse_bytes;
 
 pub(crate) use array::{FirstAxis, Shape};
@@ -56,6 +57,8 @@ pub(crate) enum Command {
     /// Compress a file or standard input into a frame, an array or a single chunk
     #[command(after_long_help = examples::COMPRESS)]
     Compress(CompressArgs),
+    /// Make an array visible whose parts several processes have written with `compress --part`
+    Commit(CommitArgs),
     /// Write decoded bytes to standard output, arrays in C order
     #[command(after_long_help = examples::CAT)]
     Cat(CatArgs),
@@ -140,10 +143,41 @@ pub(crate) struct CompressArgs {
     /// Compress the bytes as they are: do not decode them, and do not treat .npy files as arrays
     #[arg(long)]
     pub(crate) raw: bool,
+    /// Write part K of N of an array, counted from 1 along the first axis, to a directory or a prefix of objects that
+    /// other processes write the other parts to; `oxiblosc commit` makes it visible when all are there. Parts have the
+    /// same number of rows, but for the last with --shape, which is then the shape of the whole array
+    #[arg(long, value_name = "K/N")]
+    pub(crate) part: Option<PartNumber>,
     #[command(flatten)]
     pub(crate) decoding: DecodingArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CommitArgs {
+    /// Directory or URL that `compress --part` has written to
+    pub(crate) frame: Source,
+    /// How many parts there are, so that missing ones are named and not only their rows
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) parts: Option<u64>,
+    /// What the items are that no part has
+    #[arg(long, value_enum, value_name = "ITEMS", default_value_t = MissingArg::Fail)]
+    pub(crate) missing: MissingArg,
+    /// Remove what has been written and not committed, to begin again. No part may still be running
+    #[arg(long, conflicts_with_all = ["parts", "missing"])]
+    pub(crate) discard: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MissingArg {
+    /// An error
+    Fail,
+    Zero,
+    /// Only for items of 4 or 8 bytes
+    Nan,
 }
 
 #[derive(Debug, Args)]

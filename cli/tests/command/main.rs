@@ -21,6 +21,7 @@ mod interrupts;
 mod missing_plugins;
 mod open_ended;
 mod outputs;
+mod parts;
 mod plugins;
 mod program;
 mod progress;
