@@ -13,13 +13,13 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// The name and the fields of a span.
-type Span = (&'static str, BTreeMap<&'static str, String>);
+/// A span: its name and fields.
+type Opened = (&'static str, BTreeMap<&'static str, String>);
 
 /// Keeps the name and the fields of every span, and counts those that have been closed.
 #[derive(Default, Clone)]
 struct Spans {
-    opened: Arc<Mutex<Vec<Span>>>,
+    opened: Arc<Mutex<Vec<Opened>>>,
     entered: Arc<AtomicU64>,
     closed: Arc<AtomicU64>,
 }

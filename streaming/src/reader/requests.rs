@@ -66,8 +66,11 @@ impl SourceRequests {
     pub(crate) async fn ranges(&self, source: Arc<dyn RangeSource>, ranges: Vec<Range<u64>>) -> io::Result<Vec<Bytes>> {
         let asked = ranges.clone();
         let ask = || async move {
-            let bytes = || asked.iter().map(|range| range.end - range.start).sum::<u64>();
-            let span = span!("request", ranges = asked.len(), bytes = bytes());
+            let span = span!(
+                "request",
+                ranges = asked.len(),
+                bytes = asked.iter().map(|range| range.end - range.start).sum::<u64>()
+            );
             let found = traced(span, source.read_ranges(asked)).await.map_err(Arc::new)?;
             Ok(found.into_iter().map(Ok).collect())
         };

@@ -551,9 +551,8 @@ impl<T: Target> FrameSink<T> {
                     Phase::Commit { committed }
                 }
                 Phase::Commit { committed } => {
-                    let chunks = self.next_chunk;
                     // One span for all polls; an attempt that fails ends it.
-                    let span = self.commit.get_or_insert_with(|| span!("commit", chunks = chunks)).clone();
+                    let span = self.commit.get_or_insert_with(|| span!("commit", chunks = self.next_chunk)).clone();
                     let done = ready!(span.in_scope(|| self.target.poll_commit(cx, committed)));
                     self.commit = None;
                     done?;
