@@ -16,6 +16,12 @@ Examples:
     cat more.npy | oxiblosc compress - - --codec lz4 | wc -c
 ";
 
+pub(super) const COMMIT: &str = "\
+Examples:
+  Two jobs that write the halves of an array, and what makes it visible:
+    for k in 1 2; do oxiblosc compress data.npy whole --part $k/2 || exit; done; oxiblosc commit whole --parts 2
+";
+
 pub(super) const CAT: &str = "\
 Examples:
   Part of an array, in C order:

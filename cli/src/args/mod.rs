@@ -58,6 +58,7 @@ pub(crate) enum Command {
     #[command(after_long_help = examples::COMPRESS)]
     Compress(CompressArgs),
     /// Make an array visible whose parts several processes have written with `compress --part`
+    #[command(after_long_help = examples::COMMIT)]
     Commit(CommitArgs),
     /// Write decoded bytes to standard output, arrays in C order
     #[command(after_long_help = examples::CAT)]
