@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use oxiblosc_plugins as _;
 use oxiblosc_streaming::{Pool, ReadOptions, WriteOptions, block_on, blocking};
@@ -69,8 +69,13 @@ impl Spans {
     }
 }
 
+/// Held by each test: a place in the code that runs without a subscriber at the moment another thread sets one may be
+/// taken for one that nobody listens to.
+static ALONE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn chunks_and_commits() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let spans = Spans::default();
     tracing::subscriber::with_default(spans.clone(), || {
         let pool = Pool::new(2);
@@ -105,6 +110,7 @@ fn requests() {
     use object_store::{ObjectStoreExt, PutPayload};
     use oxiblosc_streaming::source::ObjectSource;
 
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut writer = blocking::FrameWriter::in_memory(WriteOptions::default().chunk_size(100_000)).expect("a writer");
     let noise: Vec<u8> = (0..450_001u32).map(|i| (i.wrapping_mul(i) >> 11) as u8).collect();
     writer.write_all(&noise).expect("bytes");
