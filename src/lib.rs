@@ -232,7 +232,7 @@ pub use oxiblosc_streaming::{
     Acquire, Budget, ByteStream, ChecksumPolicy, ChunkStream, Drive, Driven, Driver, ErrorKind, Finding,
     FingerprintCheck, FrameReader, FrameSink, FrameStream, IoMode, OpenEnd, Permit, Pool, ReadError, ReadOptions,
     Replaced, Settle, SharedWriter, Summary, VerifyReport, WriteError, WriteOptions, block_on, blocking, compute, edit,
-    location, recover, settle, source, sparse, target,
+    location, recover, settle, source, sparse, target, transport,
 };
 
 /// N-dimensional arrays (b2nd): frames whose chunks and blocks are boxes of an array.
@@ -250,8 +250,6 @@ pub mod nd {
 pub use oxiblosc_streaming::object;
 #[cfg(feature = "tokio")]
 pub use oxiblosc_streaming::tokio;
-#[cfg(feature = "compression")]
-pub use oxiblosc_streaming::transport;
 
 /// The examples of the README, compiled and run.
 #[cfg(doctest)]

@@ -2,16 +2,13 @@
 
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::progress::Progress;
 use bytes::{Buf, Bytes};
 use oxiblosc::blocking::{FrameEditor, NdEditor};
 use oxiblosc::edit::{EditError, EditOptions};
 use oxiblosc::frame::FrameLayout;
-use oxiblosc::location::ObjectLocation;
 use oxiblosc::nd::{ArrayError, ArrayMeta, ArrayOptions, ResizePlan};
-use oxiblosc::object::ObjectPrefix;
 use oxiblosc::{Pool, ReadOptions, Registry};
 
 use crate::args::{AppendArgs, Source};
@@ -52,17 +49,12 @@ fn edit(args: &AppendArgs, reader: &Reader, options: EditOptions) -> Result<Fram
             let file = RollbackFile::open(path, reader.header().frame_len).map_err(failed())?;
             FrameEditor::with_file(file, options)
         }
-        Source::Object(object) if reader.frame().is_sparse() => {
-            FrameEditor::sparse(prefix(object).map_err(failed())?, options)
+        Source::Remote(object) if reader.frame().is_sparse() => {
+            FrameEditor::sparse(object.place().map_err(failed())?, options)
         }
         other => return Err(not_editable(other, "append to")),
     };
     editor.map_err(CliError::data(args.frame.name()))
-}
-
-/// The place of a sparse frame in a bucket.
-pub(crate) fn prefix(object: &ObjectLocation) -> io::Result<ObjectPrefix> {
-    Ok(ObjectPrefix::with_store(Arc::clone(object.store()?), object.path().clone()))
 }
 
 /// The path of a frame to be changed.
@@ -75,7 +67,7 @@ pub(crate) fn path_of<'a>(frame: &'a Source, what: &str) -> Result<&'a Path, Cli
 
 fn not_editable(frame: &Source, what: &str) -> CliError {
     let reason = match frame {
-        Source::Object(_) => {
+        Source::Remote(_) => {
             "a single object cannot be changed in place; `oxiblosc recompress --layout sparse` makes a sparse frame of \
              it, which can"
         }

@@ -21,7 +21,7 @@ use crate::stdout::StdoutWriter;
 pub(crate) fn run(args: &CatArgs, registry: &Registry) -> Result<(), CliError> {
     let mut input = Input::open(&args.input)?;
     let pool = args.run.pool();
-    let mut out = StdoutWriter::new(args.encode);
+    let mut out = StdoutWriter::new(args.encode)?;
     if input.kind == FileKind::Chunk {
         chunk(args, &input, &pool, registry, &mut out)?;
         return out.finish();

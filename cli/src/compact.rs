@@ -5,18 +5,18 @@ use std::io::{self, IsTerminal};
 use crate::progress::Progress;
 use oxiblosc::edit::{self, FrameLock};
 use oxiblosc::frame::ChecksumState;
-use oxiblosc::location::ObjectLocation;
 use oxiblosc::{Registry, block_on, blocking};
 
-use crate::append::{editable, path_of, prefix};
+use crate::append::{editable, path_of};
 use crate::args::{CompactArgs, Source};
 use crate::error::CliError;
+use crate::remote::Remote;
 use crate::units::show_bytes;
 use crate::{output, progress};
 
 pub(crate) fn run(args: &CompactArgs, registry: &Registry) -> Result<(), CliError> {
     let bar = progress::bar(None, args.quiet);
-    if let Source::Object(object) = &args.frame {
+    if let Source::Remote(object) = &args.frame {
         return unnamed(args, object, registry, &bar);
     }
     let path = path_of(&args.frame, "compact")?;
@@ -39,14 +39,14 @@ pub(crate) fn run(args: &CompactArgs, registry: &Registry) -> Result<(), CliErro
 }
 
 /// Removes the chunks of a sparse frame in a bucket that its index does not name.
-fn unnamed(args: &CompactArgs, object: &ObjectLocation, registry: &Registry, bar: &Progress) -> Result<(), CliError> {
+fn unnamed(args: &CompactArgs, object: &Remote, registry: &Registry, bar: &Progress) -> Result<(), CliError> {
     let reader = editable(&args.frame, "compact", registry, bar)?;
     if !reader.frame().is_sparse() {
         return Err(CliError::Usage(format!(
             "cannot compact {object}: a single object has no holes to remove in place"
         )));
     }
-    let place = prefix(object).map_err(CliError::io(args.frame.name()))?;
+    let place = object.place().map_err(CliError::io(args.frame.name()))?;
     let removed = blocking::compact_place(place).map_err(CliError::data(args.frame.name()))?;
     bar.finish_and_clear();
     if !args.quiet && io::stderr().is_terminal() {

@@ -71,8 +71,8 @@ fn says_sparse(destination: &Source) -> Option<bool> {
         Source::Standard => Some(false),
         Source::Path(path) if ends_with_slash(path) => Some(true),
         Source::Path(path) => path.metadata().ok().map(|metadata| metadata.is_dir()),
-        Source::Object(object) if object.is_prefix() => Some(true),
-        Source::Object(_) => None,
+        Source::Remote(object) if object.is_prefix() => Some(true),
+        Source::Remote(_) => None,
     }
 }
 

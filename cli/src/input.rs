@@ -121,7 +121,7 @@ pub(crate) fn open(source: &Source) -> io::Result<Arc<dyn RangeSource>> {
     match source {
         Source::Standard => spool(io::stdin().lock()),
         Source::Path(path) => open_path(path),
-        Source::Object(object) => Ok(Arc::new(block_on(object.source())?)),
+        Source::Remote(object) => object.source(),
     }
 }
 

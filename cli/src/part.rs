@@ -15,7 +15,6 @@ use oxiblosc::nd::{ArrayOptions, Tiling, Window};
 use oxiblosc::sparse::{Directory, ShareError, SparsePlace};
 use oxiblosc::{CodecId, IoMode, Pool, Registry, SharedWriter, block_on};
 
-use crate::append::prefix;
 use crate::args::{CompressArgs, FirstAxis, Format, FrameKind, IntegrityArgs, Shape, Source};
 use crate::content::{InputType, array_options, write_options};
 use crate::error::{CliError, one_line};
@@ -69,7 +68,7 @@ pub(crate) fn shared_place(destination: &Source) -> Result<Arc<dyn SparsePlace>,
     let failed = || CliError::io(destination.output_name());
     match destination {
         Source::Path(path) => Ok(Arc::new(Directory::new(path).map_err(failed())?.io_mode(IoMode::Inline))),
-        Source::Object(object) => Ok(Arc::new(prefix(object).map_err(failed())?)),
+        Source::Remote(object) => object.place().map_err(failed()),
         Source::Standard => Err(CliError::Usage("standard output cannot be written by several processes".into())),
     }
 }

@@ -62,7 +62,7 @@ fn keeps_sparse(args: &RecompressArgs, reader: &Reader) -> bool {
         Source::Standard => false,
         // An existing file, pipe or device cannot become a directory.
         Source::Path(path) => path.metadata().map_or(true, |metadata| metadata.is_dir()),
-        Source::Object(_) => true,
+        Source::Remote(_) => true,
     };
     somewhere && args.result.format == Format::Frame && reader.header().frame_type == FrameType::Sparse
 }

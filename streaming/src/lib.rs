@@ -18,7 +18,7 @@
 //! | read and write n-dimensional arrays | [`nd`] |
 //! | do the work on threads that the program has anyway | [`Pool::from_rayon`], [`Pool::with_spawn`] |
 //! | use the I/O traits of Tokio | `tokio` (feature `tokio`) |
-//! | take in and give out gzip, Zstandard, Brotli and LZ4 | `transport` (feature `compression`) |
+//! | take in and give out gzip, Zstandard, Brotli and LZ4 | [`transport`] (feature `compression`) |
 //! | wait for what goes on behind dropped sinks, before the program ends | [`settle`] |
 //! | do without async | [`blocking`] |
 // Which feature an item takes, on docs.rs.
@@ -59,7 +59,6 @@ pub mod target;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 mod trace;
-#[cfg(feature = "compression")]
 pub mod transport;
 mod typed;
 

@@ -57,7 +57,7 @@ impl Source {
         match self {
             Self::Standard => None,
             Self::Path(path) => Some(path),
-            Self::Object(object) => Some(Path::new(object.path().as_ref())),
+            Self::Remote(object) => Some(object.path()),
         }
     }
 }

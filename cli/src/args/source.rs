@@ -4,14 +4,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser, ValueParser, ValueParserFactory};
-use oxiblosc::location::{Location, LocationError, ObjectLocation};
+use oxiblosc::location::{Location, LocationError};
+
+use crate::remote::Remote;
 
 /// A file, a directory, a remote object or prefix, or one of the standard streams.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Standard,
     Path(PathBuf),
-    Object(ObjectLocation),
+    #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "no URL can be parsed"))]
+    Remote(Remote),
 }
 
 impl Source {
@@ -29,7 +32,7 @@ impl Source {
     pub(crate) fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Path(a), Self::Path(b)) => is_same(a, b),
-            (Self::Object(a), Self::Object(b)) => a.to_string() == b.to_string(),
+            (Self::Remote(a), Self::Remote(b)) => a.to_string() == b.to_string(),
             _ => false,
         }
     }
@@ -38,7 +41,7 @@ impl Source {
         match self {
             Self::Standard => stream.into(),
             Self::Path(path) => path.display().to_string(),
-            Self::Object(object) => object.to_string(),
+            Self::Remote(object) => object.to_string(),
         }
     }
 
@@ -49,7 +52,8 @@ impl Source {
             return Ok(Self::Standard);
         }
         Ok(match Location::parse(text)? {
-            Location::Object(object) => Self::Object(object),
+            #[cfg(feature = "remote")]
+            Location::Object(object) => Self::Remote(object.into()),
             Location::Local(path) => Self::Path(path),
             // There are no others.
             _ => Self::Path(name.into()),

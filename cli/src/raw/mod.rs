@@ -3,7 +3,6 @@
 mod fortran;
 mod low_latency;
 mod remote;
-mod transport;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
@@ -23,7 +22,6 @@ use crate::progress::{self, ProgressReader};
 use fortran::Transposed;
 pub(crate) use low_latency::{PromptReader, ReadEvent};
 use remote::Remote;
-use transport::TransportReader;
 
 /// Bytes of an array in Fortran order that are kept in memory if the input is a stream; longer input goes to a
 /// temporary file.
@@ -62,7 +60,7 @@ impl RawInput {
         let name = source.name();
         let (reader, mut file, bar): (Box<dyn Read + Send>, _, _) = match source {
             Source::Standard => (Box::new(io::stdin()), None, progress::bar(None, quiet)),
-            Source::Object(_) => {
+            Source::Remote(_) => {
                 let source = input::open(source).map_err(CliError::io(&name))?;
                 if source.chunk_files().is_some() {
                     return Err(CliError::io(&name)(io::ErrorKind::IsADirectory.into()));
@@ -85,7 +83,7 @@ impl RawInput {
         let reader = Box::new(ProgressReader::new(BufReader::new(reader), bar.clone()));
         let (mut head, mut reader) = peek(reader).map_err(CliError::io(&name))?;
         if let Some(encoding) = decoding.encoding(raw, source, &head) {
-            (head, reader) = peek(Box::new(TransportReader::new(reader, encoding))).map_err(CliError::io(&name))?;
+            (head, reader) = crate::transport::decode(reader, encoding).and_then(peek).map_err(CliError::io(&name))?;
             // Its bytes no longer correspond to those of the file.
             file = None;
         }

@@ -1,7 +1,11 @@
-//! Compressed byte streams around a pipeline (feature `compression`): a source in gzip, Zstandard, Brotli or LZ4 is
-//! decoded on its way into a frame, and what is read from a frame can be encoded with one of them.
+//! Compressed byte streams around a pipeline: a source in gzip, Zstandard, Brotli or LZ4 is decoded on its way into a
+//! frame, and what is read from a frame can be encoded with one of them.
+//!
+//! [`Encoding`] recognizes them; to decode and encode them is the feature `compression`.
 //!
 //! ```
+//! # #[cfg(feature = "compression")]
+//! # fn main() {
 //! use futures::{AsyncReadExt, AsyncWriteExt, executor::block_on};
 //! use oxiblosc_streaming::transport::{Encoding, decode, encode};
 //! use oxiblosc_streaming::{FrameReader, WriteOptions};
@@ -28,14 +32,23 @@
 //!     Ok::<(), Box<dyn std::error::Error>>(())
 //! })
 //! # .unwrap();
+//! # }
+//! # #[cfg(not(feature = "compression"))]
+//! # fn main() {}
 //! ```
 
+#[cfg(feature = "compression")]
 mod decoder;
+#[cfg(feature = "compression")]
 mod encoder;
 mod encoding;
+#[cfg(feature = "compression")]
 mod outbox;
+#[cfg(feature = "compression")]
 mod window;
 
+#[cfg(feature = "compression")]
 pub use decoder::{Decoder, decode, decode_as};
+#[cfg(feature = "compression")]
 pub use encoder::{Encoder, encode};
 pub use encoding::{Encoding, UnknownEncoding};

@@ -1,0 +1,45 @@
+//! What stands for an object in a program without object stores.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use oxiblosc::source::RangeSource;
+use oxiblosc::sparse::SparsePlace;
+
+use crate::abort_on_drop::AbortOnDrop;
+use crate::args::FrameKind;
+use crate::error::CliError;
+
+/// No value of it exists.
+#[derive(Debug, Clone)]
+pub(crate) enum Remote {}
+
+impl Remote {
+    pub(crate) fn path(&self) -> &Path {
+        match *self {}
+    }
+
+    pub(crate) fn is_prefix(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn source(&self) -> io::Result<Arc<dyn RangeSource>> {
+        match *self {}
+    }
+
+    pub(crate) fn place(&self) -> io::Result<Arc<dyn SparsePlace>> {
+        match *self {}
+    }
+
+    pub(crate) fn target(&self, _: FrameKind) -> Result<AbortOnDrop, CliError> {
+        match *self {}
+    }
+}
+
+impl fmt::Display for Remote {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {}
+    }
+}
