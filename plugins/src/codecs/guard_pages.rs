@@ -8,8 +8,12 @@ use oxiblosc_core::codec::{Codec, CodecContext, CodecError};
 use oxiblosc_core::filter::BlockContext;
 use oxiblosc_core::nd::Geometry;
 
+#[cfg(any(feature = "zstd", feature = "pure"))]
+use super::Zstd;
 use super::testing::{self, Random};
-use super::{Blosclz, Lz4, Lz4Hc, Ndlz, Snappy, Zfp, ZfpMode, Zlib, Zstd};
+use super::{Blosclz, Lz4, Lz4Hc, Ndlz, Snappy, Zlib};
+#[cfg(feature = "zfp")]
+use super::{Zfp, ZfpMode};
 use crate::guard_pages::{ALIGNMENTS, GuardedPages, LONGEST, Side, SlicePosition, exhaustive};
 
 const DICT: &[u8] = b"the cat sat on the mat, and the dog ran";
@@ -362,6 +366,7 @@ fn zlib() {
     bench.round_trips(&mut Zlib::default(), &mut [], &[2, 5, 7], None, Effort::Some(11), "zlib");
 }
 
+#[cfg(any(feature = "zstd", feature = "pure"))]
 #[test]
 fn zstd() {
     GuardedCalls::new().round_trips(&mut Zstd::default(), &mut [], &[1, 5], None, Effort::Some(7), "zstd");
@@ -411,6 +416,7 @@ fn ndlz() {
     }
 }
 
+#[cfg(feature = "zfp")]
 #[test]
 fn zfp() {
     let mut bench = GuardedCalls::new();

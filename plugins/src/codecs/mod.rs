@@ -11,6 +11,9 @@
 //! | `ndlz` | 32 | yes, blocks of 2 dimensions | |
 //! | `zfp_acc`, `zfp_prec`, `zfp_rate` | 33, 34, 35 | yes, blocks of 1 to 4 dimensions; lossy | |
 //!
+//! Zstandard and zfp are features of this crate, on by default, and so is libdeflate, which helps `zlib`. Programs without
+//! C leave out the default features and take `pure`, or do without Zstandard.
+//!
 //! A codec instance belongs to one worker and keeps its tables and contexts between streams; a clone has its own
 //! tables. Decoders never write more bytes than the block needs, whatever the stream says, so that they cannot be made
 //! to allocate or to run on.
@@ -22,8 +25,10 @@ mod match_tables;
 mod ndlz;
 mod overcopy;
 mod snappy;
+#[cfg(feature = "zfp")]
 mod zfp;
 mod zlib;
+#[cfg(any(feature = "zstd", feature = "pure"))]
 mod zstd;
 
 #[cfg(all(test, unix))]
@@ -35,6 +40,8 @@ pub use blosclz::Blosclz;
 pub use lz4::{Lz4, Lz4Hc};
 pub use ndlz::Ndlz;
 pub use snappy::Snappy;
+#[cfg(feature = "zfp")]
 pub use zfp::{Zfp, ZfpMode};
 pub use zlib::Zlib;
+#[cfg(any(feature = "zstd", feature = "pure"))]
 pub use zstd::Zstd;

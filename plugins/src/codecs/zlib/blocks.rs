@@ -79,6 +79,6 @@ impl<'s, 'a> Blocks<'s, 'a> {
     /// Ends the stream, and returns its length; `None` if it does not fit.
     pub(super) fn finish(mut self) -> Option<usize> {
         block::write(&mut self.out, &self.bytes[self.start..], self.sequences, &mut self.counts, true)?;
-        self.out.finish(libdeflater::adler32(self.bytes))
+        self.out.finish(super::library::adler32(self.bytes))
     }
 }

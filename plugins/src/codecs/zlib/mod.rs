@@ -15,16 +15,17 @@ mod codes;
 mod cost;
 mod greedy;
 mod huffman;
+mod library;
 mod parse;
 mod prices;
 mod quick;
 
 use flate2::{Compress, Compression, FlushCompress, Status};
-use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::{CodecId, FilterId, register_codec};
 
 use self::greedy::GreedyEncoder;
+use self::library::{Deflate, Inflate, InflateError};
 use self::parse::{Effort, ParsingEncoder};
 use self::quick::QuickEncoder;
 
@@ -33,16 +34,16 @@ register_codec!(builtin CodecId::ZLIB, "zlib", CodecTraits::PLAIN.high_ratio(), 
 /// The codec `zlib`. The level is deflate's own, 1..=9.
 ///
 /// Streams are written by one of five encoders: the fastest one whose result is no larger than zlib's, within half a
-/// percent. All are decoded by libdeflate. An instance keeps the encoder states from stream to stream: setting one up
+/// percent. All are decoded by libdeflate. In programs without C (no feature `libdeflate`) zlib does what is said of it. An instance keeps the encoder states from stream to stream: setting one up
 /// costs more than coding a short stream.
 #[derive(Default)]
 pub struct Zlib {
     quick: Option<QuickEncoder>,
     greedy: Option<GreedyEncoder>,
     parsing: Option<ParsingEncoder>,
-    libdeflate: Option<(u8, Compressor)>,
+    libdeflate: Option<(u8, Deflate)>,
     zlib: Option<(u8, Compress)>,
-    inflate: Option<Decompressor>,
+    inflate: Inflate,
 }
 
 impl Clone for Zlib {
@@ -153,11 +154,6 @@ fn kept<T>(slot: &mut Option<(u8, T)>, level: u8, make: impl FnOnce(u8) -> T) ->
     &mut slot.insert((level, state)).1
 }
 
-fn compressor(level: u8) -> Compressor {
-    let level = CompressionLvl::new(level.into()).expect("libdeflate has the levels 0 to 12");
-    Compressor::new(level)
-}
-
 /// Bytes of each of the planes that a stream of `len` bytes consists of.
 fn plane(ctx: &CodecContext<'_>, len: usize) -> usize {
     let planes = match ctx.filter {
@@ -179,10 +175,7 @@ impl Codec for Zlib {
                 let plane = plane(ctx, src.len());
                 Ok(self.parsing.get_or_insert_default().compress(src, plane, dst, EFFORT))
             }
-            // The only error is that the result does not fit.
-            Encoder::Libdeflate(level) => {
-                Ok(kept(&mut self.libdeflate, level, compressor).zlib_compress(src, dst).ok())
-            }
+            Encoder::Libdeflate(level) => Ok(kept(&mut self.libdeflate, level, Deflate::new).compress(src, dst)),
             Encoder::Zlib => self.compress_by_zlib(ctx.level_or_default().min(9), src, dst),
         }
     }
@@ -190,12 +183,12 @@ impl Codec for Zlib {
     fn decompress(&mut self, _: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
         let expected = dst.len();
         // Bytes after the end of the stream are tolerated, as C-Blosc2 does.
-        match self.inflate.get_or_insert_with(Decompressor::new).zlib_decompress(src, dst) {
+        match self.inflate.decompress(src, dst) {
             Ok(found) if found == expected => Ok(found),
             Ok(found) => Err(CodecError::Length { expected, found }),
-            Err(DecompressionError::InsufficientSpace) => Err(CodecError::Length { expected, found: expected + 1 }),
-            // libdeflate reports no offset; the stream begins at 0.
-            Err(DecompressionError::BadData) => {
+            Err(InflateError::TooLong) => Err(CodecError::Length { expected, found: expected + 1 }),
+            // Neither library reports an offset; the stream begins at 0.
+            Err(InflateError::Damaged) => {
                 Err(CodecError::Corrupt { offset: 0, reason: "not a valid zlib stream, or cut short" })
             }
         }

@@ -51,7 +51,7 @@ impl QuickEncoder {
         let anchor = self.sequences(src, 32 - log, &mut out)?;
         FIXED.groups::<GROUP>(&mut out, &bytes[anchor..])?;
         FIXED.end(&mut out)?;
-        out.finish(libdeflater::adler32(bytes))
+        out.finish(super::library::adler32(bytes))
     }
 
     /// Writes everything up to the end of the last match, which is returned.

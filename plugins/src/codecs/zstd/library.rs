@@ -1,15 +1,9 @@
-//! Zstandard: one frame per stream, with its content size and without a checksum.
-//!
-//! Source: chunk format document, codec 5, and RFC 8878.
+//! Zstandard by its own library.
 
-use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
-use oxiblosc_core::{CodecId, FilterId, register_codec};
+use oxiblosc_core::FilterId;
+use oxiblosc_core::codec::{Codec, CodecContext, CodecError};
 use zstd::zstd_safe::zstd_sys::ZSTD_ErrorCode;
 use zstd::zstd_safe::{self, CCtx, CDict, CParameter, DCtx, DDict, ErrorCode, ResetDirective};
-
-register_codec!(builtin CodecId::ZSTD, "zstd", CodecTraits::PLAIN.high_ratio().split_up_to(5).with_dict(), || Box::new(
-    Zstd::default()
-));
 
 /// The level with which C-Blosc2 compresses against a dictionary, whatever the requested level: the gain comes from the
 /// dictionary, and a prepared one can serve all levels.

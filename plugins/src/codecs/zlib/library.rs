@@ -1,0 +1,129 @@
+//! The codec of another hand beside zlib's: libdeflate, or zlib once more in programs without C.
+
+#[cfg(feature = "libdeflate")]
+pub(super) use libdeflate::{Deflate, Inflate, adler32};
+#[cfg(not(feature = "libdeflate"))]
+pub(super) use zlib::{Deflate, Inflate, adler32};
+
+/// Why a stream was not decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InflateError {
+    /// It holds more than there is room for.
+    TooLong,
+    /// It is no zlib stream, or is cut short.
+    Damaged,
+}
+
+#[cfg(feature = "libdeflate")]
+mod libdeflate {
+    use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
+
+    use super::InflateError;
+
+    pub(in super::super) use libdeflater::adler32;
+
+    pub(in super::super) struct Deflate(Compressor);
+
+    impl Deflate {
+        pub(in super::super) fn new(level: u8) -> Self {
+            let level = CompressionLvl::new(level.into()).expect("libdeflate has the levels 0 to 12");
+            Self(Compressor::new(level))
+        }
+
+        /// The length of the stream, or `None` if it does not fit.
+        pub(in super::super) fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
+            self.0.zlib_compress(src, dst).ok()
+        }
+    }
+
+    #[derive(Default)]
+    pub(in super::super) struct Inflate(Option<Decompressor>);
+
+    impl Inflate {
+        /// The length of what is decoded. Bytes after the end of the stream are left alone.
+        pub(in super::super) fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, InflateError> {
+            let decompressor = self.0.get_or_insert_with(Decompressor::new);
+            decompressor.zlib_decompress(src, dst).map_err(|error| match error {
+                DecompressionError::InsufficientSpace => InflateError::TooLong,
+                DecompressionError::BadData => InflateError::Damaged,
+            })
+        }
+    }
+}
+
+// Built by all tests, so that it does not fall behind.
+#[cfg(any(test, not(feature = "libdeflate")))]
+mod zlib {
+    use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+
+    use super::InflateError;
+
+    pub(in super::super) struct Deflate(Compress);
+
+    impl Deflate {
+        pub(in super::super) fn new(level: u8) -> Self {
+            Self(Compress::new(Compression::new(level.min(9).into()), true))
+        }
+
+        /// The length of the stream, or `None` if it does not fit.
+        pub(in super::super) fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
+            self.0.reset();
+            let status = self.0.compress(src, dst, FlushCompress::Finish);
+            // Otherwise the output is full before the stream ends. There are no other errors.
+            matches!(status, Ok(Status::StreamEnd)).then(|| self.0.total_out() as usize)
+        }
+    }
+
+    #[derive(Default)]
+    pub(in super::super) struct Inflate(Option<Decompress>);
+
+    impl Inflate {
+        /// The length of what is decoded. Bytes after the end of the stream are left alone.
+        pub(in super::super) fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, InflateError> {
+            let state = self.0.get_or_insert_with(|| Decompress::new(true));
+            state.reset(true);
+            match state.decompress(src, dst, FlushDecompress::Finish) {
+                Ok(Status::StreamEnd) => Ok(state.total_out() as usize),
+                // It waits for input or for room.
+                Ok(_) if state.total_in() < src.len() as u64 => Err(InflateError::TooLong),
+                _ => Err(InflateError::Damaged),
+            }
+        }
+    }
+
+    pub(in super::super) fn adler32(bytes: &[u8]) -> u32 {
+        simd_adler32::adler32(&bytes)
+    }
+}
+
+#[cfg(all(test, feature = "libdeflate"))]
+mod tests {
+    use super::*;
+    use crate::codecs::testing;
+
+    #[test]
+    fn both_say_the_same() {
+        let (mut one, mut other) = (libdeflate::Inflate::default(), zlib::Inflate::default());
+        for &len in testing::LENGTHS {
+            for (kind, src) in testing::data(len) {
+                assert_eq!(libdeflate::adler32(&src), zlib::adler32(&src), "{len} of {kind}");
+                let mut packed = vec![0; 2 * len + 100];
+                let written = zlib::Deflate::new(5).compress(&src, &mut packed).unwrap();
+                packed.truncate(written);
+                let mut room = vec![0; len];
+                for inflate in [&mut |s: &[u8], d: &mut [u8]| one.decompress(s, d), &mut |s: &[u8], d: &mut [u8]| {
+                    other.decompress(s, d)
+                }]
+                    as [&mut dyn FnMut(&[u8], &mut [u8]) -> Result<usize, InflateError>; 2]
+                {
+                    assert_eq!(inflate(&packed, &mut room), Ok(len));
+                    assert_eq!(room, src, "{len} of {kind}");
+                    assert_eq!(inflate(&packed, &mut vec![0; len + 9]), Ok(len));
+                    assert_eq!(inflate(&packed, &mut vec![0; len - 1]), Err(InflateError::TooLong), "{len} of {kind}");
+                    assert_eq!(inflate(&packed[..written - 1], &mut room), Err(InflateError::Damaged));
+                    assert_eq!(inflate(&[&packed[..], b"junk"].concat(), &mut room), Ok(len));
+                }
+            }
+        }
+    }
+}
