@@ -22,7 +22,7 @@ pub fn compress_with(
     registry: &Registry,
     executor: &dyn Executor,
 ) -> Result<Vec<u8>, ChunkError> {
-    ChunkEncoder::new(params, registry)?.encode(data, &ChunkContext::default(), executor)
+    ChunkEncoder::new(&params.clone().standalone(), registry)?.encode(data, &ChunkContext::default(), executor)
 }
 
 /// Decodes a chunk of Blosc2 or Blosc 1, its blocks spread over the workers of `executor`.

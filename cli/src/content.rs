@@ -46,7 +46,7 @@ impl InputType {
 
     /// Parameters for items of this size.
     pub(crate) fn params(&self, base: EncodeParams, format: Format) -> EncodeParams {
-        EncodeParams {
+        let params = EncodeParams {
             typesize: self.item_size.unwrap_or(base.typesize),
             format: match format {
                 Format::Frame | Format::Chunk => ChunkFormat::Blosc2,
@@ -54,7 +54,8 @@ impl InputType {
                 Format::Early => ChunkFormat::Early,
             },
             ..base
-        }
+        };
+        if format == Format::Chunk { params.standalone() } else { params }
     }
 }
 

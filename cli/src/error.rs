@@ -95,7 +95,11 @@ impl CliError {
 
     /// Whether there is nothing more to say.
     pub(crate) fn is_silent(&self) -> bool {
-        matches!(self, Self::BrokenPipe | Self::Different)
+        match self {
+            // It has been printed why.
+            Self::NotCompared(error) => error.is_silent(),
+            error => matches!(error, Self::BrokenPipe | Self::Different),
+        }
     }
 
     /// The exit status of the command.

@@ -38,7 +38,11 @@ impl FromStr for PartNumber {
         let (number, of) = text.split_once('/').ok_or("expected K/N, as in 3/16")?;
         let parse = |text: &str| text.trim().parse::<u64>().map_err(|e| format!("{:?}: {e}", text.trim()));
         let (number, of) = (parse(number)?, parse(of)?);
-        if (1..=of).contains(&number) { Ok(Self { number, of }) } else { Err(format!("expected 1/{of} to {of}/{of}")) }
+        if (1..=of).contains(&number) {
+            Ok(Self { number, of })
+        } else {
+            Err("parts are counted from 1 to N: expected K/N, as in 3/16".into())
+        }
     }
 }
 

@@ -174,7 +174,9 @@ impl Reporter {
     }
 
     fn print(&self, what: &str, bar: &ProgressBar) {
-        let (done, written) = (bar.position(), WRITTEN.load(Ordering::Relaxed));
+        let (read, written) = (bar.position(), WRITTEN.load(Ordering::Relaxed));
+        // Headers and indexes may be read twice.
+        let done = bar.length().map_or(read, |total| read.min(total));
         let seconds = self.begin.elapsed().as_secs_f64();
         event(&json!({
             "event": what,

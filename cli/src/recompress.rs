@@ -151,7 +151,7 @@ impl Recompress<'_> {
             EditError::Write(error) => write_failed(destination, error),
             error => CliError::data(destination.output_name())(error),
         })?;
-        let warnings = warnings(&params, result.format);
+        let warnings = warnings(&params, result.format, ArrayMeta::find(reader.metalayers()).is_some());
         Ok(ByteCounts { decoded: summary.nbytes, encoded: summary.frame_len, warnings })
     }
 

@@ -75,7 +75,7 @@ impl<'a> OutputWriter<'a> {
         let WriteJob { encoding, result, layout, pool, registry, input, destination } = *job;
         let usage = |error: &dyn std::error::Error| CliError::Usage(crate::error::one_line(error));
         encoding.check(&params, content.array.is_some(), registry)?;
-        let warnings = warnings(&params, result.format);
+        let warnings = warnings(&params, result.format, content.array.is_some());
         let mut piece = PIECE;
         let kind = if result.format.is_chunk() {
             let encoder = ChunkEncoder::new(&params, registry).map_err(|e| usage(&e))?;
@@ -185,7 +185,7 @@ impl ByteCounts {
 }
 
 /// What other software gets wrong with these parameters: known bugs of C-Blosc2 3.3 and python-blosc2 4.14.
-pub(crate) fn warnings(params: &EncodeParams, format: Format) -> Vec<&'static str> {
+pub(crate) fn warnings(params: &EncodeParams, format: Format, of_array: bool) -> Vec<&'static str> {
     let mut warnings = Vec::new();
     // It reads metadata as signed and fails on larger values; a bytedelta without metadata gets the type size.
     let overflows = |slot: FilterSlot| match (slot.id, slot.meta) {
@@ -199,6 +199,9 @@ pub(crate) fn warnings(params: &EncodeParams, format: Format) -> Vec<&'static st
     let deltas = params.filters.active().filter(|(_, slot)| slot.id == FilterId::DELTA).count();
     if deltas > 1 && format != Format::Early {
         warnings.push("C-Blosc2 does not correctly decode data with several delta filters");
+    }
+    if deltas == 1 && of_array && format == Format::Frame {
+        warnings.push("python-blosc2 does not correctly decode parts of arrays with a delta filter");
     }
     warnings
 }
@@ -215,6 +218,16 @@ pub(crate) fn write_whole(mut bytes: Bytes, destination: &Source) -> Result<(), 
         poll_fn(|cx| target.poll_close(cx)).await
     })
     .map_err(output::failed(destination))
+}
+
+/// Writes a picture of `input` for an option of this command. It appears whole, or not at all.
+pub(crate) fn write_picture(svg: String, input: &Source, destination: &Source) -> Result<(), CliError> {
+    let refuse = |reason: &str| Err(CliError::Usage(format!("{}: {reason}", destination.output_name())));
+    match destination {
+        Source::Standard => refuse("the picture needs a file of its own, as the rest is printed here"),
+        _ if input.is(destination) => refuse("the picture would overwrite the input"),
+        _ => write_whole(svg.into(), destination),
+    }
 }
 
 /// An error of writing a frame.

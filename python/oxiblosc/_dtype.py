@@ -18,8 +18,10 @@ def parse(text: str | None, itemsize: int) -> np.dtype[Any]:
         try:
             dtype = np.dtype(text)
         except TypeError:
-            dtype = np.dtype(_tuples(ast.literal_eval(text)))
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+            # Fields without a name are the gaps of aligned ones.
+            dtype = np.lib.format.descr_to_dtype(_tuples(ast.literal_eval(text)))
+    except Exception as error:
+        # What NumPy raises for a text that it does not understand is anything, an IndexError for "()".
         raise DamagedError(f"the dtype of the array cannot be understood: {text[:200]!r}") from error
     if dtype.hasobject or dtype.itemsize != itemsize:
         # Objects have no meaning in a file.

@@ -83,6 +83,10 @@ class Editor:
         rows = [n for i, n in enumerate(values.shape) if i != axis]
         if values.ndim != len(shape) or rows != [n for i, n in enumerate(shape) if i != axis]:
             raise ValueError(f"cannot append values of shape {values.shape} to an array of shape {shape}")
+        if values.size == 0:
+            # No bytes say how many rows there are.
+            self._open().resize([n + values.shape[i] * (i == axis) for i, n in enumerate(shape)])
+            return
         self._open().append(_dtype.as_bytes(values), axis)
 
     def resize(self, newshape: tuple[int, ...] | int) -> None:

@@ -20,7 +20,7 @@ pub(crate) fn compress<'py>(
     let (params, registry) = encoding.params(py)?;
     let pool = encoding.pool();
     let chunk = py.detach(|| {
-        let mut encoder = ChunkEncoder::new(&params, &registry)?;
+        let mut encoder = ChunkEncoder::new(&params.standalone(), &registry)?;
         match pool.threads() {
             0 => encoder.encode(data, &ChunkContext::default(), &Inline),
             _ => encoder.encode(data, &ChunkContext::default(), &pool),

@@ -52,6 +52,29 @@ def test_an_array_that_is_changed(place):
         assert np.array_equal(blosc2.ndarray_from_cframe(array.urlpath)[:], grown)
 
 
+def test_rows_without_items(tmp_path):
+    path = str(tmp_path / "a.b2nd")
+    oxiblosc.save(path, np.zeros((8, 0, 3)), chunks=(4, 1, 3))
+    array = oxiblosc.open(path, mode="a")
+    array.append(np.zeros((17, 0, 3)))
+    assert array.shape == (25, 0, 3)
+    array.append(np.zeros((25, 2, 3)), axis=1)
+    assert array.shape == (25, 2, 3) and not array[...].any()
+
+
+def test_aligned_fields(tmp_path):
+    dtype = np.dtype([("a", "u1"), ("b", "f8"), ("c", "i2", (3,)), ("d", [("e", "u1"), ("f", "i4")])], align=True)
+    expected = np.zeros(50, dtype)
+    expected["a"], expected["b"], expected["c"], expected["d"]["f"] = 1, np.arange(50), 2, 3
+    path = str(tmp_path / "a.b2nd")
+    oxiblosc.save(path, expected)
+    array = oxiblosc.open(path, mode="a")
+    assert array.dtype == dtype and array[...].dtype == dtype
+    array.append(expected)
+    array[0] = expected[7]
+    assert np.array_equal(array[50:], expected) and array[0] == expected[7]
+
+
 def test_reading_only(place):
     array = oxiblosc.open(place[0])
     for change in (

@@ -101,7 +101,8 @@ def test_sparse_frames(rng, tmp_path, contiguous):
 
 def test_chunks(rng):
     data = rng.integers(0, 100, 10_000, dtype="i8")
-    for params in ({}, {"codec": "lz4", "clevel": 9}, {"codec": "zlib", "filters": []}, {"clevel": 0}):
+    bytedelta = {"filters": ["shuffle", "bytedelta"]}
+    for params in ({}, {"codec": "lz4", "clevel": 9}, {"codec": "zlib", "filters": []}, {"clevel": 0}, bytedelta):
         chunk = oxiblosc.compress(data, **params)
         assert blosc2.decompress2(chunk) == data.tobytes() == oxiblosc.decompress(chunk)
     theirs = blosc2.compress2(data, codec=blosc2.Codec.ZSTD, typesize=8)

@@ -18,8 +18,9 @@ Examples:
 
 pub(super) const COMMIT: &str = "\
 Examples:
-  Two jobs that write the halves of an array, and what makes it visible:
-    for k in 1 2; do oxiblosc compress data.npy whole --part $k/2 || exit; done; oxiblosc commit whole --parts 2
+  Two jobs that write half of an array each, and what makes it visible:
+    oxiblosc compress data.npy whole --part 1/2 && oxiblosc compress more.npy whole --part 2/2
+    oxiblosc commit whole --parts 2
 ";
 
 pub(super) const CAT: &str = "\

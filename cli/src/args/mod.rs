@@ -144,9 +144,10 @@ pub(crate) struct CompressArgs {
     /// Compress the bytes as they are: do not decode them, and do not treat .npy files as arrays
     #[arg(long)]
     pub(crate) raw: bool,
-    /// Write part K of N of an array, counted from 1 along the first axis, to a directory or a prefix of objects that
-    /// other processes write the other parts to; `oxiblosc commit` makes it visible when all are there. Parts have the
-    /// same number of rows, but for the last with --shape, which is then the shape of the whole array
+    /// The input holds part K of N of an array, cut along the first axis and counted from 1: its own rows alone. They
+    /// are written to a directory or a prefix of objects that other processes write the other parts to; `oxiblosc
+    /// commit` makes it visible when all are there. Parts have the same number of rows, but for the last if all of them
+    /// are given --shape, the shape of the whole array
     #[arg(long, value_name = "K/N")]
     pub(crate) part: Option<PartNumber>,
     #[command(flatten)]
@@ -314,7 +315,7 @@ pub(crate) struct InfoArgs {
     pub(crate) width: Option<u16>,
     /// Also write the drawing into this SVG file
     #[arg(long, value_name = "OUT.svg")]
-    pub(crate) svg: Option<PathBuf>,
+    pub(crate) svg: Option<Source>,
 }
 
 #[derive(Debug, Args)]
@@ -448,7 +449,7 @@ pub(crate) struct TuneArgs {
     pub(crate) threads: Option<u16>,
     /// Also draw ratio against speed into this SVG file, with a line along what nothing beats in both
     #[arg(long, value_name = "OUT.svg")]
-    pub(crate) plot: Option<PathBuf>,
+    pub(crate) plot: Option<Source>,
     #[command(flatten)]
     pub(crate) decoding: DecodingArgs,
     /// Print a JSON object

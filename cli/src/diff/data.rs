@@ -124,6 +124,11 @@ struct FirstDiff {
 }
 
 impl DataDiff {
+    /// Whether it was possible to compare them.
+    pub(super) fn is_compared(&self) -> bool {
+        self.not_compared.is_none()
+    }
+
     pub(super) fn is_equal(&self) -> bool {
         self.differing_items == 0 && self.items[0] == self.items[1] && self.not_compared.is_none()
     }
@@ -180,6 +185,8 @@ impl DataDiff {
 /// # Errors
 /// When one of them cannot be read.
 pub(super) fn compare([mut a, mut b]: [Side<'_>; 2]) -> Result<DataDiff, CliError> {
+    // Its chunks are where they are, whatever is compared.
+    let mut chunks = ChunkNumbers::of(&a);
     if a.item_size != b.item_size {
         // What they have in common is bytes.
         for side in [&mut a, &mut b] {
@@ -206,7 +213,7 @@ pub(super) fn compare([mut a, mut b]: [Side<'_>; 2]) -> Result<DataDiff, CliErro
     if diff.not_compared.is_some() {
         return Ok(diff);
     }
-    let mut chunks = ChunkNumbers::of(&a);
+    let shape = a.tiling.as_ref().map(|tiling| tiling.shape().to_vec());
     let dtype = a.dtype.clone().or_else(|| b.dtype.clone());
     let size = a.item_size;
     let (mut left, mut right) = (Bytes::new(), Bytes::new());
@@ -229,7 +236,11 @@ pub(super) fn compare([mut a, mut b]: [Side<'_>; 2]) -> Result<DataDiff, CliErro
             break;
         }
         let (these, those) = (left.split_to(len), right.split_to(len));
-        diff.add(offset, [&these, &those], size, dtype.as_deref(), &mut chunks);
+        let found = diff.add(offset, [&these, &those], size, dtype.as_deref(), &mut chunks);
+        if let Some((item, values)) = found.filter(|_| diff.first.is_none()) {
+            let index = shape.as_ref().map(|shape| index_of(item, shape));
+            diff.first = Some(FirstDiff { item, index, values });
+        }
         offset += len as u64;
     }
     diff.differing_chunks = chunks.seen.len() as u64;
@@ -244,8 +255,16 @@ fn joined(a: &[u8], b: &[u8]) -> Bytes {
 }
 
 impl DataDiff {
-    /// Adds the bytes from `offset` on, which are as many on both sides.
-    fn add(&mut self, offset: u64, [a, b]: [&[u8]; 2], size: usize, dtype: Option<&str>, chunks: &mut ChunkNumbers) {
+    /// Adds the bytes from `offset` on, which are as many on both sides. Returns the first item that differs.
+    fn add(
+        &mut self,
+        offset: u64,
+        [a, b]: [&[u8]; 2],
+        size: usize,
+        dtype: Option<&str>,
+        chunks: &mut ChunkNumbers,
+    ) -> Option<(u64, [Item; 2])> {
+        let mut first = None;
         let stride = (STRIDE / size).max(1) * size;
         for (i, (a, b)) in a.chunks(stride).zip(b.chunks(stride)).enumerate() {
             if a == b {
@@ -256,23 +275,22 @@ impl DataDiff {
             for (j, (a, b)) in items.filter(|(_, (a, b))| a != b) {
                 let item = begin / size as u64 + j as u64;
                 self.differing_items += 1;
-                chunks.add(item, size as u64);
+                chunks.add(item * size as u64);
                 let values = [Item::read(a, dtype), Item::read(b, dtype)];
                 if let Some(distance) = values[0].distance(&values[1]) {
                     self.largest = Some(self.largest.map_or(distance, |largest| largest.max(distance)));
                 }
-                if self.first.is_none() {
-                    let index = chunks.tiling.as_ref().map(|tiling| index_of(item, tiling.shape()));
-                    self.first = Some(FirstDiff { item, index, values });
-                }
+                first.get_or_insert((item, values));
             }
         }
+        first
     }
 }
 
-/// In which chunks items are that come in order.
+/// In which chunks bytes are that come in order.
 struct ChunkNumbers {
-    tiling: Option<Tiling>,
+    /// Of an array, with the size of its items.
+    tiling: Option<(Tiling, u64)>,
     /// Where the next chunks of a frame begin, in bytes, with their numbers.
     starts: VecDeque<(u64, u64)>,
     end: u64,
@@ -284,7 +302,7 @@ struct ChunkNumbers {
 
 impl ChunkNumbers {
     fn of(side: &Side<'_>) -> Self {
-        let tiling = side.tiling.clone();
+        let tiling = side.tiling.clone().map(|tiling| (tiling, side.item_size as u64));
         Self { tiling, starts: VecDeque::new(), end: 0, next: 0, seen: HashSet::new(), known: 0..0 }
     }
 
@@ -296,12 +314,10 @@ impl ChunkNumbers {
         }
     }
 
-    fn add(&mut self, item: u64, size: u64) {
-        if self.known.contains(&item) {
-            return;
-        }
-        let Some(tiling) = &self.tiling else {
-            while self.starts.get(1).is_some_and(|(start, _)| *start <= item * size) {
+    /// The byte at `offset` is in one that counts.
+    fn add(&mut self, offset: u64) {
+        let Some((tiling, size)) = &self.tiling else {
+            while self.starts.get(1).is_some_and(|(start, _)| *start <= offset) {
                 self.starts.pop_front();
             }
             if let Some((_, chunk)) = self.starts.front() {
@@ -309,6 +325,10 @@ impl ChunkNumbers {
             }
             return;
         };
+        let item = offset / size;
+        if self.known.contains(&item) {
+            return;
+        }
         let index = index_of(item, tiling.shape());
         // The item is one of the array.
         let Ok(at) = tiling.locate(&index) else { return };

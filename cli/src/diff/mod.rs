@@ -81,7 +81,12 @@ fn compare(args: &DiffArgs, registry: &Registry) -> Result<(), CliError> {
     };
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::stdout)?;
-    if equal { Ok(()) } else { Err(CliError::Different) }
+    if equal {
+        return Ok(());
+    }
+    // Whether they are different is known all the same where their parameters are.
+    let is_known = !parameters.is_empty() || !layers.is_empty() || data.as_ref().is_none_or(DataDiff::is_compared);
+    Err(if is_known { CliError::Different } else { CliError::NotCompared(Box::new(CliError::Different)) })
 }
 
 type Parameters = [(&'static str, [Value; 2])];

@@ -6,7 +6,6 @@ mod frame;
 mod show;
 mod unfinished;
 
-use std::fs;
 use std::io::{self, Write};
 
 use oxiblosc::frame::{ChecksumState, Fingerprint, MetaValue};
@@ -22,6 +21,7 @@ use crate::error::{CliError, one_line};
 use crate::input::Input;
 use crate::needs::Needs;
 use crate::terminal;
+use crate::writer::write_picture;
 use drawing::{Style, Survey};
 
 pub(crate) fn run(args: &InfoArgs, registry: &Registry) -> Result<(), CliError> {
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &InfoArgs, registry: &Registry) -> Result<(), CliError> 
     if let (Some(path), Some(survey)) = (&args.svg, &survey) {
         let lines: Vec<_> = info.to_string().lines().map(str::to_owned).collect();
         let svg = drawing::svg(survey, &lines, args.ratio_map);
-        fs::write(path, svg).map_err(CliError::io(path.display().to_string()))?;
+        write_picture(svg, &args.input, path)?;
     }
     let mut text = if args.json { format!("{:#}\n", info.to_json()) } else { info.to_string() };
     if let Some(survey) = survey.filter(|_| drawn) {

@@ -8,7 +8,6 @@ mod purpose;
 mod sample;
 mod search;
 
-use std::fs;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use crate::error::CliError;
 use crate::npy::NpyHeader;
 use crate::progress;
 use crate::raw::RawInput;
+use crate::writer::write_picture;
 use array::ArraySample;
 use candidates::{Choice, Skipped, candidates};
 use measure::{LONGEST, Measurement, Meter};
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &TuneArgs, registry: &Registry) -> Result<(), CliError> 
 
     if let Some(path) = &args.plot {
         let svg = plot::svg(&results);
-        fs::write(path, svg).map_err(CliError::io(path.display().to_string()))?;
+        write_picture(svg, &args.input, path)?;
     }
     let mut out = io::stdout().lock();
     if args.json {
@@ -92,7 +92,7 @@ fn mantissa_bits(error: f64, typesize: usize, header: Option<&NpyHeader>, args: 
         8 if floats => 52.0,
         _ => {
             let message = format!(
-                "--max-error: {} has no little-endian floats of 4 or 8 bytes; of plain bytes --typesize says it",
+                "--max-error: {} has no little-endian floats of 4 or 8 bytes; for plain bytes give --typesize",
                 args.input.name()
             );
             return Err(CliError::Usage(message));

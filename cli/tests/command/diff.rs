@@ -104,13 +104,21 @@ fn what_differs_in_arrays() {
     let told = json_of(run(args!["diff", path("a"), path("rows"), "--only", "data", "--json"]), 1);
     assert_eq!((&told["data"]["differing_items"], &told["data"]["equal"]), (&json!(0), &json!(false)));
     run(args!["copy", path("a"), path("columns"), "--slice", "..., :5"]).ok();
-    let told = json_of(run(args!["diff", path("a"), path("columns"), "--only", "data", "--json"]), 1);
+    let told = json_of(run(args!["diff", path("a"), path("columns"), "--only", "data", "--json"]), 2);
     assert!(told["data"]["not_compared"].as_str().is_some_and(|reason| reason.contains("shapes")), "{told}");
     run(args!["copy", path("a"), path("all"), "--layout", "sparse"]).ok();
     run(args!["diff", path("a"), path("all"), "--quiet"]).ok();
     // An array and a frame of the same items.
     let plain = frame(dir.path(), "plain", &array_bytes("fmri.npy", 1_179_648), &["--typesize", "2"]);
     json_of(run(args!["diff", path("a"), plain, "--only", "data", "--json"]), 0);
+    // Items of other sizes are compared as bytes, and the chunks are those of the array all the same.
+    let bytes: Vec<u8> = array_bytes("fmri.npy", 1_179_648).iter().map(|byte| !byte).collect();
+    let plain = frame(dir.path(), "bytes", &bytes, &["--typesize", "1"]);
+    let told = json_of(run(args!["diff", path("a"), plain, "--only", "data", "--json"]), 1);
+    assert_eq!(
+        (&told["data"]["differing_items"], &told["data"]["differing_chunks"]),
+        (&json!(1_179_648), &told["data"]["chunks"])
+    );
 }
 
 #[test]

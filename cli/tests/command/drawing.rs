@@ -199,6 +199,18 @@ fn a_picture() {
         }
     }
     assert!(open.is_empty());
+    // The frame is not overwritten, by whatever name, nor is a picture that cannot be replaced.
+    let content = fs::read(&frame).expect("a file");
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(&frame, &link).expect("a link");
+    for name in [&frame, &link] {
+        let refused = run(args!["info", &frame, "--svg", name]);
+        assert_eq!(refused.status, 2);
+        let refused = run(args!["tune", &frame, "--plot", name, "--budget", "0.1", "--quiet"]);
+        assert_eq!(refused.status, 2);
+    }
+    assert_eq!(run(args!["info", &frame, "--svg", "-"]).status, 2);
+    assert_eq!(fs::read(&frame).expect("a file"), content);
     run(args!["info", &frame, "--ratio-map", "--svg", &picture]).ok();
     assert!(fs::read_to_string(&picture).expect("a file").contains("ratios in the array"));
 }

@@ -21,6 +21,9 @@ pub(crate) fn for_readme(directory: &Path) {
     write("data.npy", &npy("<i2", "48, 96, 128", images));
     write("today.npy", &npy("<i2", "5, 96, 128", &images[..5 * 96 * 128 * 2]));
     write("more.npy", &npy("<f4", "1000, 64", &rows[..256_000]));
+    for half in ["half1.npy", "half2.npy"] {
+        write(half, &npy("<i2", "24, 96, 128", &images[..images.len() / 2]));
+    }
     write("rows", rows);
     write("data.csv", &b"time,value\n1,2\n".repeat(40_000));
     let zipped = Command::new("gzip").arg("data.csv").current_dir(directory).status();

@@ -2,7 +2,7 @@
 
 use super::ChunkError;
 use crate::filter::BitshuffleRule;
-use crate::id::CodecId;
+use crate::id::{CodecId, FilterId};
 use crate::nd::Geometry;
 use crate::pipeline::FilterSlots;
 use crate::plugin_params::PluginParams;
@@ -55,6 +55,17 @@ impl Default for EncodeParams {
 }
 
 impl EncodeParams {
+    /// The same for a chunk that is in no frame: what filters would take from the frame is spelled out. A bytedelta
+    /// without metadata has as many channels as items have bytes, which C-Blosc2 knows from the frame alone.
+    #[must_use]
+    pub fn standalone(mut self) -> Self {
+        if let Ok(typesize) = u8::try_from(self.typesize) {
+            let slots = self.filters.0.iter_mut();
+            slots.filter(|slot| slot.id == FilterId::BYTEDELTA && slot.meta == 0).for_each(|slot| slot.meta = typesize);
+        }
+        self
+    }
+
     /// Adds the parameters of plugins that a frame records for its chunks, which chunks with these parameters must have
     /// too: readers hand all chunks of a frame the same.
     ///
