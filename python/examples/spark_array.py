@@ -1,6 +1,6 @@
 """Spark tasks fill one array, each chunk on its own, and the driver commits it.
 
-pip install pyspark
+pip install pyspark      (and Java 17; PYSPARK_PYTHON names the Python of the workers)
 python spark_array.py s3://bucket/array/      (or a directory that all executors see)
 """
 

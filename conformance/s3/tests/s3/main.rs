@@ -22,6 +22,7 @@ mod killed;
 #[expect(dead_code, reason = "the tests of the pages use the rest")]
 #[path = "../../../../cli/tests/docs/pages.rs"]
 mod pages;
+mod parts;
 mod program;
 mod proxy;
 mod reading;
