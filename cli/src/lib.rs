@@ -47,6 +47,8 @@ mod recompress;
 mod recover;
 mod rollback;
 mod select;
+#[cfg(feature = "serve")]
+mod serve;
 mod stdout;
 mod svg;
 mod terminal;
@@ -107,6 +109,8 @@ fn run(cli: &Cli) -> Result<(), CliError> {
         Command::Compact(args) => compact::run(args, registry),
         Command::Recover(args) => recover::run(args, registry),
         Command::Seal(args) => recover::seal(args, registry),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(args, registry),
         Command::Plugins(args) => plugins::run(args, registry),
         Command::Bench(args) => bench::run(args, registry),
         Command::Tune(args) => tune::run(args, registry),
