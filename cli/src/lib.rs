@@ -48,6 +48,8 @@ mod recover;
 mod remote;
 mod rollback;
 mod select;
+#[cfg(feature = "serve")]
+mod serve;
 mod stdout;
 mod svg;
 mod terminal;
@@ -109,6 +111,8 @@ fn run(cli: &Cli) -> Result<(), CliError> {
         Command::Compact(args) => compact::run(args, registry),
         Command::Recover(args) => recover::run(args, registry),
         Command::Seal(args) => recover::seal(args, registry),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(args, registry),
         Command::Plugins(args) => plugins::run(args, registry),
         Command::Bench(args) => bench::run(args, registry),
         Command::Tune(args) => tune::run(args, registry),

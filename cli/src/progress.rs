@@ -1,12 +1,13 @@
 //! Progress: bars for people, shown only on a terminal, or events for programs.
 
+use std::fmt;
 use std::io::{self, IsTerminal, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::args::ProgressMode;
@@ -60,8 +61,8 @@ pub(crate) struct Progress {
 /// the user asked for quiet, nor as a bar when standard error is not a terminal.
 pub(crate) fn bar(total: Option<u64>, quiet: bool) -> Progress {
     let template = match total {
-        Some(_) => "{bar:30} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}",
-        None => "{spinner} {bytes}, {bytes_per_sec}",
+        Some(_) => "{bar:16} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}{ratio}, {eta} left",
+        None => "{spinner} {bytes}, {bytes_per_sec}{ratio}",
     };
     Progress::new(total, quiet, "bytes", template)
 }
@@ -88,7 +89,7 @@ impl Progress {
         let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
         // The templates are constants; a mistake in one shows as the default style, not as a failed run.
         let bar = match ProgressStyle::with_template(template) {
-            Ok(style) => bar.with_style(style),
+            Ok(style) => bar.with_style(style.with_key("ratio", show_ratio)),
             Err(_) => bar,
         };
         Self { bar, reporter: None }
@@ -125,6 +126,15 @@ impl Progress {
             reporter.end(Some(&self.bar));
         }
         self.bar.finish_and_clear();
+    }
+}
+
+/// The ratio so far, where something is written.
+fn show_ratio(state: &ProgressState, out: &mut dyn fmt::Write) {
+    let written = WRITTEN.load(Ordering::Relaxed);
+    if written > 0 {
+        // A bar that cannot be drawn is not worth an error.
+        let _ = write!(out, ", {:.2}x", state.pos() as f64 / written as f64);
     }
 }
 

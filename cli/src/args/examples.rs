@@ -99,6 +99,15 @@ Examples:
     oxiblosc seal log.b2frame
 ";
 
+#[cfg(feature = "serve")]
+pub(super) const SERVE: &str = "\
+Examples:
+  This directory, for whoever asks; `info` is somebody who does:
+    oxiblosc serve . --port 0 > url & sleep 1; oxiblosc info $(cat url)data.b2nd; kill $!
+  A slice as a .npy file:
+    oxiblosc serve data.b2nd --port 0 > url & sleep 1; curl -so part.npy \"$(cat url)data.b2nd?slice=0,5:10&format=npy\"; kill $!
+";
+
 pub(super) const PLUGINS: &str = "\
 Examples:
   All filters and codecs, with their ids:

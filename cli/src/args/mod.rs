@@ -7,6 +7,8 @@ mod examples;
 mod items;
 mod layer;
 mod output;
+#[cfg(feature = "serve")]
+mod serve;
 mod source;
 
 use std::path::PathBuf;
@@ -26,6 +28,8 @@ pub(crate) use decoding::DecodingArgs;
 pub(crate) use encoding::{EncodingArgs, whole_items};
 pub(crate) use items::ItemRange;
 pub(crate) use output::{Format, FrameKind, IntegrityArgs, OutputArgs};
+#[cfg(feature = "serve")]
+pub(crate) use serve::ServeArgs;
 pub(crate) use source::Source;
 
 const AFTER_HELP: &str =
@@ -90,6 +94,10 @@ pub(crate) enum Command {
     /// Turn an open-ended frame into a plain one in place, by writing the totals into its header
     #[command(after_long_help = examples::SEAL)]
     Seal(SealArgs),
+    /// Serve frames and slices of arrays over HTTP, with a page that shows them; nothing can be changed
+    #[cfg(feature = "serve")]
+    #[command(after_long_help = examples::SERVE)]
+    Serve(ServeArgs),
     /// List the filters and codecs that this program knows
     #[command(after_long_help = examples::PLUGINS)]
     Plugins(PluginsArgs),

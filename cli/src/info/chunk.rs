@@ -57,7 +57,8 @@ pub(super) fn info(chunk: &[u8], registry: &Registry) -> Result<Info, ChunkError
     })
 }
 
-fn body(header: &ChunkHeader) -> &'static str {
+/// What the chunk consists of, in a word.
+pub(crate) fn body(header: &ChunkHeader) -> &'static str {
     match header.special() {
         Some(SpecialKind::Zero) => "zeros",
         Some(SpecialKind::Nan) => "nans",

@@ -13,15 +13,21 @@ use oxiblosc::nd::ArrayMeta;
 use oxiblosc::pipeline::{FilterSlot, FilterSlots};
 use oxiblosc::plugin_params::{Params, PluginParams};
 use oxiblosc::{CodecId, Pool, ReadOptions, Registry, block_on};
+#[cfg(feature = "serve")]
+use oxiblosc::{Limits, frame::PartialHeader, source::RangeSource};
 use serde_json::Value;
 
 use crate::args::InfoArgs;
 use crate::detect::FileKind;
 use crate::error::{CliError, one_line};
 use crate::input::Input;
+#[cfg(feature = "serve")]
+use crate::input::Reader;
 use crate::needs::Needs;
 use crate::terminal;
 use crate::writer::write_picture;
+#[cfg(feature = "serve")]
+pub(crate) use chunk::body;
 use drawing::{Style, Survey};
 
 pub(crate) fn run(args: &InfoArgs, registry: &Registry) -> Result<(), CliError> {
@@ -82,6 +88,23 @@ pub(crate) fn as_json(input: &Input, registry: &Registry) -> Result<Value, CliEr
         FileKind::Chunk => chunk::info(&input.chunk()?, registry).map_err(|e| input.failed(e))?,
     };
     Ok(info.to_json())
+}
+
+/// The same of a frame that is open; of one that is open-ended, without totals.
+#[cfg(feature = "serve")]
+pub(crate) async fn of_reader(reader: &Reader, registry: &Registry) -> Value {
+    let header_len = u64::from(reader.header().header_len);
+    let unfinished = match reader.open_end() {
+        Some(_) => {
+            let bytes = reader.source().read_range(0..header_len).await.ok();
+            bytes.and_then(|bytes| PartialHeader::parse(&bytes, &Limits::default()).ok())
+        }
+        None => None,
+    };
+    match unfinished {
+        Some(head) => unfinished::info(&head, registry).to_json(),
+        None => frame::info(reader, registry).await.to_json(),
+    }
 }
 
 /// What has no chunks to draw.

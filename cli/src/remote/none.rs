@@ -12,34 +12,42 @@ use crate::abort_on_drop::AbortOnDrop;
 use crate::args::FrameKind;
 use crate::error::CliError;
 
-/// No value of it exists.
+/// No value of it exists, which its users need not know.
 #[derive(Debug, Clone)]
-pub(crate) enum Remote {}
+pub(crate) struct Remote(Never);
+
+#[derive(Debug, Clone)]
+enum Never {}
 
 impl Remote {
     pub(crate) fn path(&self) -> &Path {
-        match *self {}
+        match self.0 {}
     }
 
     pub(crate) fn is_prefix(&self) -> bool {
-        match *self {}
+        match self.0 {}
     }
 
     pub(crate) fn source(&self) -> io::Result<Arc<dyn RangeSource>> {
-        match *self {}
+        match self.0 {}
+    }
+
+    #[cfg(feature = "serve")]
+    pub(crate) async fn open(&self) -> io::Result<Arc<dyn RangeSource>> {
+        match self.0 {}
     }
 
     pub(crate) fn place(&self) -> io::Result<Arc<dyn SparsePlace>> {
-        match *self {}
+        match self.0 {}
     }
 
     pub(crate) fn target(&self, _: FrameKind) -> Result<AbortOnDrop, CliError> {
-        match *self {}
+        match self.0 {}
     }
 }
 
 impl fmt::Display for Remote {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {}
+        match self.0 {}
     }
 }

@@ -45,7 +45,12 @@ impl Remote {
 
     /// What is there, for reading.
     pub(crate) fn source(&self) -> io::Result<Arc<dyn RangeSource>> {
-        Ok(Arc::new(block_on(self.0.source())?))
+        block_on(self.open())
+    }
+
+    /// The same, without blocking.
+    pub(crate) async fn open(&self) -> io::Result<Arc<dyn RangeSource>> {
+        Ok(Arc::new(self.0.source().await?))
     }
 
     /// The place of a sparse frame.

@@ -56,7 +56,7 @@ fn each_chunk_has_the_letter_of_what_it_is() {
         let path = dir.path().join(format!("{chunks}.b2frame"));
         let letters = mixed(&path, chunks, 4096);
         let drawing = drawn(&path, &["--width", "80"]);
-        let rows = panel(&drawing, "chunks in order, each");
+        let rows = panel(&drawing, "chunks in order, one to a cell");
         let found: String = rows.iter().step_by(2).take(chunks.div_ceil(80)).copied().collect();
         assert_eq!(found, letters, "{chunks} chunks");
         let ratios: String = rows.iter().skip(1).step_by(2).take(chunks.div_ceil(80)).copied().collect();
@@ -67,7 +67,7 @@ fn each_chunk_has_the_letter_of_what_it_is() {
     // More than there is room for: each cell is two chunks.
     let path = dir.path().join("more.b2frame");
     mixed(&path, 641, 4096);
-    assert!(drawn(&path, &["--width", "80"]).contains("641 chunks in order, 2 together"));
+    assert!(drawn(&path, &["--width", "80"]).contains("641 chunks in order, 2 to a cell"));
 }
 
 #[test]

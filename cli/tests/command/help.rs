@@ -53,7 +53,7 @@ fn every_example_works() {
     search.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
     let search = std::env::join_paths(search).expect("no colons");
     let subcommands = subcommands();
-    assert!(subcommands.len() >= 16, "{subcommands:?}");
+    assert!(subcommands.len() >= 18, "{subcommands:?}");
     for subcommand in &subcommands {
         let help = help(subcommand);
         let (_, examples) = help.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{subcommand} has no examples"));

@@ -27,6 +27,8 @@ mod program;
 mod progress;
 mod recompress;
 mod round_trips;
+#[cfg(feature = "serve")]
+mod serve;
 mod transport;
 mod tune;
 mod vectors;

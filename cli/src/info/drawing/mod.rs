@@ -193,8 +193,8 @@ fn bar(segments: &[(Mark, Range<u64>)], width: usize) -> Vec<Mark> {
 fn in_order(survey: &Survey, width: usize) -> Panel {
     let (cells, per_cell) = cells_in_order(&survey.facts, width * MOST_ROWS);
     let per_cell = per_cell as u64 * survey.step;
-    let what = if per_cell == 1 { "each".into() } else { format!("{per_cell} together") };
-    let mut panel = Panel::titled(format!("{} chunks in order, {what}, above their ratios", survey.nchunks));
+    let what = if per_cell == 1 { "one".into() } else { per_cell.to_string() };
+    let mut panel = Panel::titled(format!("{} chunks in order, {what} to a cell, above their ratios", survey.nchunks));
     for row in cells.chunks(width) {
         panel.rows.push((String::new(), row.iter().map(|fact| Mark::Chunk(fact.class)).collect()));
         panel.rows.push((String::new(), row.iter().map(|fact| Mark::ratio(fact.nbytes, fact.cbytes)).collect()));
