@@ -22,6 +22,7 @@ from typing import Any
 import blosc2
 import numpy as np
 import oxiblosc
+import oxiblosc.zarr  # registers its codecs
 import zarr
 from compare import arrays, least
 

@@ -6,8 +6,8 @@ use std::{io, mem, process};
 
 use futures::StreamExt;
 use futures::future::poll_fn;
-use numpy::{PyArray1, PyReadonlyArray1};
-use oxiblosc::nd::{ArrayError, NdArray, NdBuffer, Selection};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use oxiblosc::nd::{ArrayError, NdArray, Selection};
 use oxiblosc::source::RangeSource;
 use oxiblosc::{Chain, ChecksumPolicy, ChunkStream, FingerprintCheck, FrameReader, ReadOptions};
 use pyo3::exceptions::PyIndexError;
@@ -106,11 +106,31 @@ impl Reader {
         mem::forget(state);
         Ok(fresh)
     }
+}
 
-    fn read(&self, py: Python<'_>, selection: Selection, watch: &Watch) -> PyResult<NdBuffer> {
-        let state = self.state(py)?;
-        drive(py, watch, || async move { state.array()?.read(&selection).await })
+/// The items of a selection.
+fn read<'py>(
+    py: Python<'py>,
+    array: &NdArray<Source>,
+    selection: &Selection,
+    watch: &Watch,
+    dtype: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    // Indices may select an item many times, but of little there is seldom much.
+    if array.nbytes() >= buffers::LARGE as u64 {
+        let shape = array.selected_shape(selection).map_err(|e| error::raise(py, e))?;
+        let len = shape.iter().try_fold(array.item_size(), |len, &n| len.checked_mul(usize::try_from(n).ok()?));
+        if let Some(memory) = len.filter(|&len| len >= buffers::LARGE).and_then(|len| buffers::zeros(py, len)) {
+            let mut writable = memory.readwrite();
+            let out = writable.as_slice_mut().map_err(|_| error::invalid(py, "the buffer is not contiguous"))?;
+            drive(py, watch, || array.read_into(selection, out))?;
+            drop(writable);
+            return ndarray(memory, &shape, dtype);
+        }
     }
+    let read = drive(py, watch, || array.read(selection))?;
+    let shape = read.shape().to_vec();
+    ndarray(buffers::array(py, read.into_bytes()), &shape, dtype)
 }
 
 /// A NumPy array of this shape and dtype on memory that it keeps alive.
@@ -201,9 +221,7 @@ impl Reader {
         let Some(index) = BasicIndex::parse(key, array.shape())? else {
             return Ok(py.NotImplemented().into_bound(py));
         };
-        let read = drive(py, &Watch::default(), || array.read(&index.selection))?;
-        let shape = read.shape().to_vec();
-        let items = ndarray(buffers::array(py, read.into_bytes()), &shape, dtype)?;
+        let items = read(py, array, &index.selection, &Watch::default(), dtype)?;
         if index.is_item { items.get_item(PyTuple::empty(py)) } else { Ok(items) }
     }
 
@@ -216,9 +234,9 @@ impl Reader {
         dtype: &Bound<'py, PyAny>,
         cancel: Option<&Bound<'py, Cancel>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let read = self.read(py, orthogonal(parts), &Watch::cancelled_by(cancel))?;
-        let shape = read.shape().to_vec();
-        ndarray(buffers::array(py, read.into_bytes()), &shape, dtype)
+        let state = self.state(py)?;
+        let array = state.array().map_err(|e| error::raise(py, e))?;
+        read(py, array, &orthogonal(parts), &Watch::cancelled_by(cancel), dtype)
     }
 
     /// The items at the given coordinates, in one dimension.
@@ -231,10 +249,8 @@ impl Reader {
         cancel: Option<&Bound<'py, Cancel>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let state = self.state(py)?;
-        let ndim = state.array().map_err(|e| error::raise(py, e))?.ndim();
-        let read = self.read(py, points(&coordinates, ndim), &Watch::cancelled_by(cancel))?;
-        let shape = read.shape().to_vec();
-        ndarray(buffers::array(py, read.into_bytes()), &shape, dtype)
+        let array = state.array().map_err(|e| error::raise(py, e))?;
+        read(py, array, &points(&coordinates, array.ndim()), &Watch::cancelled_by(cancel), dtype)
     }
 
     /// The decoded bytes of some consecutive items of a frame.

@@ -13,7 +13,7 @@ use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_core::frame::ChunkEntry;
 use oxiblosc_core::nd::{ArrayMeta, Geometry, NdError, Partition, Tiling};
 use oxiblosc_streaming::nd::{ArrayError, ArrayOptions, NdArray, Selection, items};
-use oxiblosc_streaming::source::RangeSource;
+use oxiblosc_streaming::source::{FileSource, RangeSource};
 use oxiblosc_streaming::target::MemoryTarget;
 use oxiblosc_streaming::{Pool, ReadError, ReadOptions, WriteOptions, block_on, blocking};
 
@@ -65,6 +65,11 @@ fn what_is_written_is_read() {
                 let found = array.read(&selection).await.unwrap();
                 assert_eq!(*found.bytes(), expected, "{selection:?} of {tiling:?}");
                 assert_eq!(found.shape().iter().product::<u64>() as usize * array.item_size(), expected.len());
+                assert_eq!(array.selected_shape(&selection).unwrap(), found.shape());
+                // What is in the buffer before does not matter.
+                let mut buffer = vec![0xAA; expected.len()];
+                array.read_into(&selection, &mut buffer).await.unwrap();
+                assert_eq!(buffer, expected, "{selection:?} of {tiling:?}");
                 let pieces: Vec<Bytes> = array.stream(&selection).unwrap().try_collect().await.unwrap();
                 assert_eq!(pieces.concat(), expected, "{selection:?} of {tiling:?}");
             }
@@ -120,8 +125,43 @@ fn blocks_of_chunks_need_not_be_those_of_the_array() {
             let array = open(frame, &pools[round % 2]).await;
             let found = array.read(&selection).await.unwrap();
             assert_eq!(*found.bytes(), reference.product(&members), "{selection:?} of {tiling:?}");
+            let mut buffer = vec![0xAA; found.bytes().len()];
+            array.read_into(&selection, &mut buffer).await.unwrap();
+            assert_eq!(buffer, *found.bytes(), "{selection:?} of {tiling:?}");
         });
     }
+}
+
+/// More chunks than are decoded at a time; some hold nothing but zeros, or one value.
+#[test]
+fn large_arrays_are_read_into_buffers() {
+    let shape = [1001, 5000];
+    let mut values: Vec<u32> = (0..1001 * 5000).map(|i: u32| i.wrapping_mul(2_654_435_761) >> 20).collect();
+    values[200 * 5000..450 * 5000].fill(0);
+    values[600 * 5000..800 * 5000].fill(7);
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let mut sink = ArrayOptions::new(shape, "<u4").chunks([10, 2600]).blocks([5, 300]).in_memory().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("array.b2nd");
+    block_on(async {
+        sink.push(bytes.clone().into()).await.unwrap();
+        sink.close().await.unwrap();
+        std::fs::write(&path, sink.into_target().into_bytes()).unwrap();
+        for threads in [0, 1, 4] {
+            let array = open(FileSource::open_inline(&path).unwrap(), &Pool::new(threads)).await;
+            let mut buffer = vec![0xAA; bytes.len()];
+            array.read_into(&Selection::all(), &mut buffer).await.unwrap();
+            assert!(buffer == bytes, "{threads} threads");
+            let selection = "1:1000, 2599:2602".parse().unwrap();
+            let mut buffer = vec![0xAA; 999 * 3 * 4];
+            array.read_into(&selection, &mut buffer).await.unwrap();
+            assert!(buffer == **array.read(&selection).await.unwrap().bytes(), "{threads} threads");
+            for wrong in [buffer.len() - 1, buffer.len() + 1, 0] {
+                let error = array.read_into(&selection, &mut vec![0; wrong]).await.unwrap_err();
+                assert!(matches!(error, ArrayError::Nd(NdError::Buffer { .. })), "{error}");
+            }
+        }
+    });
 }
 
 /// An array of four chunks of fifty blocks, and its frame.
@@ -192,6 +232,11 @@ fn errors_say_which_chunk() {
             for selection in ["", "250:, :200", "[499, 2], [5]"] {
                 let error = array.read(&selection.parse().unwrap()).await.unwrap_err();
                 assert!(matches!(error, ArrayError::Read(ReadError::Decode { chunk: 2, .. })), "{selection}: {error}");
+                let selection = selection.parse().unwrap();
+                let items: u64 = array.selected_shape(&selection).unwrap().iter().product();
+                let mut buffer = vec![0; items as usize * 4];
+                let same = array.read_into(&selection, &mut buffer).await.unwrap_err();
+                assert_eq!(same.to_string(), error.to_string());
             }
             // The others are still there.
             let found = array.read(&":250".parse().unwrap()).await.unwrap();
@@ -214,6 +259,9 @@ fn failures_of_the_source_are_passed_on_and_pass() {
         assert!(matches!(array.read(&selection).await, Err(ArrayError::Read(ReadError::Source(_)))));
         let found = array.read(&selection).await.unwrap();
         assert_eq!(*found.bytes(), reference.bytes[3 * 1600..5 * 1600]);
+        let mut buffer = vec![0; found.bytes().len()];
+        array.read_into(&selection, &mut buffer).await.unwrap();
+        assert_eq!(buffer, *found.bytes());
     });
 }
 

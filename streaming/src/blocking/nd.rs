@@ -94,6 +94,22 @@ impl<S: RangeSource + 'static> NdArray<S> {
         block_on(self.inner.read(selection))
     }
 
+    /// How many items a selection has along each axis of its result.
+    ///
+    /// # Errors
+    /// As [`nd::NdArray::selected_shape`].
+    pub fn selected_shape(&self, selection: &Selection) -> Result<Vec<u64>, ArrayError> {
+        self.inner.selected_shape(selection)
+    }
+
+    /// Reads the selected items into `out`, whose length must be theirs in bytes.
+    ///
+    /// # Errors
+    /// As [`nd::NdArray::read_into`].
+    pub fn read_into(&self, selection: &Selection, out: &mut [u8]) -> Result<(), ArrayError> {
+        block_on(self.inner.read_into(selection, out))
+    }
+
     /// The bytes of one item; negative indices count from the end.
     ///
     /// # Errors

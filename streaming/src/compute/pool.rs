@@ -186,6 +186,11 @@ impl Pool {
         Share { pool: self, workers: (Executor::workers(self) / jobs).max(1) }
     }
 
+    /// Counts a job for each worker while the result lives, so that [`share`](Self::share) gives one worker to each.
+    pub(crate) fn occupy(&self) -> Occupied {
+        Occupied { _jobs: (0..self.shared.threads).map(|_| Counted::new(&self.shared)).collect() }
+    }
+
     /// How many chunks of `chunk_len` bytes to have in progress.
     ///
     /// Without threads the work is done here and now, so no more of it than is asked for. Otherwise one for each worker
@@ -252,6 +257,11 @@ impl Executor for Pool {
             None => work(0),
         }
     }
+}
+
+/// The workers of a pool have something to do; see [`Pool::occupy`].
+pub(crate) struct Occupied {
+    _jobs: Vec<Counted>,
 }
 
 /// Some of the workers of a [`Pool`]; see [`Pool::share`].

@@ -42,10 +42,7 @@ impl<S: RangeSource + 'static, T: Send + 'static> ChunkJob<S, T> {
         let job = shared.decoding.pool.spawn({
             let (shared, fetched, chunk) = (Arc::clone(shared), Arc::clone(fetched), Arc::clone(&chunk));
             let span = span!("decode_slice");
-            let work = move || {
-                let decoder = PartDecoder::new(&shared.decoding);
-                work(&mut JobInput { shared: &shared, fetched: &fetched, decoder, chunk: &chunk })
-            };
+            let work = move || work(&mut JobInput::new(&shared, &fetched, &chunk));
             move || span.in_scope(work)
         });
         Self { shared: Arc::clone(shared), job, chunk }
@@ -57,14 +54,30 @@ impl<S: RangeSource + 'static, T: Send + 'static> ChunkJob<S, T> {
         let chunk = self.chunk.load(Ordering::Relaxed);
         match result {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(DecodeError::Chunk(error))) => Err(self.shared.decode_error(chunk, error).into()),
-            Ok(Err(DecodeError::Nd(error))) => Err(error.into()),
+            Ok(Err(error)) => Err(array_error(&self.shared, chunk, error)),
             Err(panic) => Err(ReadError::Panicked { chunk, panic }.into()),
         }
     }
 }
 
-impl<S: RangeSource + 'static> JobInput<'_, S> {
+/// The error of decoding a chunk, as callers get it.
+pub(super) fn array_error<S: RangeSource + 'static>(
+    shared: &ReaderInner<S>,
+    chunk: u64,
+    error: DecodeError,
+) -> ArrayError {
+    match error {
+        DecodeError::Chunk(error) => shared.decode_error(chunk, error).into(),
+        DecodeError::Nd(error) => error.into(),
+    }
+}
+
+impl<'j, S: RangeSource + 'static> JobInput<'j, S> {
+    /// `chunk` will be the number of the chunk that the job works on.
+    pub(super) fn new(shared: &'j ReaderInner<S>, fetched: &'j Fetched, chunk: &'j AtomicU64) -> Self {
+        Self { shared, fetched, decoder: PartDecoder::new(&shared.decoding), chunk }
+    }
+
     /// Sets the chunk that the job works on next.
     pub(super) fn at(&mut self, chunk: u64) {
         self.chunk.store(chunk, Ordering::Relaxed);

@@ -22,6 +22,7 @@ mod job;
 mod ndarray;
 mod options;
 mod read;
+mod read_into;
 mod sink;
 
 pub use array::NdArray;

@@ -210,7 +210,7 @@ impl<S: RangeSource + 'static> NdArray<S> {
 }
 
 /// The buffer of a plan.
-struct InBuffer<'b>(&'b mut [u8]);
+pub(super) struct InBuffer<'b>(pub(super) &'b mut [u8]);
 
 impl Destination for InBuffer<'_> {
     fn chunk(&mut self, part: &ChunkPlan<'_>) -> Option<&mut [u8]> {
