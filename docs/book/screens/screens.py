@@ -35,7 +35,6 @@ def data(folder):
     noisy[part] = rng.normal(size=noisy[part].shape).astype(noisy.dtype)
     noisy[-height // 5 :] = 0
     np.save(folder / "depth.npy", noisy)
-    np.save(folder / "series.npy", np.tile(fmri, (200, 1, 1, 1)))
     quiet = ["--quiet"]
     run = lambda *args: subprocess.run([PROGRAM, *map(str, args), *quiet], cwd=folder, check=True)
     run("compress", "fmri.npy", "fmri.b2nd", "--chunks", "1,8,48,64", "--checksum", "xxh3")
@@ -146,10 +145,11 @@ def main():
         if asked("ratio-map"):
             picture("ratio-map", folder, "oxiblosc info depth.b2nd --ratio-map", rows=90)
         if asked("tune"):
-            picture("tune", folder, "oxiblosc tune fmri.npy")
+            picture("tune", folder, "oxiblosc tune fmri.npy --budget 10")
         if asked("diff"):
             picture("diff", folder, "oxiblosc diff fmri.b2nd changed.b2nd", expected=1)
         if asked("progress"):
+            np.save(folder / "series.npy", np.tile(np.load(ARRAYS / "fmri.npy"), (200, 1, 1, 1)))
             command = "oxiblosc compress series.npy series.b2nd --codec zstd --level 7"
             picture("progress", folder, command, stop=half_done)
         if asked("serve"):
