@@ -12,7 +12,7 @@ use oxiblosc_bench::matrix::{Form, Only, Part};
 use oxiblosc_bench::peer::c::{CBlosc2, ffi};
 use oxiblosc_bench::race::Clock;
 use oxiblosc_bench::report::machine::{Machine, Run};
-use oxiblosc_bench::report::{GROUPS, Report, page, plot, table};
+use oxiblosc_bench::report::{GROUPS, Report, levels, page, plot, table};
 use oxiblosc_bench::workload::{self, Role, Source, Workload};
 use oxiblosc_bench::{Error, Result, fetched, linear};
 
@@ -38,8 +38,11 @@ struct Args {
     /// Write an SVG plot per group into this directory.
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
+    /// Write the plots of the book into this directory: speed ratios by codec and level.
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
     /// Measure nothing: write the tables of this report between the markers of the pages named by --into, and with
-    /// --svg its plots.
+    /// --svg and --plots its plots.
     #[arg(long, value_name = "JSON", conflicts_with_all = ["short", "unseen", "json", "only", "data"])]
     report: Option<PathBuf>,
     /// A page for --report.
@@ -81,7 +84,7 @@ fn run(args: &Args) -> Result<usize> {
         return linear::run().map(|out_of_line| usize::from(out_of_line > 0));
     }
     if let Some(json) = &args.report {
-        return page::write(json, &args.into, args.svg.as_deref()).map(|()| 0);
+        return page::write(json, &args.into, args.svg.as_deref(), args.plots.as_deref()).map(|()| 0);
     }
     let begin = Instant::now();
     let form = match (args.short, args.unseen) {
@@ -138,6 +141,9 @@ fn run(args: &Args) -> Result<usize> {
     }
     if let Some(dir) = &args.svg {
         plot::write_all(&session.report, dir)?;
+    }
+    if let Some(dir) = &args.plots {
+        levels::write_all(&session.report, dir)?;
     }
     eprintln!("{:.0} s", begin.elapsed().as_secs_f64());
     Ok(session.failures.len())

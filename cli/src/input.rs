@@ -54,6 +54,11 @@ impl Input {
         self.source.bar = bar.clone();
     }
 
+    /// Whether reading takes no requests.
+    pub(crate) fn is_local(&self) -> bool {
+        self.source.is_immediate()
+    }
+
     /// Opens the frame with these options.
     pub(crate) fn frame(&self, options: ReadOptions) -> Result<Reader, CliError> {
         block_on(options.open(self.source.clone())).map_err(|error| match error {

@@ -1,5 +1,6 @@
 //! What was measured, and how it is shown.
 
+pub mod levels;
 pub mod machine;
 pub mod page;
 pub mod plot;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::summary::LARGER;
-use super::{Report, Row, plot};
+use super::{Report, Row, levels, plot};
 use crate::peer::name;
 use crate::workload::Role;
 use crate::{Error, Result};
@@ -13,11 +13,12 @@ use crate::{Error, Result};
 const BEGIN: &str = "<!-- oxiblosc-bench: begin -->";
 const END: &str = "<!-- oxiblosc-bench: end -->";
 
-/// Reads the report in the file `json` and writes its tables between the markers of `pages`, and its plots into `plots`.
+/// Reads the report in the file `json` and writes its tables between the markers of `pages`, its plots
+/// of every group into `svg`, and those of codecs and levels into `plots`.
 ///
 /// # Errors
 /// When a file cannot be read or written, is no report, or has no markers.
-pub fn write(json: &Path, pages: &[impl AsRef<Path>], plots: Option<&Path>) -> Result<()> {
+pub fn write(json: &Path, pages: &[impl AsRef<Path>], svg: Option<&Path>, plots: Option<&Path>) -> Result<()> {
     let in_file = |path: &Path, e: &dyn std::fmt::Display| Error::new(format!("{}: {e}", path.display()));
     let text = std::fs::read_to_string(json).map_err(|e| in_file(json, &e))?;
     let mut report: Report = serde_json::from_str(&text).map_err(|e| in_file(json, &e))?;
@@ -28,7 +29,8 @@ pub fn write(json: &Path, pages: &[impl AsRef<Path>], plots: Option<&Path>) -> R
         let new = replaced(&text, &tables).ok_or_else(|| in_file(page, &format!("no {BEGIN} and {END}")))?;
         std::fs::write(page, new).map_err(|e| in_file(page, &e))?;
     }
-    plots.map_or(Ok(()), |dir| plot::write_all(&report, dir))
+    svg.map_or(Ok(()), |dir| plot::write_all(&report, dir))?;
+    plots.map_or(Ok(()), |dir| levels::write_all(&report, dir))
 }
 
 fn replaced(page: &str, tables: &str) -> Option<String> {
@@ -66,6 +68,7 @@ pub fn tables(report: &Report) -> String {
         }
         out.push('\n');
     }
+    out.push_str(&levels::table(report));
     for (title, of) in [("threads", name::ONE_THREAD), ("limits", name::ALONE), ("limits", name::COPY)] {
         rows(
             &mut out,
@@ -124,7 +127,7 @@ mod tests {
         report.push(row("compress", name::C, 0.9));
         std::fs::write(&json, serde_json::to_string(&report).unwrap()).unwrap();
         std::fs::write(&page, format!("{BEGIN}\n{END}\n")).unwrap();
-        write(&json, &[&page], Some(directory.path())).unwrap();
+        write(&json, &[&page], Some(directory.path()), None).unwrap();
         let text = std::fs::read_to_string(&page).unwrap();
         assert!(text.contains("| compress | 0.90 (0.90; 1 of 1; 0) |"), "{text}");
         assert!(text.contains("slowest beside C-Blosc2"), "{text}");

@@ -28,7 +28,7 @@ use crate::terminal;
 use crate::writer::write_picture;
 #[cfg(feature = "serve")]
 pub(crate) use chunk::body;
-use drawing::{Style, Survey};
+use drawing::{ChunkSurvey, Style, Subject, Survey};
 
 pub(crate) fn run(args: &InfoArgs, registry: &Registry) -> Result<(), CliError> {
     let input = Input::open(&args.input)?;
@@ -38,27 +38,42 @@ pub(crate) fn run(args: &InfoArgs, registry: &Registry) -> Result<(), CliError> 
     let mut survey = None;
     let mut info = match input.kind {
         FileKind::Frame => match input.unfinished() {
-            Some(head) => unfinished::info(&head, registry),
+            Some(head) => {
+                // Its chunks have to be followed from the first to the last, which nobody waits for unasked.
+                if asked || args.svg.is_some() || drawn && input.is_local() {
+                    survey = Some(open_ended(&input, registry));
+                }
+                unfinished::info(&head, registry)
+            }
             None => {
                 // Nothing is decoded but the index and the metalayers; that needs no threads.
                 let reader = input.frame(ReadOptions::new().pool(&Pool::inline()).registry(registry))?;
                 if drawn || args.svg.is_some() {
-                    survey = Some(block_on(Survey::of(&reader)));
+                    survey = Some(
+                        block_on(Survey::of(&reader))
+                            .map(|survey| Subject::Frame(Box::new(survey)))
+                            .map_err(|e| input.failed(e)),
+                    );
                 }
                 block_on(frame::info(&reader, registry))
             }
         },
-        FileKind::Chunk => chunk::info(&input.chunk()?, registry).map_err(|e| input.failed(e))?,
+        FileKind::Chunk => {
+            let chunk = input.chunk()?;
+            if drawn || args.svg.is_some() {
+                survey = Some(ChunkSurvey::of(&chunk).map(Subject::Chunk).map_err(|e| input.failed(e)));
+            }
+            chunk::info(&chunk, registry).map_err(|e| input.failed(e))?
+        }
     };
     let survey = match survey {
         Some(Ok(survey)) => Some(survey),
-        Some(Err(error)) if asked || args.svg.is_some() => return Err(input.failed(error)),
+        Some(Err(error)) if asked || args.svg.is_some() => return Err(error),
         // Who did not ask for a drawing gets all the rest.
         Some(Err(error)) => {
-            info.notes.push(format!("its chunks cannot be drawn: {}", one_line(&error)));
+            info.notes.push(format!("it cannot be drawn: {}", one_line(&error)));
             None
         }
-        None if asked || args.svg.is_some() => return Err(not_drawn(&input)),
         None => None,
     };
     if let (Some(path), Some(survey)) = (&args.svg, &survey) {
@@ -107,15 +122,11 @@ pub(crate) async fn of_reader(reader: &Reader, registry: &Registry) -> Value {
     }
 }
 
-/// What has no chunks to draw.
-fn not_drawn(input: &Input) -> CliError {
-    let reason = match input.kind {
-        FileKind::Chunk => "only frames are drawn, and this is a single chunk",
-        FileKind::Frame => {
-            "an open-ended frame is drawn when it is complete: `oxiblosc seal` or `oxiblosc recover` makes it so"
-        }
-    };
-    CliError::data(&input.name)(reason)
+/// An open-ended frame as far as it has been written.
+fn open_ended(input: &Input, registry: &Registry) -> Result<Subject, CliError> {
+    let options = ReadOptions::new().pool(&Pool::inline()).registry(registry).open_ended(true);
+    let reader = input.frame(options)?;
+    block_on(Survey::of(&reader)).map(|survey| Subject::Frame(Box::new(survey))).map_err(|e| input.failed(e))
 }
 
 /// Information about a frame or a chunk. What does not apply is `None`.

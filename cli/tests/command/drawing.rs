@@ -163,15 +163,80 @@ fn what_cannot_be_read_is_shown_as_such() {
 }
 
 #[test]
-fn only_frames_are_drawn() {
-    let chunk = run_with(args!["compress", "-", "-", "--format", "chunk"], &[7; 1000]).ok();
-    for option in ["--draw", "--ratio-map", "--width=80", "--svg=never.svg"] {
-        assert!(run_with(args!["info", "-", option], &chunk).bad_data().contains("single chunk"), "{option}");
+fn a_chunk_alone() {
+    let dir = tempdir().expect("a directory");
+    let path = dir.path().join("chunk");
+    let compress = |data: &[u8], more: &[&str]| {
+        let args = args!["compress", "-", &path, "--format", "chunk", "--quiet"];
+        run_with(args.into_iter().chain(more.iter().map(Into::into)), data).ok();
+    };
+    // Eleven blocks and a bit: the fifth is noise.
+    let mut data: Vec<u8> = (0..11 * 8192 + 100).map(|i| b"abcdefgh"[i / 16 % 8]).collect();
+    data[4 * 8192..5 * 8192].copy_from_slice(&noise(8192, 1));
+    compress(&data, &["--block-size", "8192"]);
+    let drawing = drawn(&path, &["--width", "80", "--ratio-map"]);
+    let layout = panel(&drawing, "to scale");
+    assert!(layout[0].starts_with('H') && layout[0].chars().count() == 80, "{drawing}");
+    // The block of noise takes nearly all of it.
+    assert!(layout[0].matches('\u{2588}').count() > 70, "{drawing}");
+    assert!(layout.iter().any(|line| line.contains("block starts") && line.ends_with("48 bytes  at 32")), "{drawing}");
+    let blocks = panel(&drawing, "ratios of 12 blocks in order, one to a cell");
+    assert_eq!(blocks[0].chars().position(|c| c == '\u{2588}'), Some(4), "{drawing}");
+    assert_eq!(blocks[0].chars().count(), 12);
+    let worst = blocks.iter().find(|line| line.starts_with("block ")).expect("the worst one");
+    assert!(worst.starts_with("block 4: 1.00x, 8.0 KiB to 8.0 KiB") || worst.starts_with("block 4: 0.9"), "{worst}");
+    // With a dictionary, stored, and of one value.
+    let text = array_bytes("fmri.npy", 600_001);
+    compress(&text, &["--codec", "zstd", "--dict", "--block-size", "8192"]);
+    assert!(drawn(&path, &["--draw"]).contains("dictionary"));
+    for (data, word) in
+        [(noise(100_000, 2), "stored"), (vec![0; 100_000], "zeros"), (noise(1, 3), "stored"), (vec![], "zeros")]
+    {
+        compress(&data, &[]);
+        let drawing = drawn(&path, &["--width", "20", "--ratio-map"]);
+        assert!(drawing.contains("chunk of ") && (data.len() < 2 || drawing.contains(word)), "{word}: {drawing}");
+        assert!(drawing.lines().all(|line| line.chars().count() <= 20), "{drawing}");
     }
-    assert!(!Path::new("never.svg").exists());
+    run_with(args!["compress", "-", &path, "--format", "blosc1", "--quiet"], &text).ok();
+    assert!(drawn(&path, &["--draw"]).contains("blocks in order"));
+    let picture = dir.path().join("chunk.svg");
+    run(args!["info", &path, "--svg", &picture]).ok();
+    assert!(fs::read_to_string(&picture).expect("a file").contains("blocks in order"));
+    // Cut off, it is told about and not drawn.
+    let bytes = fs::read(&path).expect("a file");
+    fs::write(&path, &bytes[..20]).expect("a file");
+    run(args!["info", &path, "--draw"]).bad_data();
     for option in ["--draw", "--ratio-map", "--width=80"] {
         run(args!["info", "--json", option, vector_path("samples/b2nd.b2frame")]).bad_usage();
     }
+}
+
+#[test]
+fn open_ended_frames_as_far_as_they_go() {
+    let dir = tempdir().expect("a directory");
+    let path = dir.path().join("log.b2frame");
+    let data = array_bytes("fmri.npy", 300_000);
+    let open = args!["compress", "-", "-", "--layout", "open", "--chunk-size", "64K", "--quiet"];
+    let whole = run_with(open, &data).ok();
+    fs::write(&path, &whole).expect("a file");
+    let drawing = drawn(&path, &["--draw"]);
+    assert!(drawing.contains("open-ended frame of ") && drawing.contains("5 chunks in order"), "{drawing}");
+    assert!(
+        drawing.contains("I index") && drawing.contains("T trailer") && !drawing.contains("left over"),
+        "{drawing}"
+    );
+    // The writer was killed in the middle of a chunk.
+    let cut = whole.len() * 6 / 10;
+    fs::write(&path, &whole[..cut]).expect("a file");
+    let drawing = drawn(&path, &["--draw"]);
+    let layout = panel(&drawing, "open-ended frame of ");
+    assert!(layout[0].starts_with('H') && layout[0].ends_with('X') && !layout[0].contains('.'), "{drawing}");
+    assert!(layout.iter().any(|line| line.starts_with("left over")), "{drawing}");
+    assert!(drawing.contains(" chunks in order"), "{drawing}");
+    // Nothing but a header.
+    let header = whole.len() - whole.len() * 99 / 100;
+    fs::write(&path, &whole[..header.max(200)]).expect("a file");
+    assert!(drawn(&path, &["--draw"]).contains("open-ended frame of "));
 }
 
 #[test]

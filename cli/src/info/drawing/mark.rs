@@ -107,7 +107,12 @@ pub(in crate::info) enum Mark {
     Header,
     Index,
     Trailer,
+    /// What follows the last complete chunk of an open-ended frame.
+    LeftOver,
     Hole,
+    /// Offsets of blocks within a chunk.
+    BlockStarts,
+    Dictionary,
     Chunk(ChunkClass),
     Ratio(RatioLevel),
     UnknownRatio,
@@ -135,6 +140,9 @@ impl Mark {
             Self::Header => 'H',
             Self::Index => 'I',
             Self::Trailer => 'T',
+            Self::LeftOver => 'X',
+            Self::BlockStarts => 'B',
+            Self::Dictionary => 'D',
             Self::Hole => '.',
             Self::Chunk(class) => match class {
                 ChunkClass::Blocks => '#',
@@ -164,6 +172,9 @@ impl Mark {
             Self::Header => "header",
             Self::Index => "index",
             Self::Trailer => "trailer",
+            Self::LeftOver => "left over",
+            Self::BlockStarts => "block starts",
+            Self::Dictionary => "dictionary",
             Self::Hole => "hole",
             Self::Chunk(class) => class.name(),
             Self::Ratio(level) => level.level().2,
@@ -178,13 +189,16 @@ impl Mark {
         match self {
             Self::Empty | Self::Axis => 0,
             Self::Header => 1,
-            Self::Chunk(class) => 2 + ChunkClass::ALL.iter().position(|other| *other == class).unwrap_or_default(),
+            Self::BlockStarts => 2,
+            Self::Dictionary => 3,
+            Self::Chunk(class) => 4 + ChunkClass::ALL.iter().position(|other| *other == class).unwrap_or_default(),
             Self::Hole => 20,
             Self::Index => 21,
             Self::Trailer => 22,
-            Self::ChunkEdge => 23,
-            Self::BlockEdge => 24,
-            Self::Ratio(level) => 25 + usize::from(level.0),
+            Self::LeftOver => 23,
+            Self::ChunkEdge => 24,
+            Self::BlockEdge => 25,
+            Self::Ratio(level) => 26 + usize::from(level.0),
             Self::UnknownRatio => 40,
         }
     }
@@ -194,8 +208,9 @@ impl Mark {
         Some(match self {
             Self::Empty | Self::UnknownRatio | Self::Axis | Self::BlockEdge | Self::ChunkEdge => return None,
             Self::Header => 36,
-            Self::Index => 178,
-            Self::Trailer => 132,
+            Self::Index | Self::BlockStarts => 178,
+            Self::Trailer | Self::Dictionary => 132,
+            Self::LeftOver => 160,
             Self::Hole => 240,
             Self::Chunk(class) => match class {
                 ChunkClass::Blocks => 32,
@@ -216,8 +231,9 @@ impl Mark {
         match self {
             Self::Empty => "none",
             Self::Header => "#009e73",
-            Self::Index => "#e69f00",
-            Self::Trailer => "#882255",
+            Self::Index | Self::BlockStarts => "#e69f00",
+            Self::Trailer | Self::Dictionary => "#882255",
+            Self::LeftOver => "#000000",
             Self::Hole => "#ffffff",
             Self::Chunk(class) => match class {
                 ChunkClass::Blocks => "#0072b2",
@@ -247,7 +263,8 @@ mod tests {
     fn every_mark_has_a_letter_of_its_own() {
         let ratios = [1.0, 1.5, 3.0, 5.0, 20.0, f64::INFINITY].map(|ratio| Mark::Ratio(RatioLevel::of(ratio)));
         // A hole and a good ratio never share a row.
-        let marks = [Mark::Header, Mark::Index, Mark::Trailer, Mark::ChunkEdge, Mark::BlockEdge, Mark::Axis];
+        let marks = [Mark::Header, Mark::Index, Mark::Trailer, Mark::LeftOver, Mark::BlockStarts, Mark::Dictionary];
+        let marks = marks.into_iter().chain([Mark::ChunkEdge, Mark::BlockEdge, Mark::Axis]);
         let all = ChunkClass::ALL.map(Mark::Chunk).into_iter().chain(ratios).chain(marks);
         let mut letters: Vec<_> = all.map(Mark::letter).collect();
         let count = letters.len();

@@ -1,6 +1,7 @@
 //! A drawing of a frame, for a terminal or as a picture: panels of cells with what each stands for, and lines of text.
 
 mod array;
+mod chunk;
 mod mark;
 mod picture;
 mod survey;
@@ -10,6 +11,7 @@ use std::ops::Range;
 
 use crate::units::{ratio, show_bytes};
 
+pub(super) use chunk::ChunkSurvey;
 use mark::{ChunkClass, Mark};
 pub(super) use picture::svg;
 use survey::Fact;
@@ -54,9 +56,22 @@ impl Panel {
     }
 }
 
-/// The drawing of a frame on rows of `width` cells.
-fn panels(survey: &Survey, width: usize, ratio_map: bool) -> Vec<Panel> {
+/// What is drawn.
+pub(super) enum Subject {
+    Frame(Box<Survey>),
+    Chunk(ChunkSurvey),
+}
+
+/// The drawing on rows of `width` cells.
+fn panels(subject: &Subject, width: usize, ratio_map: bool) -> Vec<Panel> {
     let width = width.clamp(MIN_WIDTH, MAX_WIDTH);
+    match subject {
+        Subject::Frame(survey) => frame_panels(survey, width, ratio_map),
+        Subject::Chunk(survey) => survey.panels(width, ratio_map),
+    }
+}
+
+fn frame_panels(survey: &Survey, width: usize, ratio_map: bool) -> Vec<Panel> {
     let mut panels = vec![layout(survey, width)];
     if !survey.facts.is_empty() {
         panels.push(in_order(survey, width));
@@ -83,36 +98,48 @@ fn layout(survey: &Survey, width: usize) -> Panel {
             show_bytes(cbytes),
             show_bytes(survey.frame_len)
         ))
+    } else if survey.open_end.is_some() {
+        Panel::titled(format!("open-ended frame of {} so far, to scale", show_bytes(survey.frame_len)))
     } else {
         Panel::titled(format!("frame of {}, to scale", show_bytes(survey.frame_len)))
     };
     panel.rows.push((String::new(), bar(&segments(survey), width)));
 
-    let line = |name: &str, bytes: String, rest: String| format!("{name:<8} {bytes:>11}  {rest}").trim_end().to_owned();
-    let at = |range: &Range<u64>| format!("at {}", range.start);
-    let of = |mark| survey.parts.iter().find(|(other, _)| *other == mark);
-    let mut part = |mark: Mark| {
-        if let Some((mark, range)) = of(mark) {
-            let name = mark.name().unwrap_or_default();
-            panel.lines.push(line(name, show_bytes(range.end.saturating_sub(range.start)), at(range)));
+    let mut rows = Vec::new();
+    let mut row = |name, bytes, rest: String| rows.push((name, bytes, rest));
+    for wanted in [Mark::Header, Mark::Index, Mark::Trailer, Mark::LeftOver] {
+        if let Some((mark, range)) = survey.parts.iter().find(|(mark, _)| *mark == wanted) {
+            let len = range.end.saturating_sub(range.start);
+            row(mark.name().unwrap_or_default(), show_bytes(len), format!("at {}", range.start));
         }
-    };
-    part(Mark::Header);
-    part(Mark::Index);
-    part(Mark::Trailer);
+    }
     for (class, total) in ChunkClass::ALL.iter().zip(&survey.totals).filter(|(_, total)| total.chunks > 0) {
         let chunks = format!("{} {}", total.chunks, if total.chunks == 1 { "chunk" } else { "chunks" });
-        let guess = if *class == ChunkClass::Unseen { "at most " } else { "" };
-        let bytes = if *class == ChunkClass::Unreadable { "?".into() } else { show_bytes(total.cbytes) };
-        panel.lines.push(line(class.name(), bytes, format!("{guess}{chunks}")));
+        match class {
+            ChunkClass::Unreadable => row(class.name(), "?".into(), chunks),
+            // The index tells where the next one begins.
+            ChunkClass::Unseen => row(class.name(), show_bytes(total.cbytes), chunks + ", or less"),
+            _ => row(class.name(), show_bytes(total.cbytes), chunks),
+        }
     }
     if let Some(holes) = survey.holes.as_ref().filter(|holes| !holes.is_empty()) {
         let len = |hole: &Range<u64>| hole.end - hole.start;
         let most = holes.iter().max_by_key(|hole| len(hole)).map_or(0..0, Range::clone);
-        let rest = format!("{}, the largest of {} {}", holes.len(), show_bytes(len(&most)), at(&most));
-        panel.lines.push(line("holes", show_bytes(holes.iter().map(len).sum()), rest));
+        let rest = format!("{}, the largest of {} at {}", holes.len(), show_bytes(len(&most)), most.start);
+        row("holes", show_bytes(holes.iter().map(len).sum()), rest);
+    }
+    let widest = rows.iter().map(|(name, ..)| name.len()).max().unwrap_or_default();
+    panel.lines = rows.into_iter().map(|(name, bytes, rest)| line(widest, name, &bytes, &rest)).collect();
+    if survey.stride > 1 {
+        panel.lines.push(format!("one in {} chunks has been looked at, as each takes a request", survey.stride));
     }
     panel
+}
+
+/// A line about a part, below those of other parts whose names are no longer than `widest`.
+fn line(widest: usize, name: &str, bytes: &str, rest: &str) -> String {
+    let widest = widest.max(8);
+    format!("{name:<widest$} {bytes:>11}  {rest}").trim_end().to_owned()
 }
 
 /// What lies where, from the first byte to the last without gaps. Chunk files of a sparse frame are in the order of
@@ -175,7 +202,7 @@ fn bar(segments: &[(Mark, Range<u64>)], width: usize) -> Vec<Mark> {
     }
     let has = |mark| segments.iter().any(|(other, _)| *other == mark);
     let mut from_end = 1;
-    for mark in [Mark::Trailer, Mark::Index] {
+    for mark in [Mark::LeftOver, Mark::Trailer, Mark::Index] {
         if has(mark) {
             if !cells.contains(&mark) {
                 cells[width - from_end] = mark;

@@ -1,7 +1,7 @@
 //! A drawing as a picture.
 
 use super::mark::Mark;
-use super::{Panel, Survey, panels};
+use super::{Panel, Subject, panels};
 use crate::svg;
 
 const WIDTH: f64 = 960.0;
@@ -16,7 +16,7 @@ const MOST_CELL: f64 = 16.0;
 const CHARACTERS: usize = 130;
 
 /// The drawing with `lines` of text above it, as SVG.
-pub(in crate::info) fn svg(survey: &Survey, lines: &[String], ratio_map: bool) -> String {
+pub(in crate::info) fn svg(subject: &Subject, lines: &[String], ratio_map: bool) -> String {
     let mut body = String::new();
     let mut down = MARGIN;
     let write = |body: &mut String, down: &mut f64, line: &str| {
@@ -26,7 +26,7 @@ pub(in crate::info) fn svg(survey: &Survey, lines: &[String], ratio_map: bool) -
     for line in lines {
         write(&mut body, &mut down, line);
     }
-    for panel in panels(survey, CELLS, ratio_map) {
+    for panel in panels(subject, CELLS, ratio_map) {
         down += LINE / 2.0;
         write(&mut body, &mut down, &panel.title);
         rows(&panel, &mut body, &mut down);

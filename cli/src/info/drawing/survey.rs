@@ -5,7 +5,7 @@ use std::ops::Range;
 use oxiblosc::frame::ChunkEntry;
 use oxiblosc::nd::{ArrayMeta, NdArray, Tiling};
 use oxiblosc::source::RangeSource;
-use oxiblosc::{ReadError, chunk::ChunkHeader};
+use oxiblosc::{OpenEnd, ReadError, chunk::ChunkHeader};
 
 use super::mark::{ChunkClass, Mark};
 use crate::chunk_headers::chunk_headers;
@@ -14,7 +14,7 @@ use crate::input::Reader;
 /// The most chunks whose headers are read from a local file. Beyond it they are sampled.
 const MOST_LOCAL: u64 = 1 << 17;
 /// The same for other sources, where each may be a request.
-const MOST_REMOTE: u64 = 64;
+const MOST_REMOTE: u64 = 256;
 /// Headers that are fetched at once.
 const BATCH: u64 = 4096;
 /// More chunks than this that are alike are looked at together.
@@ -33,6 +33,10 @@ pub(in crate::info) struct Survey {
     pub(super) facts: Vec<Fact>,
     pub(super) step: u64,
     pub(super) nchunks: u64,
+    /// The header of one in so many chunks has been read.
+    pub(super) stride: u64,
+    /// The state of an open-ended frame.
+    pub(super) open_end: Option<OpenEnd>,
     /// How many chunks there are of each class, with their bytes.
     pub(super) totals: [Total; ChunkClass::ALL.len()],
     /// Where stored chunks of a contiguous frame are, sorted. Of those not looked at, the end is a guess.
@@ -73,11 +77,13 @@ impl Survey {
         let stride = nchunks.div_ceil(most).max(1);
         let mut survey = Self {
             parts: parts(reader).await,
-            frame_len: frame.frame_len(),
+            frame_len: frame_len(reader),
             is_sparse: frame.is_sparse(),
             facts: Vec::new(),
             step,
             nchunks,
+            stride,
+            open_end: reader.open_end(),
             totals: Default::default(),
             extents: Vec::new(),
             holes: None,
@@ -207,11 +213,26 @@ fn fact(reader: &Reader, chunk: u64, header: Option<&Result<ChunkHeader, ReadErr
     }
 }
 
+/// Bytes of the frame; of an open-ended one those that have been written.
+fn frame_len(reader: &Reader) -> u64 {
+    let frame = reader.frame();
+    match reader.open_end() {
+        Some(end) if !end.closed => frame.chunks_end().saturating_add(end.left_over),
+        _ => frame.frame_len().max(frame.chunks_end()),
+    }
+}
+
 /// Where header, index and trailer are.
 async fn parts(reader: &Reader) -> Vec<(Mark, Range<u64>)> {
     let (frame, header) = (reader.frame(), reader.header());
-    let (chunks_end, frame_len) = (frame.chunks_end(), frame.frame_len());
+    let (chunks_end, frame_len) = (frame.chunks_end(), frame_len(reader));
     let mut parts = vec![(Mark::Header, 0..u64::from(header.header_len))];
+    if reader.open_end().is_some_and(|end| !end.closed) {
+        if frame_len > chunks_end {
+            parts.push((Mark::LeftOver, chunks_end..frame_len));
+        }
+        return parts;
+    }
     let mut trailer_at = chunks_end;
     if frame.nchunks() > 0 {
         // The index is a chunk, and says itself how long it is.

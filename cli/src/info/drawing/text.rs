@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::mark::Mark;
-use super::{Panel, Survey, panels};
+use super::{Panel, Subject, panels};
 
 /// How a drawing appears.
 #[derive(Debug, Clone, Copy)]
@@ -15,10 +15,10 @@ pub(in crate::info) struct Style {
 }
 
 /// The drawing in lines, each at most as wide as the style says.
-pub(in crate::info) fn text(survey: &Survey, style: Style, ratio_map: bool) -> String {
+pub(in crate::info) fn text(subject: &Subject, style: Style, ratio_map: bool) -> String {
     let width = style.width.clamp(super::MIN_WIDTH, super::MAX_WIDTH);
     let style = Style { width, ..style };
-    panels(survey, width, ratio_map).iter().map(|panel| panel_text(panel, style)).collect()
+    panels(subject, width, ratio_map).iter().map(|panel| panel_text(panel, style)).collect()
 }
 
 fn panel_text(panel: &Panel, style: Style) -> String {

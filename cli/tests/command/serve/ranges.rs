@@ -98,6 +98,33 @@ fn the_command_reads_what_it_serves() {
 }
 
 #[test]
+fn drawings_of_remote_frames() {
+    let dir = tempdir().expect("a directory");
+    let path = dir.path().join("f.b2frame");
+    let data = array_bytes("fmri.npy", 1_000_000).repeat(10);
+    for (chunk, expected) in [("40K", None), ("16K", Some("one in 3 chunks has been looked at"))] {
+        run_with(args!["compress", "-", &path, "--chunk-size", chunk, "--quiet"], &data).ok();
+        let server = Server::start([&path]);
+        let draw = |name: std::ffi::OsString| {
+            let output = run(args!["info", name, "--width", "100", "--ratio-map"]).ok();
+            String::from_utf8(output).expect("text")
+        };
+        let (remote, local) = (draw(server.url("/f.b2frame").into()), draw(path.clone().into()));
+        match expected {
+            // All 245 chunks have been looked at.
+            None => assert_eq!(remote, local),
+            Some(line) => {
+                assert!(remote.contains(line) && remote.contains("not looked at"), "{remote}");
+                // Ratios are known of all.
+                let map =
+                    |text: &str| text.split_once("\nratios of").expect("a map").1.lines().take(8).collect::<String>();
+                assert_eq!(map(&remote), map(&local));
+            }
+        }
+    }
+}
+
+#[test]
 fn other_clients() {
     let dir = tempdir().expect("a directory");
     let path = dir.path().join("a.b2nd");
