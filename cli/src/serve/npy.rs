@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let fields = format!("[{}('z', '<f4')]", "('name', '<i4'), ".repeat(5000));
+        let names: String = (0..5000).map(|i| format!("('f{i}', '<i4'), ")).collect();
+        let fields = format!("[{names}('z', '<f4')]");
         for (dtype, size) in
             [("<f4", 4), ("|b1", 1), ("<M8[ns]", 8), ("[('a', '<i4'), ('b', '<f8', (3,))]", 28), (&fields, 20_004)]
         {
