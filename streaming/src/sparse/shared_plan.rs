@@ -8,7 +8,7 @@ use oxiblosc_core::frame::{FingerprintKind, FrameParams, FrameType, SpecialPlace
 use oxiblosc_core::nd::{ArrayMeta, Tiling};
 use oxiblosc_core::pipeline::{FilterSlot, FilterSlots};
 use oxiblosc_core::plugin_params::PluginParams;
-use oxiblosc_core::{CodecId, FilterId};
+use oxiblosc_core::{CodecId, FilterId, Registry};
 
 use super::error::ShareError;
 use crate::sink::WriteOptions;
@@ -161,6 +161,50 @@ pub(super) fn difference(here: &[PlanLine], there: &[PlanLine]) -> Option<(Strin
         }
     }
     None
+}
+
+/// The error of a writer whose plan differs in this parameter, with words for names and numbers of the plan.
+pub(super) fn differs((key, here, there): (String, String, String), registry: &Registry) -> ShareError {
+    let what = match key.as_str() {
+        "bytes" => "length in bytes",
+        "array" => "kind",
+        "codec meta" => "meta byte of the codec",
+        "level" => "compression level",
+        "metalayer" if here.starts_with("shape ") && there.starts_with("shape ") => "shape or dtype",
+        "vlmetalayer" => "variable-length metalayers",
+        "metalayer" => "metalayers",
+        "vlmetalayer codec" => "codec of variable-length metalayers",
+        "split" => "split mode",
+        "format" => "chunk format",
+        other => other,
+    };
+    ShareError::PlanDiffers {
+        what: what.to_owned(),
+        here: worded(&key, here, registry),
+        there: worded(&key, there, registry),
+    }
+}
+
+/// A value of a plan in words.
+fn worded(key: &str, value: String, registry: &Registry) -> String {
+    let codec = |id| registry.codec(id).map_or_else(|_| id.to_string(), |entry| entry.info().name.to_owned());
+    let filter = |id| registry.filter(id).map_or_else(|_| id.to_string(), |entry| entry.info().name.to_owned());
+    let words = match key {
+        "array" => Some(if value == "true" { "an array" } else { "plain bytes" }.to_owned()),
+        "checksums" | "dictionary" => Some(if value == "true" { "some" } else { "none" }.to_owned()),
+        "fingerprint" if value == "0" => Some("none".to_owned()),
+        "codec" | "vlmetalayer codec" => value.parse().ok().map(|id| codec(CodecId(id))),
+        "filters" => filters(&value).map(|slots| {
+            let shown = |slot: FilterSlot| match slot.meta {
+                0 => filter(slot.id),
+                meta => format!("{} with meta byte {meta}", filter(slot.id)),
+            };
+            let shown: Vec<_> = slots.active().map(|(_, slot)| shown(slot)).collect();
+            if shown.is_empty() { "none".to_owned() } else { shown.join(", ") }
+        }),
+        _ => None,
+    };
+    words.unwrap_or(value)
 }
 
 /// A value in readable form.
