@@ -174,7 +174,13 @@ impl FrameEditor {
         }
         let mut kept = self.committed_nbytes.saturating_sub(start);
         for i in first..self.nchunks() {
-            let chunk = Bytes::from(self.chunk(i).await?);
+            let chunk = match self.chunk(i).await {
+                // The place was compacted since.
+                Err(EditError::Store(error)) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(EditError::Conflict);
+                }
+                chunk => Bytes::from(chunk?),
+            };
             // Lossless: within a chunk.
             fresh.append(chunk.slice((kept as usize).min(chunk.len())..)).await?;
             kept = 0;

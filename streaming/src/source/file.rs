@@ -139,7 +139,7 @@ impl ChunkFiles for OpenDirectory {
 
 /// Whether there is something else at `path` than what was opened there.
 fn is_another(opened: &File, path: &Path) -> bool {
-    path.exists() && !is_at(opened, path).unwrap_or(true)
+    !is_at(opened, path).unwrap_or(true) && path.exists()
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {

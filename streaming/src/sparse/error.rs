@@ -70,7 +70,7 @@ pub enum ShareError {
     #[error("the plan of this writer has been cleared: what it has written is not part of any frame")]
     PlanGone,
     /// There is already a different plan.
-    #[error("all writers of a frame must agree on its {what}: it was begun with {there}, and this writer has {here}")]
+    #[error("all writers of a frame must agree on its {}: it was begun with {there}, and this writer has {here}", Parameter(.what, .here))]
     PlanDiffers {
         /// The first parameter that differs.
         what: String,
@@ -117,6 +117,27 @@ pub enum ShareError {
     /// The window of a chunk is invalid.
     #[error(transparent)]
     Nd(#[from] NdError),
+}
+
+/// A parameter of a plan, and its value.
+struct Parameter<'a>(&'a str, &'a str);
+
+impl fmt::Display for Parameter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            "bytes" => "length in bytes",
+            "array" => "kind",
+            "codec meta" => "meta byte of the codec",
+            "level" => "compression level",
+            "metalayer" if self.1.starts_with("shape ") => "shape or dtype",
+            "metalayer" => "metalayers",
+            "vlmetalayer" => "variable-length metalayers",
+            "vlmetalayer codec" => "codec of variable-length metalayers",
+            "split" => "split mode",
+            "format" => "chunk format",
+            other => other,
+        })
+    }
 }
 
 struct List<'a>(&'a [u64], u64);

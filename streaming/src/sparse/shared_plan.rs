@@ -163,26 +163,10 @@ pub(super) fn difference(here: &[PlanLine], there: &[PlanLine]) -> Option<(Strin
     None
 }
 
-/// The error of a writer whose plan differs in this parameter, with words for names and numbers of the plan.
+/// The error of a writer whose plan differs in this parameter, with names instead of the numbers of the plan.
 pub(super) fn differs((key, here, there): (String, String, String), registry: &Registry) -> ShareError {
-    let what = match key.as_str() {
-        "bytes" => "length in bytes",
-        "array" => "kind",
-        "codec meta" => "meta byte of the codec",
-        "level" => "compression level",
-        "metalayer" if here.starts_with("shape ") && there.starts_with("shape ") => "shape or dtype",
-        "vlmetalayer" => "variable-length metalayers",
-        "metalayer" => "metalayers",
-        "vlmetalayer codec" => "codec of variable-length metalayers",
-        "split" => "split mode",
-        "format" => "chunk format",
-        other => other,
-    };
-    ShareError::PlanDiffers {
-        what: what.to_owned(),
-        here: worded(&key, here, registry),
-        there: worded(&key, there, registry),
-    }
+    let (here, there) = (worded(&key, here, registry), worded(&key, there, registry));
+    ShareError::PlanDiffers { what: key, here, there }
 }
 
 /// A value of a plan in words.
