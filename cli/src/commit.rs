@@ -1,6 +1,7 @@
 //! `oxiblosc commit`.
 
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
 
 use oxiblosc::nd::Tiling;
 use oxiblosc::sparse::{self, MissingChunks, ShareError};
@@ -14,9 +15,13 @@ use crate::units::show_bytes;
 pub(crate) fn run(args: &CommitArgs, registry: &Registry) -> Result<(), CliError> {
     let name = args.frame.output_name();
     let show = !args.run.quiet && io::stderr().is_terminal();
-    let place = shared_place(&args.frame)?;
+    let place = shared_place(&args.frame, false)?;
     if args.discard {
+        let writer = block_on(SharedWriter::open_on(Arc::clone(&place), &args.run.pool(), registry));
         let removed = block_on(sparse::clear_with(&place, registry)).map_err(CliError::data(&name))?;
+        if removed == 0 && matches!(writer, Err(ShareError::NoPlan)) {
+            return Err(CliError::data(&name)("there are no parts to discard"));
+        }
         if show {
             eprintln!("{name}: {removed} chunks removed");
         }

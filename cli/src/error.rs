@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use oxiblosc::Chain;
+use oxiblosc::{Chain, ErrorKind};
 use thiserror::Error;
 
 /// What to do where a filter or codec is missing.
@@ -78,6 +78,10 @@ impl CliError {
     pub(crate) fn message(&self) -> String {
         let what = one_line(self);
         match self {
+            // What the library says is meant for programs.
+            Self::Io { name, .. } | Self::Data { name, .. } if ErrorKind::of(self) == ErrorKind::Replaced => {
+                format!("{name}: it was changed while it was read: run the command again")
+            }
             Self::Data { advice: Some(advice), .. } => format!("{what}; {advice}"),
             Self::NotVerified { .. } => format!("{what}; {PLUGIN_ADVICE}"),
             Self::NotCompared(error) => error.message(),

@@ -67,11 +67,14 @@ impl PartNumber {
     }
 }
 
-/// Where a shared array is written.
-pub(crate) fn shared_place(destination: &Source) -> Result<Arc<dyn SparsePlace>, CliError> {
+/// Where a shared array is written, and made if `create` says so.
+pub(crate) fn shared_place(destination: &Source, create: bool) -> Result<Arc<dyn SparsePlace>, CliError> {
     let failed = || CliError::io(destination.output_name());
     match destination {
-        Source::Path(path) => Ok(Arc::new(Directory::new(path).map_err(failed())?.io_mode(IoMode::Inline))),
+        Source::Path(path) => {
+            let directory = if create { Directory::new(path) } else { Directory::open(path) };
+            Ok(Arc::new(directory.map_err(failed())?.io_mode(IoMode::Inline)))
+        }
         Source::Remote(object) => object.place().map_err(failed()),
         Source::Standard => Err(CliError::Usage("standard output cannot be written by several processes".into())),
     }
@@ -99,9 +102,18 @@ pub(crate) fn run(args: &CompressArgs, part: PartNumber, registry: &Registry) ->
     let Some((dtype, shape)) = &content.array else { return usage("the input is not an array") };
     let options = array_options(dtype, shape, &args.encoding, &args.result, write);
     let options = cut_chunks(args, options, &cut)?;
-    let failed = |error: ShareError| CliError::data(args.output.output_name())(error);
+    let name = args.output.output_name();
+    let failed = |error: ShareError| match error {
+        // The parts that are there may be as wrong as this one.
+        ShareError::PlanDiffers { .. } => CliError::data(&name)(format!(
+            "{}; give all parts the same options, and the --shape of the whole array if the last part is shorter; \
+             `oxiblosc commit --discard {name}` starts over",
+            one_line(&error)
+        )),
+        error => CliError::data(&name)(error),
+    };
     // Only now: it makes a directory.
-    let place = shared_place(&args.output)?;
+    let place = shared_place(&args.output, true)?;
     let writer = block_on(SharedWriter::create_array(place, options)).map_err(failed)?;
     let written = write_rows(&writer, &cut, &mut input, &pool, failed);
     input.bar.finish_and_clear();

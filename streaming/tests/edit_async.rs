@@ -460,6 +460,32 @@ fn files_of_others_are_left_alone() {
     });
 }
 
+/// Files that a compaction has removed keep their numbers: a reader of an older index must not find other chunks there.
+#[test]
+fn numbers_of_removed_files_are_not_used_again() {
+    block_on(async {
+        let place = sparse(&noise(SMALL * 4, 1), SMALL).await;
+        let mut highest = 3;
+        for round in 0..10 {
+            let mut editor = options().edit_sparse(place.clone()).await.unwrap();
+            editor.append(noise(SMALL * 3, round)).await.unwrap();
+            editor.commit().await.unwrap();
+            let before = place.chunks().await.unwrap();
+            assert!(before.keys().rev().take(3).all(|&id| id > highest), "{round}: {before:?}, {highest}");
+            highest = *before.keys().next_back().unwrap();
+            for _ in 0..3 {
+                editor.delete(editor.nchunks() - 1).await.unwrap();
+            }
+            editor.commit().await.unwrap();
+            // With and without another editor in between.
+            for _ in 0..round % 3 {
+                compact_place(place.clone()).await.unwrap();
+                assert_eq!(place.chunks().await.unwrap().len(), 4);
+            }
+        }
+    });
+}
+
 /// While unused chunks are removed, no editor begins; an abandoned note keeps everybody out until it is cleared.
 #[test]
 fn a_place_that_is_being_cleared_is_not_edited() {

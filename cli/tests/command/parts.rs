@@ -145,7 +145,7 @@ fn a_part_that_is_written_twice() {
     job.check();
     // After the commit it is too late, and nothing changes.
     let said = job.part(2).bad_data();
-    assert!(said.contains("somebody else has committed"), "{said}");
+    assert!(said.contains("is committed already"), "{said}");
     job.check();
 }
 
@@ -161,11 +161,11 @@ fn two_commits_at_the_same_time() {
     assert!(!won.is_empty());
     for output in lost {
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("somebody else has committed"), "{said}");
+        assert!(said.contains("is committed already"), "{said}");
     }
     job.check();
     // Whoever comes later is told.
-    assert!(job.commit(&[]).bad_data().contains("somebody else has committed"));
+    assert!(job.commit(&[]).bad_data().contains("is committed already"));
     job.check();
 }
 
@@ -207,5 +207,51 @@ fn what_makes_no_parts() {
     // A part with other parameters is told which.
     job.part(1).ok();
     let said = run(job.args(2).into_iter().chain(args!["--codec", "lz4"])).bad_data();
-    assert!(said.contains("the plan that is there has another"), "{said}");
+    assert!(said.contains("all writers of a frame must agree on its"), "{said}");
+}
+
+#[test]
+fn commit_makes_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("none/whole.b2nd");
+    for more in [None, Some("--discard")] {
+        let said = run(args!["commit", &path].into_iter().chain(more.map(OsString::from))).bad_data();
+        assert!(said.contains("whole.b2nd"), "{said}");
+        assert!(!directory.path().join("none").exists());
+    }
+    // A directory without parts, and a file.
+    fs::create_dir_all(&path).expect("it is made");
+    let said = run(args!["commit", &path, "--discard"]).bad_data();
+    assert!(said.contains("no parts to discard"), "{said}");
+    assert_eq!(fs::read_dir(&path).expect("a directory").count(), 0);
+    let said = run(args!["info", &path]).bad_data();
+    assert!(said.contains("a directory, but not a sparse frame"), "{said}");
+    let file = directory.path().join("file");
+    fs::write(&file, "text").expect("it is written");
+    let said = run(args!["commit", &file]).bad_data();
+    assert!(said.contains("this is a file, and a sparse frame is a directory"), "{said}");
+}
+
+#[test]
+fn parts_that_do_not_agree() {
+    // The last part is shorter, and nobody has said how long the array is.
+    let job = Job::new(50, &[5000], 20, &[]);
+    let part = |number: u64, more: &[&str]| {
+        let number_of = format!("{number}/3");
+        let args = args!["compress", "-q", job.input(number), job.output(), "--part", number_of];
+        run(args.into_iter().chain(more.iter().map(OsString::from)))
+    };
+    part(1, &[]).ok();
+    let said = part(3, &[]).bad_data();
+    let advice = ["length in bytes", "--shape of the whole array", "commit --discard"];
+    assert!(advice.iter().all(|words| said.contains(words)), "{said}");
+    let said = run(args!["info", job.output()]).bad_data();
+    assert!(said.contains("not yet committed") && said.contains("oxiblosc commit"), "{said}");
+    job.commit(&["--discard"]).ok();
+    assert!(job.commit(&["--discard"]).bad_data().contains("no parts to discard"));
+    (1..=3).for_each(|number| drop(part(number, &["--shape", "50,5000"]).ok()));
+    let said = part(2, &["--shape", "50,5000", "--codec", "lz4"]).bad_data();
+    assert!(said.contains("its codec: it was begun with zstd, and this writer has lz4"), "{said}");
+    job.commit(&[]).ok();
+    job.check();
 }

@@ -86,10 +86,16 @@ pub struct FrameEditor {
     written: BTreeSet<u32>,
     /// Files of a sparse frame that exist and belong to nobody that this editor knows.
     foreign: BTreeSet<u32>,
+    /// Files of a sparse frame that may be of nobody: the next commit removes those that no chunk needs.
+    left: BTreeSet<u32>,
     /// All smaller file numbers are in use, or are not to be used.
     next_id: u32,
     /// Others write to the same place.
     shares_files: bool,
+    /// Numbers of files that were ever in use are not used again.
+    fresh_numbers: bool,
+    /// The highest number that is known to have been used, if numbers are not used again.
+    highest: Option<u32>,
     index_changed: bool,
     trailer_changed: bool,
 }
@@ -135,8 +141,11 @@ impl FrameEditor {
             stored: BTreeMap::new(),
             written: BTreeSet::new(),
             foreign: BTreeSet::new(),
+            left: BTreeSet::new(),
             next_id: 0,
             shares_files: false,
+            fresh_numbers: false,
+            highest: None,
             index_changed: false,
             trailer_changed: false,
         })
@@ -400,8 +409,26 @@ impl FrameEditor {
     /// Prepares the editor of a sparse frame for a place that others write to as well. The numbers of new files follow
     /// all that are in use, so that they hardly ever meet files that others have written or that no index names any
     /// more. Files that no chunk needs any more are not removed by commits, as readers of an older index may need them.
-    pub fn share_files(&mut self) {
+    ///
+    /// `highest` is the highest number that files had which are gone by now, if that is known.
+    pub fn share_files(&mut self, highest: Option<u32>) {
         self.shares_files = true;
+        self.keep_numbers_fresh(highest);
+        // They may be of others who have not committed yet.
+        self.left.clear();
+    }
+
+    /// Prepares the editor of a sparse frame that others read, but do not write: the numbers of new files follow all
+    /// that have been in use. A reader that has an older index then gets the chunks of that index, or finds that they
+    /// are gone; it never gets other chunks.
+    ///
+    /// `existing` are the numbers of all chunk files. The next commit removes those that no chunk needs, which dead
+    /// editors have left. Commits leave the file with the highest number where it is, even if no chunk needs it any
+    /// more, so that the next editor knows where to continue.
+    pub fn keep_numbers_fresh(&mut self, existing: impl IntoIterator<Item = u32>) {
+        self.fresh_numbers = true;
+        self.left = existing.into_iter().collect();
+        self.highest = highest_kept(&self.left);
         self.next_id = self.first_id();
     }
 
@@ -508,7 +535,7 @@ impl FrameEditor {
 
     fn commit_sparse(&mut self) -> Result<EditCommit, FrameWriteError> {
         let files = files_of(&self.table);
-        if self.shares_files
+        if self.fresh_numbers
             && let Some(&last) = files.last()
         {
             // C-Blosc2 takes file numbers for offsets and refuses those beyond the bytes of all chunks. It does not
@@ -521,10 +548,15 @@ impl FrameEditor {
         let tail_at = header.len() as u64;
         CommitCheck { header, tail_at, tail, has_index: true }.check(&self.table)?;
         let header = header.to_vec();
-        let before = self.committed.files.union(&self.written);
+        let mut before: BTreeSet<u32> = self.committed.files.union(&self.written).copied().collect();
+        if self.fresh_numbers {
+            before.append(&mut self.left);
+            before.extend(self.highest);
+            self.highest = highest_kept(&before);
+        }
         let remove = match self.shares_files {
             true => Vec::new(),
-            false => before.filter(|id| !files.contains(id)).copied().collect(),
+            false => before.into_iter().filter(|id| !files.contains(id) && self.highest != Some(*id)).collect(),
         };
         self.committed.files = files;
         self.written.clear();
@@ -593,8 +625,8 @@ impl FrameEditor {
         Ok((entry, Some(ChunkWrite { address, replacement })))
     }
 
-    /// The smallest file number that neither the committed index nor a new chunk uses: C-Blosc2 cannot open frames with
-    /// large numbers and little data.
+    /// The smallest file number, of those that new files may have, that neither the committed index nor a new chunk uses:
+    /// C-Blosc2 cannot open frames with large numbers and little data unless their total is raised.
     fn free_id(&mut self) -> Result<u32, FrameWriteError> {
         let used = |id| [&self.committed.files, &self.written, &self.foreign].iter().any(|ids| ids.contains(&id));
         while used(self.next_id) {
@@ -607,10 +639,11 @@ impl FrameEditor {
 
     /// The first number that new files may have.
     fn first_id(&self) -> u32 {
-        match self.committed.files.last() {
-            Some(&last) if self.shares_files => last.saturating_add(1),
-            _ => 0,
+        if !self.fresh_numbers {
+            return 0;
         }
+        let highest = self.committed.files.last().copied().max(self.highest);
+        highest.map_or(0, |highest| highest.saturating_add(1))
     }
 
     /// Forgets a stored chunk that is no longer needed.
@@ -621,6 +654,12 @@ impl FrameEditor {
             self.table.header.cbytes = self.table.header.cbytes.saturating_sub(len);
         }
     }
+}
+
+/// The highest number after which new files are numbered. Of stray files with very high numbers this is none: they must
+/// not leave the frame without numbers.
+fn highest_kept(files: &BTreeSet<u32>) -> Option<u32> {
+    files.range(..u32::MAX - (1 << 16)).next_back().copied()
 }
 
 /// The files that a sparse frame refers to.

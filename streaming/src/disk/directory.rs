@@ -1,11 +1,19 @@
 //! Directories, and temporary files in them that replace others.
 
-use std::ffi::OsString;
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
 use tempfile::{Builder, NamedTempFile, TempDir, TempPath};
+
+/// The end of temporary names.
+const SUFFIX: &str = ".part";
+/// Random characters before it.
+const RANDOM: usize = 6;
+/// The longest part of another name in a temporary one, in bytes: file systems have names of up to 255 bytes.
+const LONGEST: usize = 255 - ".".len() - ".".len() - RANDOM - SUFFIX.len();
 
 /// The directory in which `path` is.
 pub(crate) fn parent_of(path: &Path) -> &Path {
@@ -41,13 +49,30 @@ fn with_temporary_name<T>(
     make: impl FnOnce(&Builder<'_, '_>) -> io::Result<T>,
 ) -> io::Result<T> {
     let mut prefix = OsString::from(".");
-    prefix.push(destination.file_name().unwrap_or_default());
+    prefix.push(shortened(destination.file_name().unwrap_or_default()));
     prefix.push(".");
     let mut builder = Builder::new();
-    builder.prefix(&prefix).suffix(".part");
+    builder.prefix(&prefix).rand_bytes(RANDOM).suffix(SUFFIX);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
     make(&builder)
+}
+
+/// The name, or as much of it as leaves room for the rest of a temporary name.
+fn shortened(name: &OsStr) -> Cow<'_, OsStr> {
+    if name.len() <= LONGEST {
+        return name.into();
+    }
+    let mut text = name.to_string_lossy().into_owned();
+    let len = (0..=LONGEST).rev().find(|&len| text.is_char_boundary(len)).unwrap_or(0);
+    text.truncate(len);
+    OsString::from(text).into()
+}
+
+/// What a file becomes that has such a temporary name; `None` if it has none.
+pub(crate) fn temporary_of(name: &str) -> Option<&str> {
+    let (name, random) = name.strip_prefix('.')?.strip_suffix(SUFFIX)?.rsplit_once('.')?;
+    (random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric())).then_some(name)
 }
 
 /// Writes a temporary file that is to replace the file at `path`. If it is to be `durable`, its content is on the disk

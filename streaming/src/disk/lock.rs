@@ -23,7 +23,8 @@ pub(crate) struct Handle {
 pub(crate) fn lock(file: File, path: &Path) -> io::Result<Handle> {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {
-            Err(io::Error::new(io::ErrorKind::WouldBlock, format!("{} is already being edited", path.display())))
+            let message = format!("another process is editing {}, or another editor: try again later", path.display());
+            Err(io::Error::new(io::ErrorKind::WouldBlock, message))
         }
         Err(TryLockError::Error(_)) => Ok(file.into()),
         Ok(()) => Ok(Handle { file, is_locked: true }),

@@ -10,7 +10,7 @@ mod publish;
 
 pub(crate) use append::AppendFile;
 pub(crate) use directory::{
-    parent_of, replace_file, sync_directory, temporary_beside, temporary_directory_beside, write_beside,
+    parent_of, replace_file, sync_directory, temporary_beside, temporary_directory_beside, temporary_of, write_beside,
 };
 pub(crate) use links::follow_links;
 pub(crate) use lock::{Handle, TRIES, is_at, lock, lock_later, replaced_by_another};

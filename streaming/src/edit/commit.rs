@@ -26,6 +26,9 @@ const COMMIT_LAYER: &str = "oxiblosc_commit";
 /// How many commits it names: enough to find out whether one has succeeded when its response was lost.
 const NAMES: usize = 7;
 
+/// Precedes the highest number of the files that compactions have removed, after the names.
+const REMOVED: char = '<';
+
 /// What the last attempt at a commit has led to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attempt {
@@ -44,7 +47,13 @@ pub(super) fn commits_of(frame: &Frame, registry: &Registry) -> Vec<String> {
         [0xd9, _, names @ ..] => std::str::from_utf8(names).unwrap_or_default(),
         _ => "",
     };
-    names.split_ascii_whitespace().take(NAMES).map(str::to_owned).collect()
+    names.split_ascii_whitespace().take(NAMES + 1).map(str::to_owned).collect()
+}
+
+/// The highest number of the files that compactions have removed from a shared place, which is recorded with the names
+/// of the commits.
+pub(super) fn highest_of(commits: &[String]) -> Option<u32> {
+    commits.iter().find_map(|name| u32::from_str_radix(name.strip_prefix(REMOVED)?, 16).ok())
 }
 
 impl FrameEditor {
@@ -100,16 +109,24 @@ impl FrameEditor {
     ///
     /// # Errors
     /// As [`commit`](Self::commit), and when there is no room for the name of the commit: others would not notice it.
-    pub(super) async fn touch(&mut self) -> Result<(), EditError> {
+    ///
+    /// `removed` is the highest number of the files that are about to be removed.
+    pub(super) async fn touch(&mut self, removed: Option<u32>) -> Result<(), EditError> {
         self.begin_change().await?;
+        let highest = highest_of(&self.commits).max(removed);
+        self.commits.retain(|name| !name.starts_with(REMOVED));
+        self.commits.extend(highest.map(|highest| format!("{REMOVED}{highest:08x}")));
         self.editor.set_vlmetalayer(COMMIT_LAYER, b"")?;
         self.commit().await
     }
 
     /// Makes the next index differ from all others. A frame with sixteen other metalayers has no room for that.
     fn name_commit(&mut self) -> Result<(), EditError> {
+        let highest = highest_of(&self.commits).map(|highest| format!("{REMOVED}{highest:08x}"));
+        self.commits.retain(|name| !name.starts_with(REMOVED));
         self.commits.insert(0, random_id());
         self.commits.truncate(NAMES);
+        self.commits.extend(highest);
         let names = self.commits.join(" ");
         // A str of msgpack with fewer than 256 bytes.
         let mut content = vec![0xd9, names.len() as u8];
@@ -157,7 +174,13 @@ impl FrameEditor {
         }
         let mut kept = self.committed_nbytes.saturating_sub(start);
         for i in first..self.nchunks() {
-            let chunk = Bytes::from(self.chunk(i).await?);
+            let chunk = match self.chunk(i).await {
+                // The place was compacted since.
+                Err(EditError::Store(error)) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(EditError::Conflict);
+                }
+                chunk => Bytes::from(chunk?),
+            };
             // Lossless: within a chunk.
             fresh.append(chunk.slice((kept as usize).min(chunk.len())..)).await?;
             kept = 0;

@@ -57,14 +57,18 @@ async fn compact(place: Arc<dyn SparsePlace>, options: EditOptions) -> Result<u6
 async fn remove_unnamed(place: &Arc<dyn SparsePlace>, options: EditOptions) -> Result<u64, EditError> {
     // An editor that was opened before must not commit chunks that are removed here.
     let mut editor = options.edit_cleared(Arc::clone(place)).await?;
-    editor.touch().await?;
+    let highest = place.chunks().await?.into_keys().next_back();
+    editor.touch(highest).await?;
     let named: BTreeSet<u32> = (0..editor.nchunks())
         .filter_map(|i| match editor.entry(i) {
             Ok(ChunkEntry::File { id }) => Some(id),
             _ => None,
         })
         .collect();
-    let files: Vec<u32> = place.chunks().await?.into_keys().filter(|file| !named.contains(file)).collect();
+    // An editor of a locked place finds out from the file of the highest number which numbers have been in use.
+    let kept = highest.filter(|_| place.is_locked());
+    let unnamed = |file: &u32| !named.contains(file) && kept != Some(*file);
+    let files: Vec<u32> = place.chunks().await?.into_keys().filter(unnamed).collect();
     let removed = files.len() as u64;
     remove_chunks(&**place, files).await?;
     Ok(removed)

@@ -15,7 +15,7 @@ use oxiblosc_core::nd::{ArrayMeta, FrameSizes, Geometry, NdError, Tiling};
 use oxiblosc_core::plugin_params::PluginParams;
 
 use super::coder::Coder;
-use super::commit::{Attempt, commits_of};
+use super::commit::{Attempt, commits_of, highest_of};
 use super::storage::{ChunkWritten, Committed, Storage};
 use super::{EditError, EditOptions};
 use crate::error::ReadError;
@@ -37,7 +37,8 @@ use crate::sparse::FileVersion;
 /// changes ([`append`](FrameEditor::append), [`fill`](FrameEditor::fill)) may have made some of them.
 ///
 /// # Several editors
-/// Files and directories are locked, so that there is one editor at a time. Memory and objects are not: the first of
+/// Files and directories are locked, so that there is one editor at a time: opening another one fails at once with
+/// [`ErrorKind::Transient`](crate::ErrorKind::Transient), and may be tried again. Memory and objects are not: the first of
 /// two commits succeeds, and the other fails with [`EditError::Conflict`]. [`rebase`](FrameEditor::rebase) then moves
 /// appended bytes behind those of the first. Chunks that a commit replaces stay until
 /// [`compact_place`](super::compact_place) removes them, as there may be readers of the older index.
@@ -146,7 +147,9 @@ impl FrameEditor {
         }
         let mut editor = frame::FrameEditor::with_placement(&frame, options.special, &registry)?;
         if storage.is_shared() {
-            editor.share_files();
+            editor.share_files(highest_of(&commits));
+        } else if frame.is_sparse() {
+            editor.keep_numbers_fresh(storage.chunk_files().await?);
         }
         let typesize = frame.typesize();
         let pool = options.pool.clone().unwrap_or_default();

@@ -85,6 +85,14 @@ impl Storage {
         matches!(self, Self::Sparse { place, .. } if !place.is_locked())
     }
 
+    /// The numbers of the chunk files at the place of a sparse frame.
+    pub(super) async fn chunk_files(&self) -> io::Result<Vec<u32>> {
+        match self {
+            Self::File { .. } => Ok(Vec::new()),
+            Self::Sparse { place, .. } => Ok(place.chunks().await?.into_keys().collect()),
+        }
+    }
+
     /// How many chunks are written at the same time.
     pub(super) fn writes_in_flight(&self) -> usize {
         match self {

@@ -85,6 +85,10 @@ pub(crate) async fn verify<S: RangeSource + 'static>(shared: &Arc<ReaderInner<S>
                     plugins.extend(header.plugins());
                     Outcome::Unverified(header)
                 }
+                // What has been read so far and what there is now are two frames.
+                (Err(error @ ReadError::Replaced(_)), _) | (Ok(_), Err(error @ ReadError::Replaced(_))) => {
+                    return Err(error);
+                }
                 (Err(source), _) | (Ok(_), Err(source)) => {
                     report.find(Finding::Chunk { chunk: first, source });
                     if chunks.end - first > 1 {

@@ -12,8 +12,8 @@ use oxiblosc_core::frame::FrameError;
 use oxiblosc_core::nd::{ArrayMeta, AxisSelection, KeptChunks, NdError, Plan, ResizePlan, Selection, Tiling};
 
 use super::{ArrayError, NdBuffer};
-use crate::ReadError;
 use crate::edit::{EditError, EditorSnapshot, FrameEditor};
+use crate::{ErrorKind, ReadError};
 
 /// Changes an array in a file, in a directory, in memory, or under a prefix of objects: items, shape, or both.
 /// [`blocking::NdEditor`](crate::blocking::NdEditor) is the twin without async.
@@ -297,7 +297,11 @@ impl NdEditor {
         let step = (REBASE_BYTES / row_bytes.max(1)).max(1);
         while row < end {
             let next = end.min(row + step);
-            let rows = self.read(&rows(row..next)).await?;
+            let rows = match self.read(&rows(row..next)).await {
+                // The place was compacted since.
+                Err(error) if error.kind() == ErrorKind::NotFound => return Err(EditError::Conflict.into()),
+                rows => rows?,
+            };
             match row_bytes {
                 // Rows without items cannot be counted, but the array can be made longer.
                 0 => {

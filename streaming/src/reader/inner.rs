@@ -194,6 +194,11 @@ impl<S: RangeSource + 'static> ReaderInner<S> {
         let mut found = found.into_iter();
         let result = |(id, range): (u32, Range<u64>)| {
             let failed = |source| {
+                let source = match ReadError::from(source) {
+                    ReadError::Source(source) => source,
+                    // No damage: the frame has been changed meanwhile.
+                    replaced => return replaced,
+                };
                 let holds = |&chunk: &u64| matches!(self.frame.entry(chunk), Ok(ChunkEntry::File { id: i }) if i == id);
                 let chunk = (0..self.frame.nchunks()).find(holds).unwrap_or_default();
                 ReadError::ChunkFile { chunk, source }

@@ -222,6 +222,8 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
             },
             // The source failed, not the chunk.
             Err(ReadError::Source(error)) => return Err(error.into()),
+            // Nor is a chunk lost that somebody has replaced meanwhile.
+            Err(ReadError::Replaced(replaced)) => return Err(std::io::Error::from(replaced).into()),
             Err(ReadError::ChunkFile { source, .. })
                 if !matches!(source.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::UnexpectedEof) =>
             {

@@ -1,20 +1,20 @@
 //! Frames in files and directories.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 
 use super::{ChunkFiles, Coalesced, RangeSource, check};
 use crate::compute::Buffers;
-use crate::context::about;
-use crate::disk::{IoMode, PositionedFile};
-use crate::sparse::Directory;
-use crate::sparse::directory::index_path;
+use crate::context::{Replaced, about};
+use crate::disk::{IoMode, PositionedFile, is_at};
+use crate::sparse::directory::{CLAIM_FILE, HEADER_FILE, index_path, read_chunk_file};
 
 /// Reading this many unneeded bytes costs about as much as another system call.
 const GAP: u64 = 4 << 10;
@@ -31,7 +31,7 @@ pub struct FileSource {
     file: Arc<PositionedFile>,
     mode: IoMode,
     /// The chunk files of a sparse frame.
-    files: Option<Directory>,
+    files: Option<OpenDirectory>,
     buffers: Buffers,
     /// What was opened.
     path: Option<Arc<Path>>,
@@ -40,7 +40,9 @@ pub struct FileSource {
 impl FileSource {
     /// Opens a file, or the directory of a sparse frame; it is opened and read on threads that may block.
     ///
-    /// Chunk files are opened when they are needed; other files in the directory are ignored.
+    /// Chunk files are opened when they are needed; other files in the directory are ignored. When an editor has
+    /// removed one that is needed, or something has replaced the directory, that is an error
+    /// ([`Replaced`](crate::Replaced)): the bytes of another state of the frame are never returned.
     pub async fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref().to_owned();
         let mode = IoMode::Offloaded;
@@ -54,13 +56,23 @@ impl FileSource {
 
     fn open_now(path: &Path, mode: IoMode) -> io::Result<Self> {
         let (index, is_sparse) = index_path(path);
+        // Before the index: if the directory is replaced in between, reads find that out.
+        let directory = is_sparse.then(|| File::open(path).ok());
         let file = File::open(&index).map_err(|e| match is_sparse {
+            true if e.kind() == io::ErrorKind::NotFound => io::Error::new(e.kind(), what_it_is(path)),
             // A caller that named a directory would wonder which file is meant.
             true => about(index.display(), e),
             false => e,
         })?;
-        let files = is_sparse.then(|| Directory::existing(path, mode));
-        Ok(Self { files, path: Some(path.into()), ..Self::new(file, mode) })
+        let mut source = Self { path: Some(path.into()), ..Self::new(file, mode) };
+        source.files = directory.map(|directory| OpenDirectory {
+            path: path.into(),
+            directory: directory.map(Arc::new),
+            modified: modified(&index),
+            index: (Arc::clone(&source.file), index.into()),
+            mode,
+        });
+        Ok(source)
     }
 
     /// Reads a file that is already open. Its cursor is neither used nor (on Unix) moved.
@@ -68,6 +80,70 @@ impl FileSource {
         let buffers = Buffers::new(KEPT);
         Self { file: Arc::new(PositionedFile::new(file)), mode, files: None, path: None, buffers }
     }
+}
+
+/// What is in a directory without an index.
+fn what_it_is(directory: &Path) -> &'static str {
+    if directory.join(CLAIM_FILE).exists() {
+        "the parts of a sparse frame, not yet committed (`oxiblosc commit` or `SharedWriter::commit`)"
+    } else if directory.join(HEADER_FILE).exists() {
+        "a sparse frame that has not been finished"
+    } else {
+        "a directory, but not a sparse frame"
+    }
+}
+
+/// The directory of a sparse frame, as it was when the frame was opened.
+#[derive(Debug, Clone)]
+struct OpenDirectory {
+    path: Arc<Path>,
+    /// `None` where directories cannot be opened.
+    directory: Option<Arc<File>>,
+    /// The index file and its path.
+    index: (Arc<PositionedFile>, Arc<Path>),
+    /// When the index was last written.
+    modified: Option<SystemTime>,
+    mode: IoMode,
+}
+
+impl OpenDirectory {
+    /// Reads chunk files that the index of this state names. Editors do not use the number of a file twice, so that a
+    /// file that exists is the right one unless the whole directory is another.
+    fn read(&self, ranges: &[(u32, Range<u64>)]) -> Vec<io::Result<Bytes>> {
+        let found: Vec<_> = ranges.iter().map(|(id, range)| read_chunk_file(&self.path, *id, range)).collect();
+        // After the files have been read: it may be replaced at any time.
+        let is_other = self.directory.as_ref().is_some_and(|opened| is_another(opened, &self.path));
+        let is_missing = |result: &io::Result<_>| result.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::NotFound);
+        let is_gone = found.iter().any(is_missing) && self.is_edited();
+        if !is_other && !is_gone {
+            return found;
+        }
+        let replaced = || Replaced::new(format_args!("the sparse frame {}", self.path.display())).into();
+        found.into_iter().map(|result| if is_other || is_missing(&result) { Err(replaced()) } else { result }).collect()
+    }
+
+    /// Whether the index has been written again.
+    fn is_edited(&self) -> bool {
+        let (file, path) = &self.index;
+        is_another(file.file(), path) || self.modified != modified(path)
+    }
+}
+
+impl ChunkFiles for OpenDirectory {
+    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
+        let this = self.clone();
+        // All of them at once: changing to another thread takes longer than reading a small file.
+        Box::pin(async move { this.mode.run(move || this.read(&ranges)).await })
+    }
+}
+
+/// Whether there is something else at `path` than what was opened there.
+fn is_another(opened: &File, path: &Path) -> bool {
+    !is_at(opened, path).unwrap_or(true) && path.exists()
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
 /// Reads `ranges`, which are `len` bytes in total, one after the other into one buffer.

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 
-use super::plan_file::CLAIM_FILE;
+pub(crate) use super::plan_file::CLAIM_FILE;
 use crate::context::about;
-use crate::disk::{replace_file, sync_directory, write_beside};
+use crate::disk::{replace_file, sync_directory, temporary_of, write_beside};
 
 /// The path of the index of a frame: `path` itself, or the index file in it if it is a directory.
 pub(crate) fn index_path(path: &Path) -> (PathBuf, bool) {
@@ -82,11 +82,33 @@ pub(crate) fn write_index(directory: &Path, index: &[u8], durable: bool) -> io::
 pub(crate) fn is_replaceable(directory: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(directory)? {
         let name = entry?.file_name();
-        let others = [INDEX_FILE, HEADER_FILE, CLAIM_FILE];
-        let belongs = |name: &str| others.contains(&name) || chunk_file_id(name).is_some();
+        let belongs = |name: &str| is_own(name) || temporary_of(name).is_some_and(is_own);
         if !name.to_str().is_some_and(belongs) {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Whether files of a sparse frame have such a name.
+fn is_own(name: &str) -> bool {
+    [INDEX_FILE, HEADER_FILE, CLAIM_FILE].contains(&name) || chunk_file_id(name).is_some()
+}
+
+/// Removes chunk and index files that killed editors had not given their names yet. The caller has locked the
+/// directory. Where a plan says that others are writing, nothing is removed: they lock it for moments only.
+///
+/// What cannot be removed does no harm.
+pub(crate) fn remove_temporary(directory: &Path) -> io::Result<()> {
+    if directory.join(CLAIM_FILE).try_exists()? {
+        return Ok(());
+    }
+    for entry in fs::read_dir(directory)? {
+        let name = entry?.file_name();
+        let own = name.to_str().and_then(temporary_of).filter(|&own| own != CLAIM_FILE);
+        if own.is_some_and(is_own) {
+            let _ = fs::remove_file(directory.join(name));
+        }
+    }
+    Ok(())
 }

@@ -54,7 +54,9 @@ pub enum ShareError {
     },
     /// The frame has been committed, by another writer or through this one: what was written is not part of it, and
     /// nothing can be added.
-    #[error("somebody else has committed this frame")]
+    #[error(
+        "this frame is committed already, and nothing can be added to it: write to another place, or remove it first"
+    )]
     Committed(#[source] io::Error),
     /// A commit is in progress, and it is not known whether the chunk is part of it. Repeat the call: once the commit has
     /// succeeded or failed, it reports whether the frame holds the chunk.
@@ -68,7 +70,7 @@ pub enum ShareError {
     #[error("the plan of this writer has been cleared: what it has written is not part of any frame")]
     PlanGone,
     /// There is already a different plan.
-    #[error("the plan that is there has another {what}: {there}, and not {here}")]
+    #[error("all writers of a frame must agree on its {}: it was begun with {there}, and this writer has {here}", Parameter(.what, .here))]
     PlanDiffers {
         /// The first parameter that differs.
         what: String,
@@ -78,7 +80,7 @@ pub enum ShareError {
         there: String,
     },
     /// The existing plan cannot be read: it is damaged, or was written by a later release.
-    #[error("the plan that is there cannot be read: {reason}")]
+    #[error("the plan of the writers that have begun this frame cannot be read: {reason}")]
     BadPlan {
         /// What is wrong.
         reason: String,
@@ -104,7 +106,7 @@ pub enum ShareError {
     #[error(transparent)]
     ConditionalPutsIgnored(#[from] ConditionalPutsIgnored),
     /// The place failed. The call may be repeated.
-    #[error("the place of the frame failed")]
+    #[error("a file or object of the frame could not be read or written")]
     Place(#[from] io::Error),
     /// A chunk or the index could not be encoded, or the options are invalid.
     #[error(transparent)]
@@ -115,6 +117,27 @@ pub enum ShareError {
     /// The window of a chunk is invalid.
     #[error(transparent)]
     Nd(#[from] NdError),
+}
+
+/// A parameter of a plan, and its value.
+struct Parameter<'a>(&'a str, &'a str);
+
+impl fmt::Display for Parameter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            "bytes" => "length in bytes",
+            "array" => "kind",
+            "codec meta" => "meta byte of the codec",
+            "level" => "compression level",
+            "metalayer" if self.1.starts_with("shape ") => "shape or dtype",
+            "metalayer" => "metalayers",
+            "vlmetalayer" => "variable-length metalayers",
+            "vlmetalayer codec" => "codec of variable-length metalayers",
+            "split" => "split mode",
+            "format" => "chunk format",
+            other => other,
+        })
+    }
 }
 
 struct List<'a>(&'a [u64], u64);

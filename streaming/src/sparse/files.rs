@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use oxiblosc_core::frame::{INDEX_FILE, chunk_file_id, chunk_file_name};
 use tempfile::TempPath;
 
-use super::directory::read_chunk_file;
+use super::directory::{read_chunk_file, remove_temporary};
 use super::place::{FileVersion, SparsePlace, written_by_another};
 use super::plan_file::CLAIM_FILE;
 use crate::disk::{
@@ -40,10 +40,10 @@ impl Directory {
     /// The directory `path`, created if needed.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be made; [`io::ErrorKind::NotADirectory`] when there is a file of this name.
     pub fn new(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
-        fs::create_dir_all(path)?;
+        fs::create_dir_all(path).map_err(|e| if path.is_file() { is_a_file() } else { e })?;
         Ok(Self::existing(path, IoMode::default()))
     }
 
@@ -52,8 +52,20 @@ impl Directory {
         Self { path: path.into(), mode, durable: false, locked: None }
     }
 
+    /// The existing directory `path`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] when there is nothing, and [`io::ErrorKind::NotADirectory`] when it is a file.
+    pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        match fs::metadata(path)?.is_dir() {
+            true => Ok(Self::existing(path, IoMode::default())),
+            false => Err(is_a_file()),
+        }
+    }
+
     /// The existing directory `path`, locked against other editors until the last clone of this handle is dropped,
-    /// where the system supports it. Readers are not affected.
+    /// where the system supports it. Readers are not affected. Temporary files of killed editors are removed.
     ///
     /// # Errors
     /// When there is none, and [`io::ErrorKind::WouldBlock`] when another editor has locked it.
@@ -67,6 +79,7 @@ impl Directory {
             // It may have been replaced before it was locked.
             if handle.as_ref().map_or(Ok(true), |handle| is_at(handle, path))? {
                 let locked = Some(Arc::new(Locked { handle }));
+                remove_temporary(path)?;
                 return Ok(Self { locked, ..Self::existing(path, IoMode::default()) });
             }
         }
@@ -151,6 +164,10 @@ impl Directory {
         }
         if self.durable { sync_directory(&self.path) } else { Ok(()) }
     }
+}
+
+fn is_a_file() -> io::Error {
+    io::Error::new(io::ErrorKind::NotADirectory, "this is a file, and a sparse frame is a directory")
 }
 
 impl ChunkFiles for Directory {

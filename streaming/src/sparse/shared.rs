@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use oxiblosc_core::chunk::ChunkHeader;
-use oxiblosc_core::frame::FrameWriter;
+use oxiblosc_core::frame::{FrameWriter, INDEX_FILE};
 use oxiblosc_core::nd::Tiling;
 use oxiblosc_core::registry::Registry;
 
@@ -15,7 +15,7 @@ use super::commit::CommitAttempt;
 use super::error::ShareError;
 use super::place::{ConditionalPutsIgnored, FileVersion, SparsePlace, begins_with};
 use super::plan_file::{ClaimState, Owner, PlanFile, end_of_numbers, put_claim};
-use super::shared_plan::{SharedPlan, difference};
+use super::shared_plan::{SharedPlan, difference, differs};
 use crate::compute::{JobPanicked, Pool};
 use crate::error::WriteError;
 use crate::nd::ArrayOptions;
@@ -447,12 +447,12 @@ impl Drop for Doubt<'_> {
 }
 
 fn there_is_a_frame() -> io::Error {
-    io::Error::new(io::ErrorKind::AlreadyExists, "there is an index")
+    io::Error::new(io::ErrorKind::AlreadyExists, format!("{INDEX_FILE} exists"))
 }
 
 /// The chunk file of each entry of an index; `None` when it cannot be read.
 pub(super) async fn entries(index: &FileVersion, registry: &Registry) -> Option<Vec<Option<u32>>> {
-    use oxiblosc_core::frame::{ChunkEntry, INDEX_FILE};
+    use oxiblosc_core::frame::ChunkEntry;
 
     let frame = MemoryDirectory::from_files([(INDEX_FILE, index.content.clone())]);
     let reader: FrameReader<_> = crate::ReadOptions::new().registry(registry).open(frame).await.ok()?;
@@ -499,7 +499,7 @@ async fn claim_for<P: SparsePlace>(
             if is_active(claim, index.as_ref()) {
                 return match difference(&plan.lines(), &claim.lines) {
                     None => Ok((claim.clone(), true)),
-                    Some((what, here, there)) => Err(ShareError::PlanDiffers { what, here, there }),
+                    Some(difference) => Err(differs(difference, registry)),
                 };
             }
             let is_left = match claim.state {

@@ -8,7 +8,7 @@ use oxiblosc_core::frame::{FingerprintKind, FrameParams, FrameType, SpecialPlace
 use oxiblosc_core::nd::{ArrayMeta, Tiling};
 use oxiblosc_core::pipeline::{FilterSlot, FilterSlots};
 use oxiblosc_core::plugin_params::PluginParams;
-use oxiblosc_core::{CodecId, FilterId};
+use oxiblosc_core::{CodecId, FilterId, Registry};
 
 use super::error::ShareError;
 use crate::sink::WriteOptions;
@@ -161,6 +161,34 @@ pub(super) fn difference(here: &[PlanLine], there: &[PlanLine]) -> Option<(Strin
         }
     }
     None
+}
+
+/// The error of a writer whose plan differs in this parameter, with names instead of the numbers of the plan.
+pub(super) fn differs((key, here, there): (String, String, String), registry: &Registry) -> ShareError {
+    let (here, there) = (worded(&key, here, registry), worded(&key, there, registry));
+    ShareError::PlanDiffers { what: key, here, there }
+}
+
+/// A value of a plan in words.
+fn worded(key: &str, value: String, registry: &Registry) -> String {
+    let codec = |id| registry.codec(id).map_or_else(|_| id.to_string(), |entry| entry.info().name.to_owned());
+    let filter = |id| registry.filter(id).map_or_else(|_| id.to_string(), |entry| entry.info().name.to_owned());
+    let words = match key {
+        "array" => Some(if value == "true" { "an array" } else { "plain bytes" }.to_owned()),
+        "checksums" | "dictionary" => Some(if value == "true" { "some" } else { "none" }.to_owned()),
+        "fingerprint" if value == "0" => Some("none".to_owned()),
+        "codec" | "vlmetalayer codec" => value.parse().ok().map(|id| codec(CodecId(id))),
+        "filters" => filters(&value).map(|slots| {
+            let shown = |slot: FilterSlot| match slot.meta {
+                0 => filter(slot.id),
+                meta => format!("{} with meta byte {meta}", filter(slot.id)),
+            };
+            let shown: Vec<_> = slots.active().map(|(_, slot)| shown(slot)).collect();
+            if shown.is_empty() { "none".to_owned() } else { shown.join(", ") }
+        }),
+        _ => None,
+    };
+    words.unwrap_or(value)
 }
 
 /// A value in readable form.
