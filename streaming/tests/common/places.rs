@@ -170,17 +170,18 @@ impl SparsePlace for Hooked {
 pub(crate) fn places() -> Vec<(&'static str, Hooked, Option<tempfile::TempDir>)> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("frame");
-    let mut places = vec![
+    vec![
         ("memory", Hooked::new(Arc::new(MemoryDirectory::new())), None),
         ("directory", Hooked::new(Arc::new(Directory::new(path).unwrap())), Some(directory)),
-    ];
-    #[cfg(feature = "object_store")]
-    {
-        let store = Arc::new(object_store::memory::InMemory::new());
-        let prefix = oxiblosc_streaming::object::ObjectPrefix::new(store, "some/where");
-        places.push(("objects", Hooked::new(Arc::new(prefix)), None));
-    }
-    places
+        #[cfg(feature = "object_store")]
+        ("objects", Hooked::new(Arc::new(objects())), None),
+    ]
+}
+
+#[cfg(feature = "object_store")]
+fn objects() -> oxiblosc_streaming::object::ObjectPrefix {
+    let store = Arc::new(object_store::memory::InMemory::new());
+    oxiblosc_streaming::object::ObjectPrefix::new(store, "some/where")
 }
 
 /// The frame at a place, copied into memory.
