@@ -82,10 +82,18 @@ mod zlib {
         pub(in super::super) fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, InflateError> {
             let state = self.0.get_or_insert_with(|| Decompress::new(true));
             state.reset(true);
-            match state.decompress(src, dst, FlushDecompress::Finish) {
-                Ok(Status::StreamEnd) => Ok(state.total_out() as usize),
-                // It waits for input or for room.
-                Ok(_) if state.total_in() < src.len() as u64 => Err(InflateError::TooLong),
+            let (status, found) = (state.decompress(src, dst, FlushDecompress::Finish), state.total_out() as usize);
+            match status {
+                Ok(Status::StreamEnd) => return Ok(found),
+                Ok(_) if found == dst.len() => {}
+                _ => return Err(InflateError::Damaged),
+            }
+            // It waits for room or for input: give it room.
+            let rest = src.get(state.total_in() as usize..).unwrap_or_default();
+            let status = state.decompress(rest, &mut [0], FlushDecompress::Finish);
+            match status {
+                Ok(_) if state.total_out() as usize > found => Err(InflateError::TooLong),
+                Ok(Status::StreamEnd) => Ok(found),
                 _ => Err(InflateError::Damaged),
             }
         }
