@@ -19,8 +19,7 @@ Examples:
 pub(super) const COMMIT: &str = "\
 Examples:
   Two jobs that write half of an array each, and what makes it visible:
-    oxiblosc compress data.npy whole --part 1/2 && oxiblosc compress more.npy whole --part 2/2
-    oxiblosc commit whole --parts 2
+    oxiblosc compress data.npy ab --part 1/2 && oxiblosc compress more.npy ab --part 2/2 && oxiblosc commit ab --parts 2
 ";
 
 pub(super) const CAT: &str = "\
