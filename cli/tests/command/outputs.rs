@@ -183,7 +183,8 @@ fn plugins_by_name_and_id() {
         let frame = |filter: &str| {
             let filter = format!("{filter}={meta}");
             let args = args![
-                "compress", "-", "-", "--dtype", "f8", "--shape", "64,64", "--blocks", "32,32", "--filter", filter
+                "compress", "-", "-", "--dtype", "f8", "--shape", "64,64", "--blocks", "32,32", "--filter", filter,
+                "--quiet"
             ];
             run_with(args, &data)
         };
