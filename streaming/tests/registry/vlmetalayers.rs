@@ -73,7 +73,7 @@ fn writers_of_one_frame_agree_on_it() {
         let write = || options(&all).vlmetalayer("notes", CONTENT.clone());
         let mine = SharedWriter::create(place.clone(), 1000, write().vlmetalayer_codec(RUNS)).await.unwrap();
         let other = SharedWriter::create(place.clone(), 1000, write()).await.err().unwrap();
-        assert!(other.to_string().contains("vlmetalayer codec"), "{other}");
+        assert!(other.to_string().contains("its codec of variable-length metalayers"), "{other}");
         // It is the plan that says, not who commits.
         let joined = SharedWriter::open_on(place.clone(), &Default::default(), &all).await.unwrap();
         mine.write(0, crate::content(1).into()).await.unwrap();
