@@ -155,7 +155,7 @@ fn one_part_is_killed(server: &Server) {
     // Whoever comes later is told, and changes nothing.
     for late in [job.part(2, &[]), job.commit(&[])] {
         let said = late.failed(1);
-        assert!(said.contains("somebody else has committed"), "{said}");
+        assert!(said.contains("is committed already"), "{said}");
     }
     job.is_there();
 }
@@ -186,7 +186,7 @@ fn two_processes_commit_at_the_same_time() {
     assert!(!won.is_empty(), "{lost:?}");
     for run in lost {
         let said = run.failed(1);
-        assert!(said.contains("somebody else has committed"), "{said}");
+        assert!(said.contains("is committed already"), "{said}");
     }
     job.is_there();
 }
