@@ -5,8 +5,8 @@ use ruzstd::decoding::errors::FrameDecoderError;
 use ruzstd::decoding::{Dictionary, FrameDecoder};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-/// The codec `zstd`. All levels are the only one that `ruzstd` has, which is like Zstandard's 1 on most data. It reads
-/// chunks with a dictionary and makes none.
+/// The codec `zstd`. All levels are the only one that `ruzstd` has, whose streams were 13 to 96 % larger than at
+/// Zstandard's level 1 on four shuffled arrays. It reads chunks with a dictionary and makes none.
 #[derive(Default)]
 pub struct Zstd {
     decoder: Option<Decoder>,
