@@ -16,8 +16,8 @@ pub(crate) fn run(args: &CommitArgs, registry: &Registry) -> Result<(), CliError
     let name = args.frame.output_name();
     let show = !args.run.quiet && io::stderr().is_terminal();
     let place = shared_place(&args.frame, false)?;
+    let writer = block_on(SharedWriter::open_on(Arc::clone(&place), &args.run.pool(), registry));
     if args.discard {
-        let writer = block_on(SharedWriter::open_on(Arc::clone(&place), &args.run.pool(), registry));
         let removed = block_on(sparse::clear_with(&place, registry)).map_err(CliError::data(&name))?;
         if removed == 0 && matches!(writer, Err(ShareError::NoPlan)) {
             return Err(CliError::data(&name)("there are no parts to discard"));
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &CommitArgs, registry: &Registry) -> Result<(), CliError
         MissingArg::Zero => MissingChunks::Zero,
         MissingArg::Nan => MissingChunks::Nan,
     };
-    let writer = block_on(SharedWriter::open_on(place, &args.run.pool(), registry)).map_err(|error| match error {
+    let writer = writer.map_err(|error| match error {
         // What the library says is meant for programs.
         ShareError::NoPlan => CliError::data(&name)("there are no parts: `oxiblosc compress --part` writes them"),
         error => CliError::data(&name)(error),

@@ -48,12 +48,17 @@ def least(rounds: int, work: dict[str, Callable[[], object]]) -> dict[str, float
     return times
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def parsed(description: str | None) -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--mib", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = parsed(__doc__)
     threads = options.threads
     blosc2.set_nthreads(threads)
     numcodecs.blosc.use_threads = True

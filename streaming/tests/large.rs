@@ -6,6 +6,8 @@ mod common;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -14,8 +16,10 @@ use futures::SinkExt;
 use futures::io::{AsyncWrite, AsyncWriteExt, Cursor};
 use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_core::pipeline::FilterSlots;
-use oxiblosc_streaming::target::{FileTarget, MemoryTarget, OpenTarget, Part, SeekTarget, SpoolTarget, Target};
-use oxiblosc_streaming::{Pool, WriteError, WriteOptions, block_on, blocking};
+use oxiblosc_streaming::target::{
+    FileTarget, MemoryTarget, OpenTarget, Part, SeekTarget, SparseTarget, SpoolTarget, Target,
+};
+use oxiblosc_streaming::{ErrorKind, Pool, WriteError, WriteOptions, block_on, blocking};
 
 const MIB: usize = 1 << 20;
 
@@ -256,4 +260,67 @@ fn an_object_that_lacks_bytes_is_not_made_final() {
             assert!(store.head(&"data.b2frame".into()).await.is_err());
         });
     }
+}
+
+/// Each reader has the chunks of its own commit or says that they are gone, whatever the editor does meanwhile.
+#[test]
+fn a_directory_is_read_while_it_is_edited() {
+    const CHUNKS: usize = 16;
+    const SIZE: usize = 4 * MIB;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("frame");
+    let seed = noise(SIZE + CHUNKS * 8);
+    // Chunk `i` of commit `n`: other bytes in every one.
+    let chunk = |i: usize, commit: usize| {
+        let mut bytes = seed[i * 8..i * 8 + SIZE].to_vec();
+        bytes[..8].copy_from_slice(&((commit * CHUNKS + i) as u64).to_le_bytes());
+        bytes
+    };
+    let mut writer = blocking::FrameWriter::with_target(SparseTarget::create(&path).unwrap(), stored(SIZE)).unwrap();
+    for i in 0..CHUNKS {
+        io::Write::write_all(&mut writer, &chunk(i, 0)).unwrap();
+    }
+    writer.finish().unwrap();
+    let (kept, gone, done) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for start in [0, 7] {
+            let (path, chunk, kept, gone, done) = (&path, &chunk, &kept, &gone, &done);
+            scope.spawn(move || {
+                let mut last = 0;
+                while !done.load(Relaxed) {
+                    let reader = blocking::FrameReader::open(path).unwrap();
+                    let mut commit = None;
+                    for i in (0..CHUNKS).map(|i| (i + start) % CHUNKS) {
+                        match reader.chunk(i as u64) {
+                            Ok(found) => {
+                                let number = u64::from_le_bytes(found[..8].try_into().unwrap()) as usize;
+                                assert_eq!(number % CHUNKS, i);
+                                let of = *commit.get_or_insert(number / CHUNKS);
+                                assert!(of >= last && found == chunk(i, of), "chunk {i} of another commit");
+                                last = of;
+                                kept.fetch_add(1, Relaxed);
+                            }
+                            Err(error) => {
+                                assert_eq!(error.kind(), ErrorKind::Replaced, "{error:?}");
+                                gone.fetch_add(1, Relaxed);
+                            }
+                        }
+                    }
+                }
+            });
+        }
+        let mut editor = blocking::FrameEditor::open(&path).unwrap();
+        for commit in 1..=12 {
+            for i in 0..CHUNKS {
+                editor.update(i as u64, &chunk(i, commit)).unwrap();
+            }
+            editor.commit().unwrap();
+        }
+        done.store(true, Relaxed);
+    });
+    let (kept, gone) = (kept.into_inner(), gone.into_inner());
+    assert!(kept > 0, "{kept} chunks were read, {gone} were gone");
+    let reader = blocking::FrameReader::open(&path).unwrap();
+    let expected: Vec<u8> = (0..CHUNKS).flat_map(|i| chunk(i, 12)).collect();
+    assert!(reader.bytes(0..reader.nbytes()).unwrap() == expected);
 }

@@ -91,7 +91,8 @@ impl Blosc2Codec {
             filters,
             block_size: (configuration.blocksize > 0).then_some(configuration.blocksize),
             ..EncodeParams::default()
-        };
+        }
+        .standalone();
         engine::check(&params)?;
         Ok(Self { configuration, params })
     }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use oxiblosc_core::FilterId;
+use oxiblosc_core::chunk::ChunkHeader;
 use oxiblosc_zarrs::{Blosc2Codec, Blosc2Configuration};
 use zarrs::array::{Array, ArrayBuilder, data_type};
 use zarrs::storage::store::MemoryStore;
@@ -46,6 +48,17 @@ fn what_no_codec_can_be_made_of() {
     assert!(refused(serde_json::json!({"clevel": 10})).contains("expected 0 to 9"));
     assert!(refused(serde_json::json!({"level": 5})).contains("level"));
     refused(serde_json::json!({"typesize": 0}));
+}
+
+/// Nothing but the chunk says how far apart the streams of its items are.
+#[test]
+fn bytedelta_states_its_channels() {
+    let codec = codec(serde_json::json!({"filters": ["shuffle", "bytedelta"], "typesize": 4})).expect("a codec");
+    let data: Vec<u8> = (0..100_000_u32).flat_map(|i| (i * 3).to_le_bytes()).collect();
+    let chunk = codec.encode(Cow::Borrowed(&data), &CodecOptions::default()).expect("it encodes");
+    let slots = ChunkHeader::parse(&chunk).expect("a header").filters.0;
+    let found: Vec<_> = slots.iter().filter(|slot| slot.id == FilterId::BYTEDELTA).map(|slot| slot.meta).collect();
+    assert_eq!(found, [4]);
 }
 
 /// A configuration may be left out, as Zarr allows.

@@ -14,12 +14,12 @@ const PIECE: u64 = 4 << 20;
 const AHEAD: usize = 4;
 
 /// A reader that requests pieces ahead.
-pub(super) struct Remote {
+pub(super) struct RemoteReader {
     pieces: BoxStream<'static, io::Result<Bytes>>,
     rest: Bytes,
 }
 
-impl Remote {
+impl RemoteReader {
     /// A reader of all `len` bytes of a source.
     pub(super) fn new(source: Arc<dyn RangeSource>, len: u64) -> Self {
         let ranges = (0..len.div_ceil(PIECE)).map(move |i| i * PIECE..len.min((i + 1) * PIECE));
@@ -31,7 +31,7 @@ impl Remote {
     }
 }
 
-impl Read for Remote {
+impl Read for RemoteReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.rest.is_empty() {
             self.rest = block_on(self.pieces.next()).transpose()?.unwrap_or_default();

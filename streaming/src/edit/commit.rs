@@ -56,6 +56,12 @@ pub(super) fn highest_of(commits: &[String]) -> Option<u32> {
     commits.iter().find_map(|name| u32::from_str_radix(name.strip_prefix(REMOVED)?, 16).ok())
 }
 
+/// Records that number, and no other.
+fn set_highest(commits: &mut Vec<String>, highest: Option<u32>) {
+    commits.retain(|name| !name.starts_with(REMOVED));
+    commits.extend(highest.map(|highest| format!("{REMOVED}{highest:08x}")));
+}
+
 impl FrameEditor {
     /// Makes all changes since the last commit take effect together.
     ///
@@ -114,19 +120,18 @@ impl FrameEditor {
     pub(super) async fn touch(&mut self, removed: Option<u32>) -> Result<(), EditError> {
         self.begin_change().await?;
         let highest = highest_of(&self.commits).max(removed);
-        self.commits.retain(|name| !name.starts_with(REMOVED));
-        self.commits.extend(highest.map(|highest| format!("{REMOVED}{highest:08x}")));
+        set_highest(&mut self.commits, highest);
         self.editor.set_vlmetalayer(COMMIT_LAYER, b"")?;
         self.commit().await
     }
 
     /// Makes the next index differ from all others. A frame with sixteen other metalayers has no room for that.
     fn name_commit(&mut self) -> Result<(), EditError> {
-        let highest = highest_of(&self.commits).map(|highest| format!("{REMOVED}{highest:08x}"));
-        self.commits.retain(|name| !name.starts_with(REMOVED));
+        let highest = highest_of(&self.commits);
+        set_highest(&mut self.commits, None);
         self.commits.insert(0, random_id());
         self.commits.truncate(NAMES);
-        self.commits.extend(highest);
+        set_highest(&mut self.commits, highest);
         let names = self.commits.join(" ");
         // A str of msgpack with fewer than 256 bytes.
         let mut content = vec![0xd9, names.len() as u8];

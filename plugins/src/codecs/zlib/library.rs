@@ -1,7 +1,8 @@
-//! The codec of another hand beside zlib's: libdeflate, or zlib once more in programs without C.
+//! The libraries: zlib, and libdeflate, for which zlib stands in where there is no C.
 
 #[cfg(feature = "libdeflate")]
 pub(super) use libdeflate::{Deflate, Inflate, adler32};
+pub(super) use zlib::Deflate as ZlibDeflate;
 #[cfg(not(feature = "libdeflate"))]
 pub(super) use zlib::{Deflate, Inflate, adler32};
 
@@ -51,11 +52,13 @@ mod libdeflate {
     }
 }
 
-// Built by all tests, so that it does not fall behind.
-#[cfg(any(test, not(feature = "libdeflate")))]
 mod zlib {
-    use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+    use flate2::{Compress, Compression, FlushCompress, Status};
+    // The decoder is built by all tests, so that it does not fall behind.
+    #[cfg(any(test, not(feature = "libdeflate")))]
+    use flate2::{Decompress, FlushDecompress};
 
+    #[cfg(any(test, not(feature = "libdeflate")))]
     use super::InflateError;
 
     pub(in super::super) struct Deflate(Compress);
@@ -74,9 +77,11 @@ mod zlib {
         }
     }
 
+    #[cfg(any(test, not(feature = "libdeflate")))]
     #[derive(Default)]
     pub(in super::super) struct Inflate(Option<Decompress>);
 
+    #[cfg(any(test, not(feature = "libdeflate")))]
     impl Inflate {
         /// The length of what is decoded. Bytes after the end of the stream are left alone.
         pub(in super::super) fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, InflateError> {
@@ -99,6 +104,7 @@ mod zlib {
         }
     }
 
+    #[cfg(any(test, not(feature = "libdeflate")))]
     pub(in super::super) fn adler32(bytes: &[u8]) -> u32 {
         simd_adler32::adler32(&bytes)
     }

@@ -20,12 +20,11 @@ mod parse;
 mod prices;
 mod quick;
 
-use flate2::{Compress, Compression, FlushCompress, Status};
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::{CodecId, FilterId, register_codec};
 
 use self::greedy::GreedyEncoder;
-use self::library::{Deflate, Inflate, InflateError};
+use self::library::{Deflate, Inflate, InflateError, ZlibDeflate};
 use self::parse::{Effort, ParsingEncoder};
 use self::quick::QuickEncoder;
 
@@ -34,15 +33,15 @@ register_codec!(builtin CodecId::ZLIB, "zlib", CodecTraits::PLAIN.high_ratio(), 
 /// The codec `zlib`. The level is deflate's own, 1..=9.
 ///
 /// Streams are written by one of five encoders: the fastest one whose result is no larger than zlib's, within half a
-/// percent. All are decoded by libdeflate. In programs without C (no feature `libdeflate`) zlib does what is said of it. An instance keeps the encoder states from stream to stream: setting one up
-/// costs more than coding a short stream.
+/// percent. All are decoded by libdeflate. In programs without C (no feature `libdeflate`) zlib does what is said of it.
+/// An instance keeps the encoder states from stream to stream: setting one up costs more than coding a short stream.
 #[derive(Default)]
 pub struct Zlib {
     quick: Option<QuickEncoder>,
     greedy: Option<GreedyEncoder>,
     parsing: Option<ParsingEncoder>,
     libdeflate: Option<(u8, Deflate)>,
-    zlib: Option<(u8, Compress)>,
+    zlib: Option<(u8, ZlibDeflate)>,
     inflate: Inflate,
 }
 
@@ -132,17 +131,6 @@ impl Zlib {
         let quick = self.quick.get_or_insert_with(QuickEncoder::new);
         quick.compress(sample, &mut room[..sample.len() * percent / 100]).is_some()
     }
-
-    fn compress_by_zlib(&mut self, level: u8, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
-        let state = kept(&mut self.zlib, level, |level| Compress::new(Compression::new(level.into()), true));
-        state.reset();
-        match state.compress(src, dst, FlushCompress::Finish) {
-            Ok(Status::StreamEnd) => Ok(Some(state.total_out() as usize)),
-            // The output is full before the stream ends.
-            Ok(Status::Ok | Status::BufError) => Ok(None),
-            Err(e) => Err(CodecError::Library { library: "zlib", message: e.to_string() }),
-        }
-    }
 }
 
 /// The state for `level`, created if the kept one is for another level.
@@ -176,7 +164,7 @@ impl Codec for Zlib {
                 Ok(self.parsing.get_or_insert_default().compress(src, plane, dst, EFFORT))
             }
             Encoder::Libdeflate(level) => Ok(kept(&mut self.libdeflate, level, Deflate::new).compress(src, dst)),
-            Encoder::Zlib => self.compress_by_zlib(ctx.level_or_default().min(9), src, dst),
+            Encoder::Zlib => Ok(kept(&mut self.zlib, ctx.level_or_default(), ZlibDeflate::new).compress(src, dst)),
         }
     }
 
