@@ -68,6 +68,10 @@ fn uniform_indexes_are_read() {
     for kind in [SpecialKind::Zero, SpecialKind::Nan, SpecialKind::Uninit] {
         for count in COUNTS {
             for short in [false, true] {
+                // C-Blosc2 takes seconds to open it.
+                if count > COUNTS[5] && (kind, short) != (SpecialKind::Nan, true) {
+                    continue;
+                }
                 let chunks = count + u64::from(short);
                 let len = |i: u64| if i == count { CHUNK / 2 } else { CHUNK };
                 let told = format!("{count} chunks of {kind:?}, and a short one: {short}");
