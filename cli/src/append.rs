@@ -3,7 +3,6 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::progress::Progress;
 use bytes::{Buf, Bytes};
 use oxiblosc::blocking::{FrameEditor, NdEditor};
 use oxiblosc::edit::{EditError, EditOptions};
@@ -15,8 +14,10 @@ use crate::args::{AppendArgs, Source};
 use crate::detect::FileKind;
 use crate::error::CliError;
 use crate::input::{Input, Reader};
+use crate::progress::Progress;
 use crate::raw::RawInput;
 use crate::rollback::{RollbackDirectory, RollbackFile};
+use crate::writer::warn;
 
 /// The input of a frame is taken in pieces of this size.
 const PIECE: usize = 4 << 20;
@@ -35,6 +36,9 @@ pub(crate) fn run(args: &AppendArgs, registry: &Registry) -> Result<(), CliError
     let array = ArrayMeta::find(editor.metalayers()).is_some();
     let done = if array { rows(args, editor, &mut input) } else { items(args, editor, &mut input) };
     input.bar.finish_and_clear();
+    if let (Ok(()), Some(warning), false) = (&done, input.warning(), args.run.quiet) {
+        warn(&args.frame.output_name(), warning);
+    }
     done
 }
 

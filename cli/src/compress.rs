@@ -23,9 +23,12 @@ pub(crate) fn run(args: &CompressArgs, registry: &Registry) -> Result<(), CliErr
     let params = args.encoding.params(base, registry)?;
     let input = RawInput::open(&args.input, args.raw, &args.decoding, args.run.quiet)?;
     let (name, bar) = (input.name.clone(), input.bar.clone());
+    let warning = input.warning();
     let written = write(args, params, input, registry);
     bar.finish_and_clear();
-    written?.print_summary(&name, &args.output.output_name(), args.run.quiet);
+    let mut written = written?;
+    written.warnings.extend(warning);
+    written.print_summary(&name, &args.output.output_name(), args.run.quiet);
     Ok(())
 }
 

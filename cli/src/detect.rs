@@ -7,6 +7,16 @@ use thiserror::Error;
 /// Bytes from the start of a file that show its kind; fewer if the file is shorter.
 pub(crate) const HEAD_LEN: u64 = PartialHeader::FIXED_LEN as u64;
 
+/// Bytes from the start of a file that show whether it is a frame.
+pub(crate) const MAGIC_END: usize = 10;
+
+/// Whether a file that starts with `head` is a contiguous frame.
+pub(crate) fn is_frame(head: &[u8]) -> bool {
+    // Contiguous frame format document: a msgpack array whose first element is the 8-byte string "b2frame\0". The byte of
+    // the array differs between the ages of the format.
+    head.get(2..MAGIC_END) == Some(b"b2frame\0")
+}
+
 /// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileKind {
@@ -19,9 +29,7 @@ pub(crate) enum FileKind {
 impl FileKind {
     /// The kind of a file that starts with `head`.
     pub(crate) fn of(head: &[u8]) -> Result<Self, ForeignError> {
-        // Contiguous frame format document: a msgpack array whose first element is the 8-byte string "b2frame\0".
-        // The byte of the array differs between the ages of the format.
-        if head.get(2..10) == Some(b"b2frame\0") {
+        if is_frame(head) {
             return Ok(Self::Frame);
         }
         // A chunk has no magic number. If its header is valid it is taken for one, and the decoder checks the rest.

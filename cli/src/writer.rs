@@ -170,17 +170,22 @@ impl ByteCounts {
             return;
         }
         for warning in &self.warnings {
-            if progress::is_json() {
-                progress::event(&json!({ "event": "warning", "message": format!("{destination}: {warning}") }));
-            } else {
-                eprintln!("oxiblosc: warning: {destination}: {warning}");
-            }
+            warn(destination, warning);
         }
         if io::stderr().is_terminal() && !progress::is_json() {
             let ratio = ratio(self.decoded, self.encoded).unwrap_or(1.0);
             let (decoded, encoded) = (show_bytes(self.decoded), show_bytes(self.encoded));
             eprintln!("{input} to {destination}: {decoded} to {encoded}, {ratio:.2}x");
         }
+    }
+}
+
+/// Prints a warning about a file.
+pub(crate) fn warn(name: &str, warning: &str) {
+    if progress::is_json() {
+        progress::event(&json!({ "event": "warning", "message": format!("{name}: {warning}") }));
+    } else {
+        eprintln!("oxiblosc: warning: {name}: {warning}");
     }
 }
 

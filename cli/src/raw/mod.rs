@@ -8,20 +8,19 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::ops::Range;
 
-use crate::progress::Progress;
 use bytes::Bytes;
 use oxiblosc::block_on;
 use oxiblosc::source::RangeSource;
 use tempfile::SpooledTempFile;
 
+use self::fortran::Transposed;
+pub(crate) use self::low_latency::{PromptReader, ReadEvent};
+use self::remote::RemoteReader;
 use crate::args::{DecodingArgs, Source};
 use crate::error::CliError;
-use crate::input;
 use crate::npy::{self, NpyHeader};
-use crate::progress::{self, ProgressReader};
-use fortran::Transposed;
-pub(crate) use low_latency::{PromptReader, ReadEvent};
-use remote::Remote;
+use crate::progress::{self, Progress, ProgressReader};
+use crate::{detect, input};
 
 /// Bytes of an array in Fortran order that are kept in memory if the input is a stream; longer input goes to a
 /// temporary file.
@@ -30,11 +29,11 @@ const SPOOL_MEMORY: usize = 16 << 20;
 /// The most memory allocated before it is known that there are that many bytes.
 const MOST_RESERVED: u64 = 16 << 20;
 
-/// The first bytes of a reader, enough to recognize a .npy file or a compressed stream, and a reader that still starts
-/// with them.
+/// The first bytes of a reader, enough to recognize a .npy file, a compressed stream or a frame, and a reader that still
+/// starts with them.
 fn peek(mut reader: Box<dyn Read + Send>) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
     let mut head = Vec::new();
-    reader.by_ref().take(npy::MAGIC.len() as u64).read_to_end(&mut head)?;
+    reader.by_ref().take(detect::MAGIC_END as u64).read_to_end(&mut head)?;
     let reader = io::Cursor::new(head.clone()).chain(reader);
     Ok((head, Box::new(reader)))
 }
@@ -46,6 +45,7 @@ pub(crate) struct RawInput {
     reader: Box<dyn Read + Send>,
     /// The header of a .npy file.
     pub(crate) npy: Option<NpyHeader>,
+    is_frame: bool,
     /// The range of the data of a .npy file; the file must end there, too.
     array: Option<Range<u64>>,
     /// Bytes of data read so far.
@@ -67,7 +67,7 @@ impl RawInput {
                 }
                 // Its length was returned when it was found.
                 let (len, _) = block_on(source.open(0)).map_err(CliError::io(&name))?;
-                (Box::new(Remote::new(source, len)), None, progress::bar(Some(len), quiet))
+                (Box::new(RemoteReader::new(source, len)), None, progress::bar(Some(len), quiet))
             }
             Source::Path(path) => {
                 let file = File::open(path).map_err(CliError::io(&name))?;
@@ -87,8 +87,9 @@ impl RawInput {
             // Its bytes no longer correspond to those of the file.
             file = None;
         }
-        let is_array = head == npy::MAGIC && !raw;
-        let mut plain = Self { name, reader, npy: None, array: None, taken: 0, bar };
+        let is_array = head.starts_with(&npy::MAGIC) && !raw;
+        let is_frame = detect::is_frame(&head) && !raw;
+        let mut plain = Self { name, reader, npy: None, is_frame, array: None, taken: 0, bar };
         if is_array {
             let header = NpyHeader::read(&mut plain.reader).map_err(CliError::data(&plain.name))?;
             let array = header.data_offset..header.data_offset.saturating_add(header.nbytes);
@@ -110,6 +111,14 @@ impl RawInput {
             plain.npy = Some(header);
         }
         Ok(plain)
+    }
+
+    /// What the user has probably not meant.
+    pub(crate) fn warning(&self) -> Option<&'static str> {
+        self.is_frame.then_some(
+            "the input is a Blosc2 frame, whose encoded bytes are the data here: `oxiblosc cat` decodes it, and `oxiblosc \
+             copy` changes how it is encoded",
+        )
     }
 
     /// The next `len` bytes, or what is left; `None` at the end.

@@ -50,6 +50,30 @@ fn part_of_an_item_is_not_appended() {
     assert_eq!(info(&frame)["nbytes"], 40 + 1_482_000);
 }
 
+/// Who compresses a frame, or appends one, has most likely meant what is in it.
+#[test]
+fn frames_as_input_are_warned_of() {
+    let dir = tempdir().expect("a directory");
+    let [frame, twice] = ["frame", "twice"].map(|name| dir.path().join(name));
+    run_with(args!["compress", "-", &frame], &[1; 40]).ok();
+    let encoded = fs::read(&frame).expect("a file");
+    let warned = |said: String, name: &Path| {
+        let expected = format!("oxiblosc: warning: {}: the input is a Blosc2 frame", name.display());
+        assert!(said.starts_with(&expected) && said.matches('\n').count() == 1, "{said}");
+    };
+    let said = run(args!["compress", &frame, &twice]);
+    assert_eq!(said.status, 0);
+    warned(said.stderr, &twice);
+    assert_eq!(run(args!["cat", &twice]).ok(), encoded);
+    let said = run(args!["append", &twice, &frame]);
+    assert_eq!(said.status, 0);
+    warned(said.stderr, &twice);
+    assert_eq!(run(args!["cat", &twice]).ok(), encoded.repeat(2));
+    // Who says so means the bytes.
+    run(args!["compress", &frame, &twice, "--raw"]).ok();
+    run(args!["compress", &frame, &twice, "--quiet"]).ok();
+}
+
 #[test]
 fn rows_of_arrays() {
     let dir = tempdir().expect("a directory");
