@@ -48,6 +48,7 @@ fn of_chunk(error: &ChunkError) -> io::ErrorKind {
         ChunkError::Memory { .. } => io::ErrorKind::OutOfMemory,
         ChunkError::Parameter { .. }
         | ChunkError::Configure { .. }
+        | ChunkError::PluginParams { .. }
         | ChunkError::Destination { .. }
         | ChunkError::Reference { .. }
         | ChunkError::OutOfRange { .. } => io::ErrorKind::InvalidInput,

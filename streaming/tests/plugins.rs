@@ -397,7 +397,7 @@ fn parameters_that_a_plugin_does_not_take_are_refused() {
         ..keyed("sesame")
     };
     for (params, expected) in [
-        (with(5, 213, "depth=2"), "known: key, effort"),
+        (with(5, 213, "depth=2"), "does not take its parameters: there is no parameter \"depth\"; known: key, effort"),
         (with(4, 213, "key=2"), "slot 4"),
         (with(5, 212, "key=2"), "filter 212"),
         (with(5, 213, "key="), "parameter key is \"\", expected at least one letter"),

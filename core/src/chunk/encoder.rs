@@ -19,7 +19,6 @@ use crate::executor::{Executor, Inline, PerWorker, locked, try_for_each, unlocke
 use crate::filter::FilterTraits;
 use crate::id::{CodecId, FilterId, IdRange};
 use crate::pipeline::{FilterSlot, FilterSlots, Pipeline};
-use crate::plugin_params::ParamError;
 use crate::registry::Registry;
 
 /// Blosc2 stores anything shorter than this.
@@ -473,7 +472,7 @@ fn check_early(params: &EncodeParams) -> Result<(), ChunkError> {
 
 /// Checks that the parameters of plugins are for the codec and the filters that will be used, and declared by them.
 fn check_plugin_params(params: &EncodeParams, registry: &Registry) -> Result<(), ChunkError> {
-    let refused = |error: ParamError| ChunkError::parameter("plugin_params", error, "what the plugin declares");
+    let refused = |plugin| move |source| ChunkError::PluginParams { plugin: Box::new(plugin), source };
     let (codec, filters) = params.plugin_params.subjects();
     if let Some(id) = codec {
         if id != params.codec {
@@ -481,7 +480,7 @@ fn check_plugin_params(params: &EncodeParams, registry: &Registry) -> Result<(),
         }
         // Nothing is encoded at level 0, nor need the codec have a provider.
         if let (Some(given), Ok(entry)) = (params.plugin_params.of_codec(id), registry.codec(id)) {
-            given.check(entry.info().traits.params).map_err(refused)?;
+            given.check(entry.info().traits.params).map_err(refused(entry.info().plugin()))?;
         }
     }
     for (slot, id) in filters {
@@ -490,7 +489,7 @@ fn check_plugin_params(params: &EncodeParams, registry: &Registry) -> Result<(),
             return Err(ChunkError::parameter("plugin_params", format!("filter {id} in slot {slot}"), expected));
         }
         if let (Some(given), Ok(entry)) = (params.plugin_params.of_filter(slot, id), registry.filter(id)) {
-            given.check(entry.info().traits.params).map_err(refused)?;
+            given.check(entry.info().traits.params).map_err(refused(entry.info().plugin()))?;
         }
     }
     Ok(())

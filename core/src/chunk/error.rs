@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::codec::CodecError;
 use crate::pipeline::PipelineError;
 use crate::plugin::PluginName;
+use crate::plugin_params::ParamError;
 use crate::registry::RegistryError;
 
 /// Why a chunk could not be read or written. Offsets count from the first byte of the chunk.
@@ -76,6 +77,14 @@ pub enum ChunkError {
         codec: Box<PluginName>,
         /// What it says.
         source: CodecError,
+    },
+    /// A codec or filter does not declare the parameters that it is given.
+    #[error("{plugin} does not take its parameters")]
+    PluginParams {
+        /// The codec or filter.
+        plugin: Box<PluginName>,
+        /// What is wrong with them.
+        source: ParamError,
     },
     /// The codec failed to train a dictionary.
     #[error("{codec} could not train a dictionary")]
