@@ -230,9 +230,9 @@ pub use oxiblosc_core::{
 };
 pub use oxiblosc_streaming::{
     Acquire, Budget, ByteStream, ChecksumPolicy, ChunkStream, Drive, Driven, Driver, ErrorKind, Finding,
-    FingerprintCheck, FrameReader, FrameSink, FrameStream, IoMode, OpenEnd, Permit, Pool, ReadError, ReadOptions,
-    Replaced, Settle, SharedWriter, Summary, VerifyReport, WriteError, WriteOptions, block_on, blocking, compute, edit,
-    location, recover, settle, source, sparse, target, transport,
+    FingerprintCheck, FrameReader, FrameSink, FrameStream, IoMode, OpenEnd, Permit, Pool, Progress, ReadError,
+    ReadOptions, Replaced, Settle, SharedWriter, Summary, VerifyReport, WriteError, WriteOptions, block_on, blocking,
+    compute, edit, location, recover, settle, source, sparse, target, transport,
 };
 
 /// N-dimensional arrays (b2nd): frames whose chunks and blocks are boxes of an array.

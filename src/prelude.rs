@@ -29,5 +29,6 @@ pub use oxiblosc_streaming::nd::{ArrayOptions, Element, NdArray, NdEditor, NdSin
 pub use oxiblosc_streaming::source::RangeSource;
 pub use oxiblosc_streaming::target::Target;
 pub use oxiblosc_streaming::{
-    Budget, Drive, ErrorKind, FrameReader, FrameSink, FrameStream, Pool, ReadOptions, Summary, WriteOptions, blocking,
+    Budget, Drive, ErrorKind, FrameReader, FrameSink, FrameStream, Pool, Progress, ReadOptions, Summary, WriteOptions,
+    blocking,
 };

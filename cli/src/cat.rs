@@ -13,7 +13,7 @@ use oxiblosc::{ChecksumPolicy, Pool, Registry, block_on};
 use crate::args::{CatArgs, ReadingArgs};
 use crate::detect::FileKind;
 use crate::error::CliError;
-use crate::input::{Input, ProgressSource, Reader};
+use crate::input::{Input, InputSource, Reader};
 use crate::item_range::selections;
 use crate::progress;
 use crate::stdout::StdoutWriter;
@@ -111,7 +111,7 @@ fn array(args: &CatArgs, input: &Input, reader: Reader, out: &mut StdoutWriter) 
 
 /// Writes the selected items; a few bands of chunks are fetched and decoded ahead.
 fn selection(
-    array: &NdArray<ProgressSource>,
+    array: &NdArray<InputSource>,
     selection: &Selection,
     input: &Input,
     out: &mut StdoutWriter,

@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal};
 
-use crate::progress::Progress;
 use oxiblosc::edit::{self, FrameLock};
 use oxiblosc::frame::ChecksumState;
 use oxiblosc::{Registry, block_on, blocking};
@@ -10,6 +9,7 @@ use oxiblosc::{Registry, block_on, blocking};
 use crate::append::{editable, path_of};
 use crate::args::{CompactArgs, Source};
 use crate::error::CliError;
+use crate::progress::Progress;
 use crate::remote::Remote;
 use crate::units::show_bytes;
 use crate::{output, progress};

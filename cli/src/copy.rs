@@ -14,7 +14,7 @@ use crate::cat::{frame_bytes, slice_failed};
 use crate::detect::FileKind;
 use crate::error::{CliError, one_line};
 use crate::inherited::{Defaults, with_metalayers};
-use crate::input::{Input, ProgressSource, Reader};
+use crate::input::{Input, InputSource, Reader};
 use crate::item_range::selections;
 use crate::writer::{ByteCounts, array_failed, write_failed, write_whole};
 use crate::{output, progress};
@@ -138,7 +138,7 @@ impl Copy<'_> {
         Ok(ByteCounts { decoded, encoded: summary.frame_len, warnings: Vec::new() })
     }
 
-    fn part_of_array(&self, array: &NdArray<ProgressSource>) -> Result<ByteCounts, CliError> {
+    fn part_of_array(&self, array: &NdArray<InputSource>) -> Result<ByteCounts, CliError> {
         let destination = &self.args.destination;
         let failed = |error| slice_failed(self.input, array.shape(), error);
         let (selections, shape) = match (&self.args.slice, self.args.items) {
@@ -172,7 +172,7 @@ impl Copy<'_> {
     }
 
     /// Options for an array of this shape that is cut as the source, as far as it goes.
-    fn array_options(&self, array: &NdArray<ProgressSource>, shape: Vec<u64>) -> Result<ArrayOptions, CliError> {
+    fn array_options(&self, array: &NdArray<InputSource>, shape: Vec<u64>) -> Result<ArrayOptions, CliError> {
         let dtype = array.dtype().map_or_else(|| format!("|V{}", array.item_size()), str::to_owned);
         let options = ArrayOptions::new(shape.clone(), dtype).item_size(array.item_size()).frame(self.options()?);
         if shape.len() != array.ndim() || self.args.items.is_some() {

@@ -3,22 +3,20 @@
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::progress::Progress;
 use bytes::Bytes;
-use futures::future::BoxFuture;
 use oxiblosc::chunk::ChunkHeader;
 use oxiblosc::frame::{FrameError, FrameHeader, FrameType, PartialHeader};
-use oxiblosc::source::{ChunkFiles, FileSource, RangeSource};
+use oxiblosc::source::{FileSource, ProgressSource, RangeSource};
 use oxiblosc::{ErrorKind, FrameReader, IoMode, Limits, ReadError, ReadOptions, block_on};
 use tempfile::SpooledTempFile;
 
 use crate::args::Source;
 use crate::detect::{FileKind, HEAD_LEN};
 use crate::error::{CliError, PLUGIN_ADVICE, RECOVER_ADVICE};
+use crate::progress::Progress;
 
 /// Bytes of standard input that are kept in memory; longer input goes to a temporary file.
 const SPOOL_MEMORY: usize = 16 << 20;
@@ -28,22 +26,25 @@ pub(crate) struct Input {
     /// Its name in messages.
     pub(crate) name: String,
     pub(crate) kind: FileKind,
-    source: ProgressSource,
+    source: InputSource,
     /// The first bytes: at least the header of a chunk.
     head: Bytes,
     /// Length in bytes.
     len: u64,
 }
 
+/// Any source, with progress.
+pub(crate) type InputSource = ProgressSource<Arc<dyn RangeSource>>;
+
 /// A frame that has been opened.
-pub(crate) type Reader = FrameReader<ProgressSource>;
+pub(crate) type Reader = FrameReader<InputSource>;
 
 impl Input {
     /// Opens a file, directory or object, or reads all of standard input, and detects its kind.
     pub(crate) fn open(source: &Source) -> Result<Self, CliError> {
         let name = source.name();
         let source = open(source).map_err(CliError::io(&name))?;
-        let source = ProgressSource::new(source, &Progress::hidden());
+        let source = ProgressSource::new(source, &oxiblosc::Progress::new());
         let (len, head) = block_on(source.open(HEAD_LEN)).map_err(CliError::io(&name))?;
         let kind = FileKind::of(&head).map_err(CliError::data(&name))?;
         Ok(Self { name, kind, source, head, len })
@@ -51,7 +52,7 @@ impl Input {
 
     /// Advances a bar with the bytes that are read from now on.
     pub(crate) fn watch(&mut self, bar: &Progress) {
-        self.source.bar = bar.clone();
+        self.source = ProgressSource::new(Arc::clone(self.source.get_ref()), &bar.of_library());
     }
 
     /// Whether reading takes no requests.
@@ -150,60 +151,4 @@ fn spool(mut stream: impl Read) -> io::Result<Arc<dyn RangeSource>> {
         tempfile::SpooledData::InMemory(bytes) => Arc::new(bytes.into_inner()),
         tempfile::SpooledData::OnDisk(file) => Arc::new(FileSource::new(file, IoMode::Inline)),
     })
-}
-
-/// A source that advances a progress bar.
-#[derive(Clone)]
-pub(crate) struct ProgressSource {
-    source: Arc<dyn RangeSource>,
-    bar: Progress,
-}
-
-impl ProgressSource {
-    /// Wraps `source`, advancing `bar`.
-    pub(crate) fn new(source: Arc<dyn RangeSource>, bar: &Progress) -> Self {
-        Self { source, bar: bar.clone() }
-    }
-}
-
-impl RangeSource for ProgressSource {
-    fn size(&self) -> BoxFuture<'_, io::Result<u64>> {
-        self.source.size()
-    }
-
-    fn read_ranges(&self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, io::Result<Vec<Bytes>>> {
-        Box::pin(async move {
-            let found = self.source.read_ranges(ranges).await?;
-            self.bar.inc(found.iter().map(|bytes| bytes.len() as u64).sum());
-            Ok(found)
-        })
-    }
-
-    fn open(&self, head: u64) -> BoxFuture<'_, io::Result<(u64, Bytes)>> {
-        self.source.open(head)
-    }
-
-    fn request_cost(&self) -> u64 {
-        self.source.request_cost()
-    }
-
-    fn chunk_files(&self) -> Option<&dyn ChunkFiles> {
-        self.source.chunk_files().map(|_| self as _)
-    }
-
-    fn is_immediate(&self) -> bool {
-        self.source.is_immediate()
-    }
-}
-
-impl ChunkFiles for ProgressSource {
-    fn read_files(&self, ranges: Vec<(u32, Range<u64>)>) -> BoxFuture<'_, Vec<io::Result<Bytes>>> {
-        Box::pin(async move {
-            // Without chunk files nobody gets at this method.
-            let Some(files) = self.source.chunk_files() else { return Vec::new() };
-            let found = files.read_files(ranges).await;
-            self.bar.inc(found.iter().flatten().map(|bytes| bytes.len() as u64).sum());
-            found
-        })
-    }
 }

@@ -105,6 +105,12 @@ impl Progress {
         self.bar.inc(delta);
     }
 
+    /// The same for the library, which advances it by bytes.
+    pub(crate) fn of_library(&self) -> oxiblosc::Progress {
+        let bar = self.bar.clone();
+        oxiblosc::Progress::with_observer(move |bytes| bar.inc(bytes))
+    }
+
     /// How much there is to do.
     pub(crate) fn set_length(&self, total: u64) {
         self.bar.set_length(total);

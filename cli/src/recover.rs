@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use crate::args::{FrameKind, RecoverArgs, SealArgs, Source};
 use crate::error::{CliError, one_line};
-use crate::input::ProgressSource;
 use crate::needs::{missing_json, missing_text};
 use crate::units::show_exact;
 use crate::{input, output, progress};
@@ -26,7 +25,7 @@ pub(crate) fn run(args: &RecoverArgs, registry: &Registry) -> Result<(), CliErro
         return Err(CliError::Usage(message));
     }
     let bar = progress::bar(None, args.quiet);
-    let options = options(args.max_output, args.max_work, registry);
+    let options = options(args.max_output, args.max_work, registry).progress(&bar.of_library());
     let recovered = match (&args.input, &args.output) {
         // Only a directory may have lost its index.
         (Source::Path(input), Source::Path(output)) if input.is_dir() => options.recover(input, output),
@@ -35,7 +34,7 @@ pub(crate) fn run(args: &RecoverArgs, registry: &Registry) -> Result<(), CliErro
             bar.set_length(block_on(source.size()).map_err(CliError::io(&name))?);
             let layout = if source.chunk_files().is_some() { FrameKind::Sparse } else { FrameKind::Contiguous };
             let mut target = output::target(&args.output, layout)?;
-            block_on(options.recover_into(ProgressSource::new(source, &bar), &mut target))
+            block_on(options.recover_into(source, &mut target))
         }
     };
     bar.finish_and_clear();

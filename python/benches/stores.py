@@ -1,4 +1,4 @@
-"""Times Zarr stores with two engines behind `blosc`, and slices of an array in S3, in one run.
+"""Times Zarr stores with two engines behind `blosc`, and reading of an array in S3, in one run.
 
     python benches/stores.py [--mib 64] [--rounds 5] [--threads 2]
 
@@ -24,7 +24,7 @@ import numpy as np
 import oxiblosc
 import oxiblosc.zarr  # registers its codecs
 import zarr
-from compare import arrays, least
+from compare import arrays, least, parsed
 
 TESTS = str(pathlib.Path(__file__).parent.parent / "tests")
 sys.path.insert(0, TESTS)
@@ -35,7 +35,7 @@ ENGINES = {"oxiblosc": "oxiblosc.zarr.BloscCodec", "numcodecs": "zarr.codecs.blo
 DELAYS = (0, 20, 100)
 SIDE = 64
 
-#: Runs until its standard input ends.
+#: Answers with what a proxy has taken since it was last asked, until its standard input ends.
 PROXIES = f"""
 import sys
 sys.path.insert(0, {TESTS!r})
@@ -46,8 +46,28 @@ for delay in sys.argv[2:]:
     proxy.delay = int(delay) / 1000
     proxies.append(proxy)
     print(proxy.url, flush=True)
-sys.stdin.read()
+for number in sys.stdin:
+    print(*proxies[int(number)].taken(), flush=True)
 """
+
+
+class Proxies:
+    """Proxies before a server in a process of their own, one for each delay."""
+
+    def __init__(self, server: str) -> None:
+        program = [sys.executable, "-c", PROXIES, server, *map(str, DELAYS)]
+        self._process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.urls = [self._process.stdout.readline().strip() for _ in DELAYS]
+
+    def taken(self, number: int) -> tuple[int, int]:
+        """Requests, and bytes of responses, of this proxy since the last call."""
+        print(number, file=self._process.stdin, flush=True)
+        requests, nbytes = self._process.stdout.readline().split()
+        return int(requests), int(nbytes)
+
+    def close(self) -> None:
+        self._process.stdin.close()
+        self._process.wait()
 
 
 def engine(name: str) -> Any:
@@ -90,61 +110,74 @@ def zarr_stores(options: argparse.Namespace) -> None:
     print(summary("numcodecs", ratios))
 
 
-def far_slices(options: argparse.Namespace) -> None:
+def far_away(options: argparse.Namespace) -> None:
     import boto3
 
     array = np.ascontiguousarray(arrays(options.mib)["field"])
     rng = np.random.default_rng(3)
     corners = [tuple(int(n) for n in rng.integers(0, np.array(array.shape) - SIDE)) for _ in range(20)]
     slices = [(slice(i, i + SIDE), slice(j, j + SIDE)) for i, j in corners]
-    ratios: list[float] = []
-    print("\n| delay, work | oxiblosc, ms | python-blosc2, ms | ratio |\n|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as directory, s3.running() as server:
-        path = os.path.join(directory, "field.b2nd")
-        oxiblosc.save(path, array, chunks=(512, 1024), blocks=(64, 256), codec="zstd", clevel=1)
+        path = pathlib.Path(directory)
+        oxiblosc.save(path / "field.b2nd", array, chunks=(512, 1024), blocks=(64, 256), codec="zstd", clevel=1)
+        # What is a chunk and its blocks there is a shard and its chunks here.
+        codec = zarr.codecs.BloscCodec(cname="zstd", clevel=1, shuffle="shuffle")
+        zarr.create_array(
+            path / "field.zarr", shape=array.shape, shards=(512, 1024), chunks=(64, 256), dtype=array.dtype,
+            compressors=codec,
+        )[...] = array  # fmt: skip
         client = boto3.client("s3", region_name=s3.REGION, endpoint_url=server, aws_access_key_id="key",
                               aws_secret_access_key="secret")  # fmt: skip
         client.create_bucket(Bucket="far")
-        client.upload_file(path, "far", "field.b2nd")
-        program = [sys.executable, "-c", PROXIES, server, *map(str, DELAYS)]
-        with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as proxies:
-            try:
-                for delay in DELAYS:
-                    compare_slices(proxies.stdout.readline().strip(), delay, array, slices, options, ratios)
-            finally:
-                proxies.stdin.close()
-    print(summary("python-blosc2", ratios))
+        for file in sorted(path.rglob("*")):
+            if file.is_file():
+                client.upload_file(str(file), "far", str(file.relative_to(path)))
+        proxies = Proxies(server)
+        try:
+            compare_far(proxies, array, slices, options)
+        finally:
+            proxies.close()
 
 
-def compare_slices(
-    url: str, delay: int, array: np.ndarray, slices: list[Any], options: argparse.Namespace, ratios: list[float]
-) -> None:
-    os.environ.update(s3.settings(url))
-    address = "s3://far/field.b2nd"
-
-    # As much memory for both, and as many threads.
-    def ours() -> Any:
-        return oxiblosc.open(address, cache_bytes=256 << 20, nthreads=options.threads)
-
-    def theirs() -> Any:
-        return blosc2.open(address, mode="r", lazy=True, storage_options={"endpoint_url": url})
-
-    first = slices[0]
-    assert np.array_equal(ours()[first], array[first]) and np.array_equal(theirs()[first], array[first])
-    rounds = max(3, options.rounds // 2)
-    times = {
-        "open and one slice": least(rounds, {"ours": lambda: ours()[first], "theirs": lambda: theirs()[first]}),
-        f"open and {len(slices)} slices": least(rounds, {
-            "ours": lambda: [one[where] for one in [ours()] for where in slices],
-            "theirs": lambda: [one[where] for one in [theirs()] for where in slices],
-        }),
-    }  # fmt: skip
-    for work, found in times.items():
-        ratios.append(found["theirs"] / found["ours"])
-        print(
-            f"| {delay} ms, {work} | {found['ours'] * 1000:.0f} | {found['theirs'] * 1000:.0f} | {ratios[-1]:.2f} |",
-            flush=True,
-        )
+def compare_far(proxies: Proxies, array: np.ndarray, slices: list[Any], options: argparse.Namespace) -> None:
+    ratios: dict[str, list[float]] = {"python-blosc2": [], "zarr": []}
+    print("\nIn milliseconds, with requests and megabytes of responses.\n")
+    print("| delay, work | oxiblosc | python-blosc2 | zarr, sharded | ratios |\n|---|---:|---:|---:|---:|")
+    for number, (delay, url) in enumerate(zip(DELAYS, proxies.urls, strict=True)):
+        os.environ.update(s3.settings(url))
+        storage = {"endpoint_url": url}
+        # As much memory for both packages of Blosc2, and as many threads for all.
+        openers: dict[str, Callable[[], Any]] = {
+            "oxiblosc": lambda: oxiblosc.open(
+                "s3://far/field.b2nd", cache_bytes=256 << 20, nthreads=options.threads
+            ),
+            "python-blosc2": lambda storage=storage: blosc2.open(
+                "s3://far/field.b2nd", mode="r", lazy=True, storage_options=storage
+            ),
+            "zarr": lambda storage=storage: zarr.open_array("s3://far/field.zarr", mode="r", storage_options=storage),
+        }
+        works: dict[str, Callable[[Any], Any]] = {
+            "open and one slice": lambda one: one[slices[0]],
+            f"open and {len(slices)} slices": lambda one: [one[where] for where in slices],
+            "open and all": lambda one: one[...],
+        }
+        for work, of in works.items():
+            cells, found = [], {}
+            calls = {who: lambda opener=opener, of=of: of(opener()) for who, opener in openers.items()}
+            times = least(max(3, options.rounds // 2), calls)
+            for who, call in calls.items():
+                proxies.taken(number)
+                found[who] = call()
+                requests, nbytes = proxies.taken(number)
+                cells.append(f"{times[who] * 1000:.0f} ({requests}, {nbytes / 1e6:.2f})")
+            expected = of(array)
+            assert all(np.array_equal(expected, read) for read in found.values())
+            for who, all_of_them in ratios.items():
+                all_of_them.append(times[who] / times["oxiblosc"])
+            both = ", ".join(f"{all_of_them[-1]:.2f}" for all_of_them in ratios.values())
+            print(f"| {delay} ms, {work} | {' | '.join(cells)} | {both} |", flush=True)
+    for who, all_of_them in ratios.items():
+        print(summary(who, all_of_them))
 
 
 def summary(who: str, ratios: list[float]) -> str:
@@ -153,14 +186,10 @@ def summary(who: str, ratios: list[float]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mib", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    options = parser.parse_args()
+    options = parsed(__doc__)
     blosc2.set_nthreads(options.threads)
     zarr_stores(options)
-    far_slices(options)
+    far_away(options)
 
 
 if __name__ == "__main__":

@@ -64,18 +64,20 @@ def recover(urlpath: Any, destination: Any, *, progress: Callable[[int, int], An
     return _oxiblosc.recover(_place(urlpath), _place(destination), progress)
 
 
-def seal(path: str | os.PathLike[str]) -> dict[str, Any]:
+def seal(
+    path: str | os.PathLike[str], *, progress: Callable[[int, int], Any] | None = None
+) -> dict[str, Any]:
     """Completes a frame in a file whose writer has ended without doing so, in place."""
-    return _oxiblosc.seal(_place(path))
+    return _oxiblosc.seal(_place(path), progress)
 
 
-def compact(urlpath: Any) -> int:
+def compact(urlpath: Any, *, progress: Callable[[int, int], Any] | None = None) -> int:
     """Removes the holes that changes have left.
 
     A file or directory is written anew; the bytes of its chunks are returned. Under a prefix of objects, those that
-    are not used any more are deleted; their number is returned.
+    are not used any more are deleted, without calls of `progress`; their number is returned.
     """
-    return _oxiblosc.compact(_place(urlpath))
+    return _oxiblosc.compact(_place(urlpath), progress)
 
 
 def tune(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._array import Array, Frame, _open
+from . import _oxiblosc
+from ._array import Array, Frame, _open, _place
 from ._tasks import run
 from ._writer import Writer, _prepared, _save, writer
 
@@ -38,9 +39,24 @@ async def verify(urlpath: Any, **options: Any) -> dict[str, Any]:
 
     def work(cancel: Any) -> dict[str, Any]:
         opened = _open(urlpath, "r", options.get("nthreads"), False, options.get("open_ended", False), None, cancel)
-        return opened._reader.verify(None, cancel)
+        return opened._reader.verify(options.get("progress"), cancel)
 
     return await run(work)
 
 
-__all__ = ["Writer", "open", "save", "verify", "writer"]
+async def recover(urlpath: Any, destination: Any, *, progress: Any = None) -> dict[str, Any]:
+    """As `oxiblosc.recover`."""
+    return await run(_oxiblosc.recover, _place(urlpath), _place(destination), progress)
+
+
+async def seal(path: Any, *, progress: Any = None) -> dict[str, Any]:
+    """As `oxiblosc.seal`."""
+    return await run(_oxiblosc.seal, _place(path), progress)
+
+
+async def compact(urlpath: Any, *, progress: Any = None) -> int:
+    """As `oxiblosc.compact`."""
+    return await run(_oxiblosc.compact, _place(urlpath), progress)
+
+
+__all__ = ["Writer", "compact", "open", "recover", "save", "seal", "verify", "writer"]

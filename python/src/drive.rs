@@ -2,13 +2,16 @@
 
 use std::error::Error;
 use std::future::Future;
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
+use futures::channel::oneshot;
+use oxiblosc::Progress;
 use pyo3::prelude::*;
 
 use crate::cancel::Cancel;
@@ -21,7 +24,7 @@ const TICK: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub(crate) struct Watch {
     cancel: Option<Arc<AtomicBool>>,
-    progress: Option<(Py<PyAny>, Arc<AtomicU64>, u64)>,
+    progress: Option<(Py<PyAny>, Progress, u64)>,
 }
 
 impl Watch {
@@ -30,8 +33,8 @@ impl Watch {
     }
 
     /// Calls `callback(done, total)` now and then, in bytes.
-    pub(crate) fn progress(mut self, callback: Option<Py<PyAny>>, done: Arc<AtomicU64>, total: u64) -> Self {
-        self.progress = callback.map(|callback| (callback, done, total));
+    pub(crate) fn progress(mut self, callback: Option<Py<PyAny>>, done: &Progress, total: u64) -> Self {
+        self.progress = callback.map(|callback| (callback, done.clone(), total));
         self
     }
 
@@ -45,16 +48,14 @@ impl Watch {
             // Does nothing on threads other than the main one.
             py.check_signals()?;
             match &self.progress {
-                Some((callback, done, total)) => {
-                    callback.call1(py, (done.load(Ordering::Relaxed).min(*total), *total)).map(drop)
-                }
+                Some((callback, done, total)) => callback.call1(py, (done.done().min(*total), *total)).map(drop),
                 None => Ok(()),
             }
         })
     }
 
     /// The last call of a progress callback, after all has gone well.
-    pub(crate) fn finished(&self, py: Python<'_>) -> PyResult<()> {
+    fn finished(&self, py: Python<'_>) -> PyResult<()> {
         match &self.progress {
             Some((callback, _, total)) => callback.call1(py, (*total, *total)).map(drop),
             None => Ok(()),
@@ -74,7 +75,44 @@ where
     F: Future<Output = Result<T, E>>,
 {
     let done = py.detach(|| run(watch, make()));
-    done?.map_err(|e| error::raise(py, e))
+    let done = done?.map_err(|e| error::raise(py, e))?;
+    watch.finished(py)?;
+    Ok(done)
+}
+
+/// The same for work that blocks, on a thread of its own. A signal cancels `progress`, which the work must heed, and
+/// waits for its end.
+pub(crate) fn drive_blocking<T, E>(
+    py: Python<'_>,
+    watch: &Watch,
+    progress: &Progress,
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> PyResult<T>
+where
+    T: Send + 'static,
+    E: Error + From<io::Error> + Send + Sync + 'static,
+{
+    let (sender, receiver) = oneshot::channel();
+    drive(py, watch, || async {
+        // Nobody waits for the result of cancelled work.
+        let thread = thread::Builder::new().spawn(move || drop(sender.send(work())))?;
+        let _ending = Ending { progress: progress.clone(), thread: Some(thread) };
+        receiver.await.unwrap_or_else(|_| Err(io::Error::other("the work panicked").into()))
+    })
+}
+
+/// Ends work on another thread when it is dropped.
+struct Ending {
+    progress: Progress,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.progress.cancel();
+        // If it has panicked, that has been reported.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
 }
 
 fn run<F: Future>(watch: &Watch, future: F) -> PyResult<F::Output> {

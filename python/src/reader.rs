@@ -1,6 +1,5 @@
 //! An open frame or array.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::{io, mem, process};
 
@@ -8,8 +7,8 @@ use futures::StreamExt;
 use futures::future::poll_fn;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use oxiblosc::nd::{ArrayError, NdArray, Selection};
-use oxiblosc::source::RangeSource;
-use oxiblosc::{Chain, ChecksumPolicy, ChunkStream, FingerprintCheck, FrameReader, ReadOptions};
+use oxiblosc::source::{ProgressSource, RangeSource};
+use oxiblosc::{Chain, ChecksumPolicy, ChunkStream, FingerprintCheck, FrameReader, Progress, ReadOptions};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -19,7 +18,6 @@ use crate::cancel::Cancel;
 use crate::drive::{Watch, drive};
 use crate::error::PlaceError;
 use crate::location::Place;
-use crate::maintenance::CountingSource;
 use crate::selection::{AxisPart, BasicIndex, orthogonal, points};
 use crate::{buffers, error, process as this_process, registry};
 
@@ -116,8 +114,9 @@ fn read<'py>(
     watch: &Watch,
     dtype: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // Indices may select an item many times, but of little there is seldom much.
-    if array.nbytes() >= buffers::LARGE as u64 {
+    // Indices may select an item many times, but of little there is seldom much. What comes from afar arrives slowly: it
+    // gains nothing, and would take memory for the whole selection from the beginning.
+    if array.reader().source().is_immediate() && array.nbytes() >= buffers::LARGE as u64 {
         let shape = array.selected_shape(selection).map_err(|e| error::raise(py, e))?;
         let len = shape.iter().try_fold(array.item_size(), |len, &n| len.checked_mul(usize::try_from(n).ok()?));
         if let Some(memory) = len.filter(|&len| len >= buffers::LARGE).and_then(|len| buffers::zeros(py, len)) {
@@ -337,12 +336,11 @@ impl Reader {
     ) -> PyResult<Bound<'py, PyDict>> {
         let options = self.origin.options(py)?;
         let source = self.origin.source(py, &Watch::default())?;
-        let done = Arc::new(AtomicU64::new(0));
+        let done = Progress::new();
         let total = self.state(py)?.frame.cbytes();
-        let watch = Watch::cancelled_by(cancel).progress(progress, Arc::clone(&done), total);
+        let watch = Watch::cancelled_by(cancel).progress(progress, &done, total);
         let report =
-            drive(py, &watch, || async { options.open(CountingSource::new(source, done)).await?.verify().await })?;
-        watch.finished(py)?;
+            drive(py, &watch, || async { options.open(ProgressSource::new(source, &done)).await?.verify().await })?;
         let found = PyDict::new(py);
         found.set_item("ok", report.is_good())?;
         found.set_item("chunks", report.chunks)?;

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import pathlib
 import subprocess
 import sys
+import time
+import zlib
 
 import numpy as np
 import oxiblosc
@@ -84,6 +88,15 @@ def test_recovery(tmp_path):
     saved = report["chunks"] * 10
     assert np.array_equal(oxiblosc.open(again)[:saved], expected[:saved]) and not oxiblosc.open(again)[saved:].any()
 
+    # A directory without its index.
+    sparse = tmp_path / "sparse"
+    oxiblosc.save(sparse, expected, chunks=(10, 1000), contiguous=False)
+    (sparse / "chunks.b2frame").unlink()
+    seen.clear()
+    report = oxiblosc.recover(sparse, tmp_path / "found", progress=lambda *now: seen.append(now))
+    assert np.array_equal(oxiblosc.open(tmp_path / "found").as_array("i8"), expected.reshape(-1))
+    assert seen[-1][0] == seen[-1][1] == sum(file.stat().st_size for file in sparse.iterdir())
+
     # One chunk in the middle.
     middle = len(data) // 2
     data[middle : middle + 20] = b"\xff" * 20
@@ -94,6 +107,46 @@ def test_recovery(tmp_path):
     assert report["found"] == "whole" and report["lost_nbytes"] == 80_000 * len(report["replaced"])
     with pytest.raises(oxiblosc.DamagedError):
         oxiblosc.recover(b"nothing at all" * 10, again)
+
+
+def test_recovery_ends_when_it_is_stopped(tmp_path):
+    def encode(source, target, meta, typesize):
+        packed = np.frombuffer(zlib.compress(source), np.uint8)
+        target[: len(packed)] = packed
+        return len(packed)
+
+    def decode(source, target, meta, typesize):
+        time.sleep(0.005)
+        data = np.frombuffer(zlib.decompress(source), np.uint8)
+        target[: len(data)] = data
+        return len(data)
+
+    class Stop(Exception):
+        pass
+
+    def stop(done, total):
+        assert 0 < total and 0 <= done < total
+        raise Stop
+
+    oxiblosc.register_codec("slow", 201, encode, decode)
+    data = np.arange(100_000)
+    for name, contiguous in (("file", True), ("sparse", False)):
+        oxiblosc.save(tmp_path / name, data, chunks=(1000,), blocks=(1000,), codec=201, contiguous=contiguous)
+    (tmp_path / "sparse" / "chunks.b2frame").unlink()
+    for name in ("file", "sparse"):
+        with pytest.raises(Stop):
+            oxiblosc.recover(tmp_path / name, tmp_path / "stopped", progress=stop)
+
+        async def cancelled(name=name):
+            await asyncio.wait_for(oxiblosc.aio.recover(tmp_path / name, tmp_path / "stopped"), 0.1)
+
+        with pytest.raises(asyncio.TimeoutError):
+            asyncio.run(cancelled())
+    deadline = time.monotonic() + 10
+    while any("stopped" in name for name in os.listdir(tmp_path)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert sorted(os.listdir(tmp_path)) == ["file", "sparse"]
+    assert np.array_equal(oxiblosc.open(tmp_path / "file")[...], data)
 
 
 def test_kinds_of_exceptions(tmp_path):

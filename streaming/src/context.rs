@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::kind::ErrorKind;
+
 /// The object, file or other source that a frame is read from was replaced while it was read.
 ///
 /// Carried inside an [`io::Error`] from a [source](crate::source::RangeSource); readers give it as
@@ -47,7 +49,14 @@ pub(crate) fn about(what: impl fmt::Display, source: io::Error) -> io::Error {
 
 /// An error returned to several callers.
 #[derive(Debug)]
-struct SharedError(Arc<io::Error>);
+pub(crate) struct SharedError(Arc<io::Error>);
+
+impl SharedError {
+    /// The kind of the error itself, which is not among its sources.
+    pub(crate) fn kind(&self) -> ErrorKind {
+        ErrorKind::of_io(&self.0)
+    }
+}
 
 impl fmt::Display for SharedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,10 +12,11 @@ use oxiblosc_core::pipeline::PipelineError;
 use oxiblosc_core::registry::RegistryError;
 
 use crate::compute::JobPanicked;
-use crate::context::Replaced;
+use crate::context::{Replaced, SharedError};
 use crate::edit::EditError;
 use crate::error::{ReadError, WriteError};
 use crate::nd::ArrayError;
+use crate::progress::Cancelled;
 use crate::recover::RecoverError;
 use crate::sparse::ShareError;
 
@@ -49,7 +50,8 @@ pub enum ErrorKind {
     StorageFull,
     /// There is not enough memory.
     OutOfMemory,
-    /// The work was cancelled, because the runtime that did it is shutting down.
+    /// The work was cancelled, by [`Progress::cancel`](crate::Progress::cancel) or because the runtime that did it is
+    /// shutting down.
     Cancelled,
     /// The frame has not been finished. [`recover::seal`](crate::recover::seal()) or
     /// [`recover::recover`](crate::recover::recover()) makes a complete one of it, and
@@ -110,6 +112,8 @@ impl ErrorKind {
             RecoverError => RecoverError::kind,
             ShareError => ShareError::kind,
             Replaced => |_| Self::Replaced,
+            SharedError => SharedError::kind,
+            Cancelled => |_| Self::Cancelled,
             FrameError => Self::of_frame,
             FrameWriteError => Self::of_frame_write,
             ChunkError => Self::of_chunk,
@@ -219,9 +223,10 @@ impl ErrorKind {
             | ChunkError::Stream { source: StreamError::Registry(_), .. } => Self::NoProvider,
             ChunkError::Limit { .. } => Self::Limit,
             ChunkError::Memory { .. } => Self::OutOfMemory,
-            ChunkError::Parameter { .. } | ChunkError::Destination { .. } | ChunkError::OutOfRange { .. } => {
-                Self::InvalidInput
-            }
+            ChunkError::Parameter { .. }
+            | ChunkError::PluginParams { .. }
+            | ChunkError::Destination { .. }
+            | ChunkError::OutOfRange { .. } => Self::InvalidInput,
             _ => Self::Damaged,
         }
     }

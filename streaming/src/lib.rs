@@ -16,6 +16,7 @@
 //! | change a frame, append to it, copy it | [`edit`] |
 //! | save what is left of a damaged frame, seal an open-ended one | [`recover`] |
 //! | read and write n-dimensional arrays | [`nd`] |
+//! | see how far long work is, and cancel it | [`Progress`] |
 //! | do the work on threads that the program has anyway | [`Pool::from_rayon`], [`Pool::with_spawn`] |
 //! | use the I/O traits of Tokio | `tokio` (feature `tokio`) |
 //! | take in and give out gzip, Zstandard, Brotli and LZ4 | [`transport`] (feature `compression`) |
@@ -47,6 +48,7 @@ mod models;
 pub mod nd;
 #[cfg(feature = "object_store")]
 pub mod object;
+mod progress;
 mod reader;
 pub mod recover;
 mod sink;
@@ -70,6 +72,7 @@ pub use disk::IoMode;
 pub use error::{ReadError, WriteError};
 pub use integrity::{Finding, FingerprintCheck, VerifyReport};
 pub use kind::ErrorKind;
+pub use progress::Progress;
 pub use reader::{ByteStream, ChecksumPolicy, ChunkStream, FrameReader, FrameStream, OpenEnd, ReadOptions};
 pub use sink::{Drive, Driven, Driver, FrameSink, Summary, WriteOptions};
 pub use sparse::SharedWriter;

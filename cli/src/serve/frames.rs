@@ -9,13 +9,12 @@ use std::time::{Duration, Instant, SystemTime};
 use oxiblosc::frame::INDEX_FILE;
 use oxiblosc::nd::{ArrayError, ArrayMeta, NdArray};
 use oxiblosc::source::{FileSource, RangeSource};
-use oxiblosc::{IoMode, ReadOptions, Registry};
+use oxiblosc::{IoMode, Progress, ReadOptions, Registry};
 use tokio::sync::Semaphore;
 
 use super::failure::Failure;
 use super::shares::Place;
-use crate::input::{ProgressSource, Reader};
-use crate::progress::Progress;
+use crate::input::{InputSource, Reader};
 
 /// Open frames that are kept...
 const KEPT: usize = 16;
@@ -30,7 +29,7 @@ const TRUST: Duration = Duration::from_secs(10);
 pub(super) struct OpenFrame {
     pub(super) reader: Reader,
     /// If it is one, or why it cannot be read as one.
-    pub(super) array: Option<Result<NdArray<ProgressSource>, ArrayError>>,
+    pub(super) array: Option<Result<NdArray<InputSource>, ArrayError>>,
 }
 
 /// Opens frames, and keeps those that were used last.
@@ -101,7 +100,7 @@ impl Frames {
             (Place::File(path) | Place::Sparse(path), _) => Arc::new(FileSource::open(path).await?),
             (Place::Remote(object), _) => object.open().await?,
         };
-        let reader = self.options.clone().open(ProgressSource::new(source, &Progress::hidden())).await?;
+        let reader = self.options.clone().open(InputSource::new(source, &Progress::new())).await?;
         let array = ArrayMeta::find(reader.metalayers()).map(|_| NdArray::new(reader.clone()));
         let frame = Arc::new(OpenFrame { reader, array });
         self.keep(key, &frame);

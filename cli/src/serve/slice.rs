@@ -13,7 +13,7 @@ use super::frames::OpenFrame;
 use super::npy;
 use super::reply::Reply;
 use super::target::Format;
-use crate::input::{ProgressSource, Reader};
+use crate::input::{InputSource, Reader};
 
 /// Times as many bytes as a slice may have may be decoded for one: a slice with large steps touches every block.
 const WORK: u64 = 16;
@@ -68,7 +68,7 @@ pub(super) async fn reply(
 }
 
 fn array_pieces(
-    array: &NdArray<ProgressSource>,
+    array: &NdArray<InputSource>,
     selection: &Selection,
 ) -> Result<impl Stream<Item = Result<Bytes, Failure>> + Send + use<>, Failure> {
     Ok(array.stream(selection)?.map(|piece| piece.map_err(Failure::from)))

@@ -12,6 +12,7 @@
 //! | [`OpenTarget`] | not at all: the frame is open-ended until it is sealed, in any `AsyncWrite` |
 //! | `ObjectTarget` | an object: the first part of the upload is held back and sent last, or, where a store takes parts in order only, the frame is kept as by [`SpoolTarget`] (feature `object_store`) |
 //! | [`SparseTarget`] | a directory: each chunk is a file, and the header is in the last one |
+//! | [`ProgressTarget`] | as the target that it counts for does |
 //! | [`PlaceTarget`] | the same in any place, such as memory ([`MemoryDirectory`](crate::sparse::MemoryDirectory)) or objects under a common prefix |
 
 mod append_buffer;
@@ -19,6 +20,7 @@ mod file;
 mod memory;
 mod offer;
 mod open;
+mod progress;
 mod seek;
 mod spool;
 mod spool_buffer;
@@ -35,6 +37,7 @@ pub use file::FileTarget;
 pub use memory::MemoryTarget;
 pub(crate) use offer::{OfferError, poll_offer};
 pub use open::OpenTarget;
+pub use progress::ProgressTarget;
 pub use seek::SeekTarget;
 pub use spool::SpoolTarget;
 #[cfg(feature = "object_store")]

@@ -21,7 +21,7 @@ use crate::recover::OutputLimit;
 #[cfg(doc)]
 use crate::recover::RecoverOptions;
 use crate::sink::{Summary, WriteOptions};
-use crate::source::{FileSource, RangeSource};
+use crate::source::{FileSource, ProgressSource, RangeSource};
 use crate::target::{FileTarget, SparseTarget, Target};
 
 /// Copies a frame chunk by chunk without decoding, with all metalayers and without the holes and unused chunk files
@@ -315,7 +315,7 @@ pub(super) async fn compact_with(path: &Path, options: &EditOptions) -> Result<S
     if let Some(pool) = &options.pool {
         read = read.pool(pool);
     }
-    let reader = read.open(source).await?;
+    let reader = read.open(ProgressSource::new(source, &options.progress)).await?;
     match sparse {
         true => copy(&reader, &mut SparseTarget::create(path)?.io_mode(mode).durable(durable)).await,
         false => copy(&reader, &mut FileTarget::create(path)?.io_mode(mode).durable(durable)).await,

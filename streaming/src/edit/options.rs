@@ -12,6 +12,7 @@ use super::storage::Storage;
 use super::{EditError, FrameEditor, FrameFile, LockedFile};
 use crate::compute::Pool;
 use crate::disk::IoMode;
+use crate::progress::Progress;
 use crate::sink::Summary;
 use crate::sparse::{Directory, SparsePlace};
 
@@ -28,6 +29,7 @@ pub struct EditOptions {
     pub(super) durable: bool,
     pub(super) mode: IoMode,
     writes_in_flight: usize,
+    pub(super) progress: Progress,
     pub(super) vlmetalayer_codec: Option<CodecId>,
 }
 
@@ -44,6 +46,7 @@ impl EditOptions {
             durable: true,
             mode: IoMode::default(),
             writes_in_flight: 8,
+            progress: Progress::default(),
             vlmetalayer_codec: None,
         }
     }
@@ -150,7 +153,16 @@ impl EditOptions {
         self.edit_place(Arc::new(place), false).await
     }
 
-    /// As [`compact`](super::compact()), with the registry, pool, limits, durability and I/O mode of these options.
+    /// Counts the bytes that [`compact`](Self::compact) reads of the old frame, and ends it with an error of the kind
+    /// [`Cancelled`](crate::ErrorKind::Cancelled) once it is cancelled: the old frame is then as it was. Nothing else
+    /// heeds it.
+    pub fn progress(mut self, progress: &Progress) -> Self {
+        self.progress = progress.clone();
+        self
+    }
+
+    /// As [`compact`](super::compact()), with the registry, pool, limits, durability, I/O mode and progress of these
+    /// options.
     ///
     /// # Errors
     /// As there.

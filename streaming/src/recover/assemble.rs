@@ -97,6 +97,7 @@ where
     }
     let lost = if scan.head.is_unfinished() { None } else { scan.head.header.nbytes.checked_sub(totals.nbytes) };
     let lost = lost.or_else(|| (missing > 0 || found == Found::Open).then_some(totals.lost));
+    budget.check_time()?;
     let summary = output.finish().await?;
     let missing_plugins = totals.missing(registry);
     Ok(Recovered {

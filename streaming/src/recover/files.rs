@@ -73,6 +73,8 @@ pub(super) async fn recover<T: Target>(
     for &id in &ids {
         let chunk = read_chunk_file(directory, id, &(0..u64::MAX))?;
         budget.read(chunk.len() as u64);
+        options.progress.advance(chunk.len() as u64);
+        budget.check_time()?;
         let header = checker.header(&chunk).filter(|header| header.cbytes == chunk.len());
         let verdict = match &header {
             // A number too large for any index.
@@ -132,6 +134,7 @@ pub(super) async fn recover<T: Target>(
         totals.lose(chunks, item.nbytes);
         write_specials(&mut output, &mut blocks, SpecialKind::Zero, item.nbytes, count, &mut budget).await?;
     }
+    budget.check_time()?;
     let summary = output.finish().await?;
     let missing_plugins = totals.missing(&registry);
     Ok(Recovered {

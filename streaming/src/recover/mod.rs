@@ -39,7 +39,7 @@ pub use seal::{seal, seal_file};
 
 use crate::compute::block_on;
 use crate::reader::ReadOptions;
-use crate::source::{FileSource, RangeSource};
+use crate::source::{FileSource, ProgressSource, RangeSource};
 use crate::target::{FileTarget, SparseTarget, Target};
 
 /// Recovers the frame in the file or directory `input` into `output`, which appears when it is complete: a contiguous
@@ -112,7 +112,7 @@ where
     T: Target,
 {
     let registry = crate::given_or_linked(options.registry.as_ref())?;
-    let source = Arc::new(source);
+    let source = Arc::new(ProgressSource::new(source, &options.progress));
     let read = ReadOptions::new().registry(&registry).limits(options.limits);
     let opened = read.open(Arc::clone(&source)).await;
     // For a sparse frame this is the index; its files are counted when they are read.

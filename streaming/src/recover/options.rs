@@ -8,6 +8,7 @@ use oxiblosc_core::{Limits, Registry};
 use super::work_limit::WorkLimit;
 use super::{RecoverError, Recovered};
 use crate::edit::{FrameFile, LockedFile};
+use crate::progress::Progress;
 use crate::source::RangeSource;
 use crate::target::Target;
 
@@ -38,6 +39,7 @@ pub struct RecoverOptions {
     pub(super) output_bytes: Option<u64>,
     pub(super) work_bytes: Option<u64>,
     pub(super) deadline: Option<Instant>,
+    pub(super) progress: Progress,
 }
 
 impl RecoverOptions {
@@ -86,6 +88,14 @@ impl RecoverOptions {
     /// When to give up. The deadline is checked between chunks.
     pub fn deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(deadline);
+        self
+    }
+
+    /// Counts the bytes that are read of the old frame, and ends the work with an error of the kind
+    /// [`Cancelled`](crate::ErrorKind::Cancelled) once it is cancelled: the target is not committed then, and a frame to
+    /// be sealed is as it was.
+    pub fn progress(mut self, progress: &Progress) -> Self {
+        self.progress = progress.clone();
         self
     }
 

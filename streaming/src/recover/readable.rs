@@ -64,6 +64,7 @@ where
         let mut output = ChunkOutput::new(&params, reader.registry(), target)?;
         output.copy_encoded_vlmetalayers(&without_checksums(&frame.trailer().vlmetalayers))?;
         whole.copy(&params, &mut output).await?;
+        whole.budget.check_time()?;
         (output.finish().await?, false)
     };
     let missing = whole.totals.missing(reader.registry());
@@ -209,6 +210,7 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
                 }
             }
         }
+        self.budget.check_time()?;
         Ok((output.finish().await?, lost.is_some()))
     }
 

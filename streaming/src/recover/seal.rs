@@ -24,7 +24,7 @@ use super::scan::{Scan, scan};
 use crate::compute::block_on;
 use crate::edit::{EditError, FrameFile, open_file, open_with};
 use crate::sink::Summary;
-use crate::source::RangeSource;
+use crate::source::{ProgressSource, RangeSource};
 
 /// Seals the frame in a file: see [`seal()`].
 ///
@@ -56,7 +56,8 @@ pub(super) fn seal_store<S: FrameFile + Send + Sync>(
         return Ok(already(&frame, store.size()?));
     }
     let mut budget = options.budget(store.size()?);
-    let mut scan = block_on(scan(&StoreSource(&*store), &registry, &options.limits, &mut budget))?;
+    let source = ProgressSource::new(StoreSource(&*store), &options.progress);
+    let mut scan = block_on(scan(&source, &registry, &options.limits, &mut budget))?;
     let found = state(&scan);
     let refuse = |reason| Err(RecoverError::Seal { reason });
     match found {
@@ -77,6 +78,7 @@ pub(super) fn seal_store<S: FrameFile + Send + Sync>(
         return refuse("what its header says contradicts its chunks");
     }
     let Sealed { header, tail, summary } = sealed;
+    budget.check_time()?;
     if let Some((end, tail)) = tail {
         store.truncate(end)?;
         store.write_at(end, &tail)?;

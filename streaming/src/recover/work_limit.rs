@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::output_limit::OutputLimit;
 use super::{RecoverError, RecoverOptions};
+use crate::progress::Progress;
 
 /// The work that a recovery has done so far, and its bounds.
 #[derive(Debug)]
@@ -11,13 +12,15 @@ pub(super) struct WorkLimit {
     output: OutputLimit,
     work_bytes: Option<u64>,
     deadline: Option<Instant>,
+    progress: Progress,
     decoded: u64,
 }
 
 impl WorkLimit {
     pub(super) fn new(options: &RecoverOptions, input: u64) -> Self {
         let RecoverOptions { output_bytes, work_bytes, deadline, .. } = *options;
-        Self { output: OutputLimit::new(output_bytes, input), work_bytes, deadline, decoded: 0 }
+        let progress = options.progress.clone();
+        Self { output: OutputLimit::new(output_bytes, input), work_bytes, deadline, progress, decoded: 0 }
     }
 
     /// Adds to the bytes of the old frame: the length of a chunk file is known only when it is read.
@@ -40,7 +43,10 @@ impl WorkLimit {
         if self.decoded > limit { Err(RecoverError::Work { limit }) } else { Ok(()) }
     }
 
-    fn check_time(&self) -> Result<(), RecoverError> {
+    /// # Errors
+    /// When the deadline has passed, or the work has been cancelled.
+    pub(super) fn check_time(&self) -> Result<(), RecoverError> {
+        self.progress.check()?;
         match self.deadline {
             Some(deadline) if Instant::now() >= deadline => Err(RecoverError::Deadline),
             _ => Ok(()),

@@ -6,6 +6,7 @@
 //! | `Bytes`, `Vec<u8>` | memory |
 //! | `MmapSource` (feature `mmap`) | a file mapped into memory |
 //! | [`SeekSource`] | any `Read + Seek`, for blocking programs |
+//! | [`ProgressSource`] | another source, counting what is read |
 //! | `ObjectSource` (feature `object_store`) | an object in S3, GCS, Azure or behind HTTP, or the prefix of a sparse frame |
 
 mod buffered;
@@ -16,6 +17,7 @@ mod memory;
 mod mmap;
 #[cfg(feature = "object_store")]
 mod object;
+mod progress;
 mod seek;
 
 use std::io;
@@ -32,6 +34,7 @@ pub use file::FileSource;
 pub use mmap::MmapSource;
 #[cfg(feature = "object_store")]
 pub use object::ObjectSource;
+pub use progress::ProgressSource;
 pub use seek::SeekSource;
 
 /// How many bytes readers request first: enough for the header of nearly every frame, and for all of a small one.
