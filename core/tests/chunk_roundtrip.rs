@@ -10,7 +10,7 @@ use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::filter::{BlockContext, Filter, FilterError, FilterTraits};
 use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_core::registry::{CodecInfo, FilterInfo};
-use oxiblosc_core::{CodecId, FilterId, Inline, Limits, Registry, provider};
+use oxiblosc_core::{CodecId, Executor, FilterId, Inline, Limits, Registry, provider};
 use support::{Random, Threads, data, decode, encode, encoder, linked, map, slots};
 
 const CODECS: [CodecId; 5] = [CodecId::BLOSCLZ, CodecId::LZ4, CodecId::LZ4HC, CodecId::ZLIB, CodecId::ZSTD];
@@ -36,6 +36,20 @@ fn check(params: &EncodeParams, src: &[u8]) {
     let mut appended = b"before".to_vec();
     assert_eq!(encoder.encode_append(src, &ctx, &mut appended, &Inline).unwrap(), chunk.len());
     assert_eq!(appended, [b"before", &chunk[..]].concat(), "{}", what());
+
+    let mut random = Random(src.len() as u64 + 2);
+    for executor in [&Inline as &dyn Executor, &Threads(3)] {
+        let mut rest = src;
+        let mut pieces = Vec::new();
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at(random.below(rest.len() / 2 + 2));
+            pieces.push(piece);
+            rest = behind;
+        }
+        let mut out = vec![0xa5; encoder.max_encoded_len(src.len())];
+        let len = encoder.encode_pieces_into(&pieces, &ctx, &mut out, executor).unwrap();
+        assert!(out[..len] == chunk, "{} pieces, {}", pieces.len(), what());
+    }
 
     let mut decoder = ChunkDecoder::new(linked());
     assert_eq!(decoder.decode(&chunk, &ctx, &Inline).unwrap(), src, "{}", what());

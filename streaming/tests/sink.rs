@@ -12,8 +12,9 @@ use bytes::Bytes;
 use common::{CHUNK, Flaky, Mood, Random, data, decoded, frame, lengths, options, poll_and_drop};
 use futures::io::{AsyncWrite, AsyncWriteExt};
 use futures::{Sink, SinkExt, StreamExt, TryStreamExt, stream};
-use oxiblosc_core::Chain;
 use oxiblosc_core::chunk::EncodeParams;
+use oxiblosc_core::pipeline::FilterSlots;
+use oxiblosc_core::{Chain, CodecId, FilterId};
 use oxiblosc_streaming::target::{FileTarget, MemoryTarget, Part, SeekTarget, SpoolTarget, Target};
 use oxiblosc_streaming::{FrameSink, IoMode, Pool, ReadOptions, WriteError, WriteOptions, block_on, blocking};
 
@@ -58,6 +59,35 @@ fn every_way_in_and_every_pool_gives_the_same_frame() {
                     AsyncWriteExt::close(&mut sink).await.unwrap();
                 });
                 assert_eq!(sink.into_target().into_bytes(), expected, "{len} bytes as AsyncWrite, {piece}, {threads}");
+            }
+        }
+    }
+}
+
+/// Pieces as they come from files and sockets, some of which are shared and some copied, make chunks of several blocks.
+#[test]
+fn large_pieces_of_any_length_give_the_same_frame() {
+    let data = Bytes::from(data(5_000_003));
+    let filters = FilterSlots::from_list(&[(FilterId::DELTA, 0), (FilterId::SHUFFLE, 0)]).unwrap();
+    for (codec, filters, level, use_dict, typesize, chunk_size) in [
+        (CodecId::LZ4, FilterSlots::SHUFFLE, 5, false, 4, 2 << 20),
+        (CodecId::ZSTD, FilterSlots::NONE, 1, false, 1, 1 << 20),
+        (CodecId::ZSTD, FilterSlots::SHUFFLE, 3, true, 8, 1_000_000),
+        (CodecId::BLOSCLZ, filters, 5, false, 4, 2 << 20),
+        (CodecId::LZ4, FilterSlots::SHUFFLE, 0, false, 4, 300_000),
+    ] {
+        let params = EncodeParams { codec, filters, level, use_dict, typesize, ..EncodeParams::default() };
+        let options = || WriteOptions::new(params.clone()).chunk_size(chunk_size);
+        let expected = frame(&data, options());
+        assert_eq!(decoded(&expected), data);
+        for pool in [Pool::inline(), Pool::new(2)] {
+            for piece in [4 << 10, 64 << 10, 100_000, 1 << 20, 3_000_001] {
+                let mut writer = blocking::FrameWriter::in_memory(options().pool(&pool)).unwrap();
+                for start in (0..data.len()).step_by(piece) {
+                    writer.push(data.slice(start..data.len().min(start + piece))).unwrap();
+                }
+                writer.finish().unwrap();
+                assert!(writer.into_bytes() == expected, "pieces of {piece}, {params:?}");
             }
         }
     }

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use super::ChunkError;
 use super::block_encoder::{BlockEncoder, EncodeContext, resized, write_stored};
 use super::map::WORD;
+use super::source::SourceBlock;
 use crate::executor::{Executor, locked, try_for_each, unlocked};
 
 /// A chunk being built in a buffer that it must not outgrow.
@@ -66,7 +67,7 @@ pub(crate) fn assemble(
     workers: &mut [Mutex<BlockEncoder>],
     executor: &dyn Executor,
     job: &EncodeContext<'_>,
-    blocks: &[&[u8]],
+    blocks: &[SourceBlock<'_>],
     out: &mut ChunkBuffer<'_>,
 ) -> Result<EncodeResult, ChunkError> {
     let result = match workers {
@@ -84,7 +85,7 @@ pub(crate) fn assemble(
 fn in_place(
     worker: &mut BlockEncoder,
     job: &EncodeContext<'_>,
-    blocks: &[&[u8]],
+    blocks: &[SourceBlock<'_>],
     out: &mut ChunkBuffer<'_>,
 ) -> Result<bool, Stop> {
     let base = out.len;
@@ -105,7 +106,7 @@ fn side_by_side(
     workers: &mut [Mutex<BlockEncoder>],
     executor: &dyn Executor,
     job: &EncodeContext<'_>,
-    blocks: &[&[u8]],
+    blocks: &[SourceBlock<'_>],
     out: &mut ChunkBuffer<'_>,
 ) -> Result<bool, Stop> {
     let spare = workers.first_mut().map(|worker| std::mem::take(&mut unlocked(worker).spare)).unwrap_or_default();
@@ -147,14 +148,14 @@ fn side_by_side(
 }
 
 /// How many blocks a worker takes at a time. Small ones take less time than the lock that hands them out.
-fn blocks_per_run(blocks: &[&[u8]], workers: usize) -> usize {
+fn blocks_per_run(blocks: &[SourceBlock<'_>], workers: usize) -> usize {
     const RUN: usize = 64 << 10;
     let len = blocks.first().map_or(RUN, |block| block.len().max(1));
     (RUN / len).min(blocks.len() / (2 * workers)).max(1)
 }
 
 /// Writes `blocks`, none of which is worth compressing, as stored streams.
-fn store(blocks: &[&[u8]], mut out: &mut [u8]) {
+fn store(blocks: &[SourceBlock<'_>], mut out: &mut [u8]) {
     for block in blocks {
         let (room, rest) = std::mem::take(&mut out).split_at_mut(WORD + block.len());
         write_stored(block, room);
@@ -166,7 +167,7 @@ fn store(blocks: &[&[u8]], mut out: &mut [u8]) {
 struct BlockRun<'r> {
     /// The number of the first one.
     first: usize,
-    blocks: &'r [&'r [u8]],
+    blocks: &'r [SourceBlock<'r>],
     /// Their starts: relative to the run at first, relative to the chunk once the place of the run is known.
     starts: &'r mut [u8],
 }
@@ -197,7 +198,7 @@ impl BlockRun<'_> {
             start.copy_from_slice(&(run.len as u32).to_le_bytes());
             let (before, room) = out.split_at_mut(run.len);
             if let (true, Some(at), Some(other)) = (job.repeats, last, i.checked_sub(1).map(|i| self.blocks[i]))
-                && std::ptr::eq(*src, other)
+                && src.is(&other)
             {
                 // It cannot be all zeros if the previous block is not.
                 let streams = &before[at..];

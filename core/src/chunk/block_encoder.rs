@@ -2,6 +2,7 @@
 
 use super::map::WORD;
 use super::plan::Blocking;
+use super::source::SourceBlock;
 use super::{ChunkContext, ChunkError, ChunkFormat, EncodeParams};
 use crate::codec::{Codec, CodecContext, CodecError};
 use crate::filter::{BitshuffleRule, BlockContext};
@@ -15,6 +16,8 @@ pub(crate) struct BlockEncoder {
     codec: Box<dyn Codec>,
     info: CodecInfo,
     pipeline: Pipeline,
+    /// A block whose source is in several pieces.
+    joined: Vec<u8>,
     /// A block with its filters applied.
     filtered: Vec<u8>,
     /// Where the codec writes if the room left in the chunk is shorter than the stream.
@@ -115,6 +118,7 @@ impl BlockEncoder {
             codec: configured(entry, params)?,
             info,
             pipeline: Pipeline::default(),
+            joined: Vec::new(),
             filtered: Vec::new(),
             apart: Vec::new(),
             finished: Vec::new(),
@@ -127,10 +131,11 @@ impl BlockEncoder {
         &mut self,
         job: &EncodeContext<'_>,
         block: usize,
-        src: &[u8],
+        src: &SourceBlock<'_>,
         out: &mut [u8],
     ) -> Result<Option<EncodedBlock>, ChunkError> {
-        let Self { codec, info, pipeline, filtered, apart, .. } = self;
+        let Self { codec, info, pipeline, joined, filtered, apart, .. } = self;
+        let src = src.joined(joined);
         let mut coder = StreamEncoder { codec, info, apart, job, block };
         pipeline.set(job.slots, job.registry, &job.params.plugin_params).map_err(|e| failed(block, e))?;
         if job.filtered || pipeline.is_empty() {
@@ -147,9 +152,10 @@ impl BlockEncoder {
         &mut self,
         job: &EncodeContext<'_>,
         block: usize,
-        src: &[u8],
+        src: &SourceBlock<'_>,
         dst: &mut [u8],
     ) -> Result<(), ChunkError> {
+        let src = src.joined(&mut self.joined);
         self.pipeline.set(job.slots, job.registry, &job.params.plugin_params).map_err(|e| failed(block, e))?;
         self.pipeline.forward(&job.block(block, src.len()), src, dst).map_err(|e| failed(block, e))
     }
@@ -235,7 +241,7 @@ struct StreamEncoder<'a> {
 }
 
 impl StreamEncoder<'_> {
-    /// `lasting` if the bytes are still available later.
+    /// `lasting` if the bytes are still available later, in the source of the block.
     fn encode(&mut self, filtered: &[u8], lasting: bool, out: &mut [u8]) -> Result<Option<EncodedBlock>, ChunkError> {
         // Blosc 1, the Blosc2 of 2019 and blocks of variable length have no runs, so that the codec gets them.
         let runs = self.job.params.format == ChunkFormat::Blosc2 && !self.job.plan.vl;
@@ -265,7 +271,7 @@ impl StreamEncoder<'_> {
                     None => {
                         encoded.stored = lasting && streams == 1;
                         if !encoded.stored {
-                            write_stored(src, out);
+                            write_stored(&SourceBlock::Whole(src), out);
                         }
                         Some(WORD + src.len())
                     }
@@ -318,10 +324,10 @@ impl StreamEncoder<'_> {
 }
 
 /// Writes a stored stream, known by a length equal to the decoded one. `out` has room for it.
-pub(crate) fn write_stored(src: &[u8], out: &mut [u8]) {
+pub(crate) fn write_stored(src: &SourceBlock<'_>, out: &mut [u8]) {
     let (word, room) = out.split_at_mut(WORD);
     word.copy_from_slice(&(src.len() as u32).to_le_bytes());
-    room[..src.len()].copy_from_slice(src);
+    src.copy_to(&mut room[..src.len()]);
 }
 
 /// "csize is 0 for a run of zeros; for a run of another byte it is the negated byte, and a token with bit 0 set

@@ -11,6 +11,7 @@ use super::header::{
 };
 use super::map::WORD;
 use super::plan::Blocking;
+use super::source::{self, SourceBlock};
 use super::{
     ChunkContext, ChunkError, ChunkFormat, ChunkHeader, EncodeParams, SpecialKind, SpecialValue, special_chunk,
 };
@@ -154,10 +155,31 @@ impl ChunkEncoder {
         dst: &mut [u8],
         executor: &dyn Executor,
     ) -> Result<usize, ChunkError> {
-        let plan = self.plan(src.len())?;
-        let (expected, found) = (self.max_encoded_len(src.len()), dst.len());
+        self.encode_pieces_into(&[src], ctx, dst, executor)
+    }
+
+    /// As [`encode_into`](ChunkEncoder::encode_into), for a source in several pieces, whose concatenation is encoded.
+    /// Blocks that lie within one piece are encoded from there; each of the others is copied on its own, by the worker
+    /// that encodes it.
+    ///
+    /// # Errors
+    /// As for [`encode_into`](ChunkEncoder::encode_into).
+    pub fn encode_pieces_into(
+        &mut self,
+        pieces: &[&[u8]],
+        ctx: &ChunkContext<'_>,
+        dst: &mut [u8],
+        executor: &dyn Executor,
+    ) -> Result<usize, ChunkError> {
+        let nbytes = source::len_of(pieces);
+        let plan = self.plan(nbytes)?;
+        let (expected, found) = (self.max_encoded_len(nbytes), dst.len());
         let dst = dst.get_mut(..expected).ok_or(ChunkError::Destination { expected, found })?;
-        if self.stores(&plan) { self.store(&plan, None, src, dst) } else { self.write(&plan, src, ctx, executor, dst) }
+        if self.stores(&plan) {
+            self.store(&plan, None, pieces, dst)
+        } else {
+            self.write(&plan, pieces, ctx, executor, dst)
+        }
     }
 
     /// The block size of a chunk of `nbytes` bytes. The last block may be shorter.
@@ -178,11 +200,11 @@ impl ChunkEncoder {
         let mut header = self.header(&plan, self.slots(&plan));
         let (header_len, starts_end) = (header.header_len(), header.block_starts_end());
         let mut room = (starts_end + nbytes / EXPECTED).min(most);
+        let cut: Vec<_> = blocks.iter().map(|block| SourceBlock::Whole(block)).collect();
         while !self.stores(&plan) && starts_end <= most {
             let mut dst = zeroed("chunk to encode", room)?;
             let Some(mut out) = ChunkBuffer::new(&mut dst, header_len, starts_end) else { break };
-            let cut = blocks.iter().copied().enumerate();
-            let outcome = self.write_blocks(&plan, cut, ctx, &Inline, &mut header, &mut out)?;
+            let outcome = self.write_blocks(&plan, &cut, ctx, &Inline, &mut header, &mut out)?;
             header.cbytes = out.len();
             match outcome {
                 EncodeResult::TooLong if room < most => {
@@ -264,13 +286,13 @@ impl ChunkEncoder {
         }
     }
 
-    /// Writes `src` as a stored chunk. `tried` is the header of the attempt to compress it, if there was one: C-Blosc2
+    /// Writes the source as a stored chunk. `tried` is the header of the attempt to compress it, if there was one: C-Blosc2
     /// then keeps its flags and otherwise clears them; Blosc 1 always keeps them.
     fn store(
         &self,
         plan: &Blocking,
         tried: Option<ChunkHeader>,
-        src: &[u8],
+        pieces: &[&[u8]],
         dst: &mut [u8],
     ) -> Result<usize, ChunkError> {
         let mut header = tried.unwrap_or_else(|| {
@@ -283,10 +305,10 @@ impl ChunkEncoder {
         header.flags |= flag::STORED;
         // C-Blosc2 forgets this one, and then cannot read its own chunk.
         header.blosc2_flags &= !flag2::DICT;
-        header.cbytes = header.header_len() + src.len();
+        header.cbytes = header.header_len() + plan.nbytes;
         let (head, body) = dst.split_at_mut(header.header_len());
         head.copy_from_slice(&header.to_checked_bytes()?);
-        body.copy_from_slice(src);
+        SourceBlock::Pieces { pieces, skip: 0, len: plan.nbytes }.copy_to(body);
         Ok(header.cbytes)
     }
 
@@ -295,7 +317,7 @@ impl ChunkEncoder {
     fn write(
         &mut self,
         plan: &Blocking,
-        src: &[u8],
+        pieces: &[&[u8]],
         ctx: &ChunkContext<'_>,
         executor: &dyn Executor,
         dst: &mut [u8],
@@ -303,14 +325,14 @@ impl ChunkEncoder {
         let mut header = self.header(plan, self.slots(plan));
         let header_len = header.header_len();
         let Some(mut out) = ChunkBuffer::new(dst, header_len, header.block_starts_end()) else {
-            return self.store(plan, Some(header), src, dst);
+            return self.store(plan, Some(header), pieces, dst);
         };
-        let blocks = src.chunks(plan.blocksize).enumerate();
-        let outcome = self.write_blocks(plan, blocks, ctx, executor, &mut header, &mut out)?;
+        let blocks = source::cut(pieces, plan.blocksize);
+        let outcome = self.write_blocks(plan, &blocks, ctx, executor, &mut header, &mut out)?;
         header.cbytes = out.len();
         match outcome {
-            EncodeResult::TooLong => return self.store(plan, Some(header), src, dst),
-            EncodeResult::Done { zero } if zero && header.is_extended() && self.zeros_decode_to_zeros(src) => {
+            EncodeResult::TooLong => return self.store(plan, Some(header), pieces, dst),
+            EncodeResult::Done { zero } if zero && header.is_extended() && self.zeros_decode_to_zeros(pieces) => {
                 // Only the header remains. Its flags still say how the chunk was made.
                 header.blosc2_flags |= SpecialKind::Zero.bits();
                 header.cbytes = header_len;
@@ -322,10 +344,10 @@ impl ChunkEncoder {
     }
 
     /// Writes the dictionary, if there is one, and the blocks, and records the dictionary in `header`.
-    pub(super) fn write_blocks<'s>(
+    pub(super) fn write_blocks(
         &mut self,
         plan: &Blocking,
-        blocks: impl ExactSizeIterator<Item = (usize, &'s [u8])> + Clone + Send,
+        blocks: &[SourceBlock<'_>],
         ctx: &ChunkContext<'_>,
         executor: &dyn Executor,
         header: &mut ChunkHeader,
@@ -337,17 +359,17 @@ impl ChunkEncoder {
         let workers = workers.first(count, || new_worker(params, registry))?;
         let mut job = EncodeContext::new(params, registry, plan, &slots, ctx);
         job.repeats = *repeats && !*positional;
-        if let Some((_, first)) = blocks.clone().next()
+        let mut joined = Vec::new();
+        if let Some(first) = blocks.first()
             && registry.needs_reference(&slots)
             && plan.block_count() > 1
         {
-            job.reference = Some(unlocked(&mut workers[0]).decoded(&job, 0, first, reference)?);
+            job.reference = Some(unlocked(&mut workers[0]).decoded(&job, 0, first.joined(&mut joined), reference)?);
         }
         if !params.use_dict {
-            let blocks: Vec<_> = blocks.map(|(_, src)| src).collect();
-            return assemble(workers, executor, &job, &blocks, out);
+            return assemble(workers, executor, &job, blocks, out);
         }
-        let filtered = filter_all(workers, executor, &job, blocks.clone(), filtered)?;
+        let filtered = filter_all(workers, executor, &job, blocks, filtered)?;
         job.filtered = true;
         let dict = dict::train(plan, unlocked(&mut workers[0]), registry, &params.plugin_params, filtered)?;
         if let Some(dict) = &dict {
@@ -359,7 +381,7 @@ impl ChunkEncoder {
             job.dict = Some(dict);
         }
         let mut rest = filtered;
-        let filtered: Vec<_> = blocks.map(|(_, src)| split_off(&mut rest, src.len())).collect();
+        let filtered: Vec<_> = blocks.iter().map(|src| SourceBlock::Whole(split_off(&mut rest, src.len()))).collect();
         assemble(workers, executor, &job, &filtered, out)
     }
 
@@ -382,9 +404,10 @@ impl ChunkEncoder {
         slots
     }
 
-    /// Whether `src`, which the filters turned into zeros, may be encoded as zeros.
-    fn zeros_decode_to_zeros(&self, src: &[u8]) -> bool {
-        filter_traits(&self.params, &self.registry).all(|traits| traits.keeps_zeros) || src.iter().all(|&b| b == 0)
+    /// Whether the source, which the filters turned into zeros, may be encoded as zeros.
+    fn zeros_decode_to_zeros(&self, pieces: &[&[u8]]) -> bool {
+        filter_traits(&self.params, &self.registry).all(|traits| traits.keeps_zeros)
+            || pieces.iter().all(|piece| piece.iter().all(|&b| b == 0))
     }
 }
 
@@ -397,17 +420,17 @@ fn filter_traits<'a>(params: &'a EncodeParams, registry: &'a Registry) -> impl I
 }
 
 /// Applies the filters to all blocks and returns the results in one buffer.
-fn filter_all<'s, 'b>(
+fn filter_all<'b>(
     workers: &[Mutex<BlockEncoder>],
     executor: &dyn Executor,
     job: &EncodeContext<'_>,
-    blocks: impl Iterator<Item = (usize, &'s [u8])>,
+    blocks: &[SourceBlock<'_>],
     buffer: &'b mut Vec<u8>,
 ) -> Result<&'b [u8], ChunkError> {
     let buffer = resized(buffer, job.plan.nbytes);
     let mut rest = &mut *buffer;
     let mut pairs = Vec::with_capacity(job.plan.block_count());
-    for (block, src) in blocks {
+    for (block, src) in blocks.iter().enumerate() {
         let (dst, tail) = std::mem::take(&mut rest).split_at_mut(src.len());
         pairs.push((block, src, dst));
         rest = tail;

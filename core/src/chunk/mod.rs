@@ -16,6 +16,7 @@ mod map;
 mod params;
 mod plan;
 mod range;
+mod source;
 mod special;
 mod variable;
 

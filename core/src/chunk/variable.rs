@@ -8,6 +8,7 @@ use super::block_encoder::resized;
 use super::dict;
 use super::map::WORD;
 use super::plan::Blocking;
+use super::source::{self, SourceBlock};
 use super::{ChunkContext, ChunkEncoder, ChunkError, ChunkFormat, ChunkHeader};
 use crate::executor::Executor;
 use crate::pipeline::FilterSlots;
@@ -40,8 +41,7 @@ impl ChunkEncoder {
         if let Some(block) = blocks.iter().position(|block| block.is_empty()) {
             return Err(ChunkError::parameter("length of a block", format!("0 (block {block})"), "at least 1"));
         }
-        // Sums of lengths in memory cannot overflow, except of aliases; the limit is far below that.
-        let nbytes = blocks.iter().fold(0, |sum: usize, block| sum.saturating_add(block.len()));
+        let nbytes = source::len_of(&blocks);
         let most =
             blocks.len().saturating_mul(2 * WORD).saturating_add(nbytes).saturating_add(ChunkHeader::EXTENDED_LEN);
         if most > i32::MAX as usize {
@@ -77,8 +77,8 @@ impl ChunkEncoder {
         let most = found.min(limit);
         let bytes = &mut bytes[..most];
         let mut out = ChunkBuffer::new(bytes, header_len, header.block_starts_end()).ok_or_else(too_long)?;
-        let blocks = blocks.iter().copied().enumerate();
-        if let EncodeResult::TooLong = self.write_blocks(plan, blocks, ctx, executor, &mut header, &mut out)? {
+        let blocks: Vec<_> = blocks.iter().map(|block| SourceBlock::Whole(block)).collect();
+        if let EncodeResult::TooLong = self.write_blocks(plan, &blocks, ctx, executor, &mut header, &mut out)? {
             return Err(too_long());
         }
         header.cbytes = out.len();

@@ -109,7 +109,8 @@ impl<T: Target> FrameWriter<T> {
         Ok(Self { sink: options.sink(target)? })
     }
 
-    /// Takes a buffer of any size. Chunks that are complete within it are not copied.
+    /// Takes a buffer of any size. Chunks that are complete within it are not copied, nor are blocks of other chunks that are
+    /// complete within a buffer of 64 KiB or more.
     ///
     /// # Errors
     /// As [`FrameSink`]. After a retryable error nothing has been taken.

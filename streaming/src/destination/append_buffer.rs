@@ -15,6 +15,10 @@ use crate::disk::{IoMode, IoTask};
 /// Up to this size bytes are copied on the calling thread.
 const SMALL: usize = 256 << 10;
 
+/// Up to this size a buffer that is full gets room for four times as much, and beyond for twice, as usual. Growing may copy
+/// everything into fresh memory, while pages that are never touched take none.
+const AMPLE: usize = 16 << 20;
+
 /// Bytes collected in one buffer.
 ///
 /// They are copied, since they may be a small part of a large buffer. Copying megabytes, and allocating memory for
@@ -71,8 +75,11 @@ impl AppendBuffer {
         let mut gathered = mem::take(gathered);
         self.bytes = OnceLock::new();
         let task = mode.run(move || {
-            // Double the capacity, as usual; on this thread that may take time.
-            gathered.reserve(len.max(SMALL));
+            // On this thread that may take time.
+            if end > gathered.capacity() {
+                let more = end.max(end.saturating_mul(3).min(AMPLE)).max(SMALL);
+                gathered.reserve_exact(len.saturating_add(more).min(limit - gathered.len()));
+            }
             gathered.extend_from_slice(&piece);
             gathered
         });

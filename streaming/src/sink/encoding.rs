@@ -59,15 +59,14 @@ impl ChunkEncoders {
         let (shared, pool) = (Arc::clone(&self.shared), self.pool.clone());
         let span = span!("encode_chunk", chunk = number);
         let work = move || {
-            input.prepare(pool.buffers());
+            input.cut();
             let mut encoder = shared.take()?;
             let mut ctx = ChunkContext::numbered(number);
             ctx.item_size = Some(shared.params.typesize);
             ctx.nd = shared.geometry.as_deref();
-            let src = input.as_slice();
             // It is returned once the target has taken it.
-            let mut chunk = pool.buffers().take(encoder.max_encoded_len(src.len()));
-            let len = encoder.encode_into(src, &ctx, &mut chunk, &pool.share())?;
+            let mut chunk = pool.buffers().take(encoder.max_encoded_len(input.len()));
+            let len = encoder.encode_pieces_into(&input.pieces(), &ctx, &mut chunk, &pool.share())?;
             chunk.truncate(len);
             shared.put_back(encoder);
             input.recycle(pool.buffers());

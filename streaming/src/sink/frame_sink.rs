@@ -277,6 +277,9 @@ impl<T> FrameSink<T> {
     fn dispatch(&mut self) -> bool {
         let mut moved = false;
         self.shares.keep(self.chunks_on_their_way());
+        if self.feed.wants_more() && !matches!(self.phase, Phase::LastChunks) {
+            return false;
+        }
         while self.has_room() && !self.turn.is_over() && self.reserve_next() {
             let mut input = self.feed.next_chunk();
             if input.is_none() && matches!(self.phase, Phase::LastChunks) {
@@ -360,7 +363,8 @@ impl<T> FrameSink<T> {
 
 impl<T: Target> FrameSink<T> {
     /// Takes all of `bytes` as soon as less than a chunk is held here that is not in flight, and leaves it empty.
-    /// Chunks that are complete within it are not copied.
+    /// Chunks that are complete within it are not copied, nor are blocks of other chunks that are complete within a buffer
+    /// of 64 KiB or more.
     ///
     /// Until then the caller keeps them: if the future is dropped, either all of them have been taken or none.
     ///
@@ -466,8 +470,10 @@ impl<T: Target> FrameSink<T> {
     pub(crate) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         self.check_open()?;
         ready!(self.turn.poll_proceed(cx));
-        // There may be room even if there is more to do.
-        let _ = self.poll_advance(cx)?;
+        if self.chunks_on_their_way() > 0 || !self.outgoing.queue.is_empty() || !self.feed.wants_more() {
+            // There may be room even if there is more to do.
+            let _ = self.poll_advance(cx)?;
+        }
         if self.feed.wants_more() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 

@@ -1,5 +1,7 @@
 //! The input of one chunk, as the worker that encodes it receives it.
 
+use std::mem;
+
 use bytes::Bytes;
 
 use super::tiler::Tile;
@@ -8,32 +10,33 @@ use crate::compute::Buffers;
 /// Decoded bytes of one chunk.
 pub(crate) enum ChunkInput {
     /// Collected in one buffer.
-    Gathered(Vec<u8>),
+    Gathered(Gathered),
     /// Part of a buffer of the caller.
     Shared(Bytes),
-    /// In several pieces, to be joined.
+    /// In several pieces.
     Parts(ChunkPieces),
     /// A box of an array.
     Tile(Tile),
 }
 
 impl ChunkInput {
-    /// The bytes, after [`prepare`](Self::prepare).
-    pub(crate) fn as_slice(&self) -> &[u8] {
+    /// The bytes, after [`cut`](Self::cut); after [`join`](Self::join) in one piece.
+    pub(crate) fn pieces(&self) -> Vec<&[u8]> {
         match self {
-            Self::Gathered(bytes) => bytes,
-            Self::Shared(bytes) => bytes,
-            Self::Parts(_) => &[],
-            Self::Tile(tile) => tile.as_slice(),
+            Self::Gathered(gathered) => vec![gathered.as_slice()],
+            Self::Shared(bytes) => vec![bytes],
+            Self::Parts(parts) => parts.list.iter().flat_map(Self::pieces).collect(),
+            Self::Tile(tile) => vec![tile.as_slice()],
         }
     }
 
-    /// Length in bytes, also before [`prepare`](Self::prepare).
+    /// Length in bytes, also before [`cut`](Self::cut).
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Parts(parts) => parts.len(),
+            Self::Gathered(gathered) => gathered.len,
+            Self::Shared(bytes) => bytes.len(),
+            Self::Parts(parts) => parts.len,
             Self::Tile(tile) => tile.len(),
-            other => other.as_slice().len(),
         }
     }
 
@@ -41,20 +44,30 @@ impl ChunkInput {
     pub(crate) fn padded(self, len: usize) -> Self {
         let mut parts = match self {
             Self::Parts(parts) => parts,
-            other => ChunkPieces { list: vec![other], ..ChunkPieces::default() },
+            other => ChunkPieces { len: other.len(), list: vec![other] },
         };
-        parts.len = parts.list.iter().map(Self::len).sum();
-        parts.zeros = len.saturating_sub(parts.len);
-        parts.len += parts.zeros;
+        if parts.len < len {
+            let zeros = vec![0; len - parts.len];
+            parts.share(zeros.into());
+        }
         Self::Parts(parts)
     }
 
-    /// Does the remaining work, on the worker that encodes the chunk.
-    pub(crate) fn prepare(&mut self, buffers: &Buffers) {
-        match self {
-            Self::Tile(tile) => tile.prepare(),
-            Self::Parts(parts) => *self = Self::Gathered(std::mem::take(parts).join(buffers)),
-            Self::Gathered(_) | Self::Shared(_) => {}
+    /// Cuts a box out of its slab, on the worker that encodes the chunk.
+    pub(crate) fn cut(&mut self) {
+        if let Self::Tile(tile) = self {
+            tile.cut();
+        }
+    }
+
+    /// Joins pieces into one.
+    pub(crate) fn join(&mut self, buffers: &Buffers) {
+        if let Self::Parts(parts) = self {
+            let mut joined = Gathered::with_room(parts.len, buffers);
+            for piece in parts.list.iter().flat_map(Self::pieces) {
+                joined.append(piece);
+            }
+            mem::replace(self, Self::Gathered(joined)).recycle(buffers);
         }
     }
 
@@ -62,10 +75,60 @@ impl ChunkInput {
     /// another.
     pub(crate) fn recycle(self, buffers: &Buffers) {
         match self {
-            Self::Gathered(buffer) => buffers.put(buffer),
+            Self::Gathered(gathered) => buffers.put(gathered.bytes),
             Self::Tile(tile) => tile.recycle(),
-            Self::Shared(_) | Self::Parts(_) => {}
+            Self::Parts(parts) => parts.list.into_iter().for_each(|part| part.recycle(buffers)),
+            Self::Shared(_) => {}
         }
+    }
+}
+
+/// A buffer that is filled from the front. All of it is initialised, so that nothing has to be cleared when it is used
+/// again.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl Gathered {
+    /// An empty buffer for `len` bytes.
+    fn with_room(len: usize, buffers: &Buffers) -> Self {
+        Self { bytes: buffers.pop(len).unwrap_or_else(|| vec![0; len]), len: 0 }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    fn room(&self) -> usize {
+        self.bytes.len() - self.len
+    }
+
+    /// Adds `bytes`, for which there is room.
+    fn append(&mut self, bytes: &[u8]) {
+        let end = self.len + bytes.len();
+        self.bytes[self.len..end].copy_from_slice(bytes);
+        self.len = end;
+    }
+
+    /// Makes room for `more` bytes, in a buffer that grows up to `chunk_size`.
+    fn grow(&mut self, more: usize, chunk_size: usize) {
+        let needed = self.len + more;
+        let whole = chunk_size.max(needed);
+        let doubled = needed.max(2 * self.bytes.len()).min(whole);
+        let has_memory = || Vec::<u8>::new().try_reserve_exact(whole).is_ok();
+        let len = if needed > ChunkPieces::GROWING && has_memory() { whole } else { doubled };
+        // Zero pages from the system, which take no memory until they are written to.
+        let mut bytes = vec![0; len];
+        bytes[..self.len].copy_from_slice(self.as_slice());
+        self.bytes = bytes;
+    }
+}
+
+impl From<Vec<u8>> for Gathered {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { len: bytes.len(), bytes }
     }
 }
 
@@ -75,8 +138,6 @@ pub(crate) struct ChunkPieces {
     /// [`ChunkInput::Gathered`] for copied bytes, the first of which may be as long as the chunk, and
     /// [`ChunkInput::Shared`].
     list: Vec<ChunkInput>,
-    /// Zeros at the end.
-    zeros: usize,
     len: usize,
 }
 
@@ -91,28 +152,28 @@ impl ChunkPieces {
 
     /// Adds a copy of `bytes`, of a chunk of `chunk_size` bytes.
     pub(crate) fn copy(&mut self, mut bytes: &[u8], chunk_size: usize, buffers: &Buffers) {
+        // What is missing of the chunk, with these bytes.
+        let missing = chunk_size - self.len;
         self.len += bytes.len();
         if self.list.is_empty() && !bytes.is_empty() {
             // Allocate only now: the buffer of the previous chunk may have been returned meanwhile, and is still in
             // cache.
-            let mut buffer = buffers.pop(chunk_size).unwrap_or_default();
-            buffer.clear();
-            self.list.push(ChunkInput::Gathered(buffer));
+            let bytes = buffers.pop(chunk_size).unwrap_or_default();
+            self.list.push(ChunkInput::Gathered(Gathered { bytes, len: 0 }));
         }
         let first = self.list.len() == 1;
         if let Some(ChunkInput::Gathered(last)) = self.list.last_mut() {
-            let needed = last.len() + bytes.len();
-            if first && needed > last.capacity() {
-                grow(last, needed, chunk_size);
+            if first && bytes.len() > last.room() {
+                last.grow(bytes.len(), chunk_size);
             }
-            let room = if first { bytes.len() } else { bytes.len().min(last.capacity() - last.len()) };
-            last.extend_from_slice(&bytes[..room]);
-            bytes = &bytes[room..];
+            let (fits, rest) = bytes.split_at(bytes.len().min(last.room()));
+            last.append(fits);
+            bytes = rest;
         }
         if !bytes.is_empty() {
-            // After shared pieces; it is copied again when all are joined, so it never grows.
-            let mut more = Vec::with_capacity(bytes.len().max(Self::GROWING.min(chunk_size - self.len + bytes.len())));
-            more.extend_from_slice(bytes);
+            // After shared pieces.
+            let mut more = Gathered::with_room(bytes.len().max(Self::GROWING.min(missing)), buffers);
+            more.append(bytes);
             self.list.push(ChunkInput::Gathered(more));
         }
     }
@@ -125,39 +186,11 @@ impl ChunkPieces {
 
     pub(crate) fn into_input(mut self) -> ChunkInput {
         match self.list.pop() {
-            Some(only) if self.list.is_empty() && self.zeros == 0 => only,
+            Some(only) if self.list.is_empty() => only,
             last => {
                 self.list.extend(last);
                 ChunkInput::Parts(self)
             }
         }
-    }
-
-    fn join(self, buffers: &Buffers) -> Vec<u8> {
-        let mut parts = self.list.into_iter();
-        let mut first = parts.next();
-        let mut joined = match &mut first {
-            Some(ChunkInput::Gathered(bytes)) if bytes.capacity() >= self.len => std::mem::take(bytes),
-            _ => {
-                let mut buffer = buffers.pop(self.len).unwrap_or_default();
-                buffer.clear();
-                buffer.reserve_exact(self.len);
-                buffer
-            }
-        };
-        for part in first.into_iter().chain(parts) {
-            joined.extend_from_slice(part.as_slice());
-        }
-        joined.resize(self.len, 0);
-        joined
-    }
-}
-
-/// Makes room for `needed` bytes in a buffer that grows up to `chunk_size`.
-fn grow(buffer: &mut Vec<u8>, needed: usize, chunk_size: usize) {
-    let doubled = needed.max(2 * buffer.capacity()).min(chunk_size).max(needed) - buffer.len();
-    let whole = chunk_size.saturating_sub(buffer.len());
-    if needed <= ChunkPieces::GROWING || buffer.try_reserve_exact(whole.max(doubled)).is_err() {
-        buffer.reserve_exact(doubled);
     }
 }

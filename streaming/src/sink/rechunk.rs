@@ -13,8 +13,8 @@ const SMALL: usize = 64 << 10;
 
 /// Cuts the caller's buffers into chunks.
 ///
-/// A chunk that is complete within one [`Bytes`] shares it; other chunks are joined by the worker that encodes them,
-/// from large shared pieces and small copied ones.
+/// A chunk that is complete within one [`Bytes`] shares it; other chunks consist of large shared pieces and small copied
+/// ones, from which the worker encodes them block by block.
 pub(crate) struct Rechunker {
     chunk_size: usize,
     /// The chunk being collected: shorter than a chunk, or a complete one that waits to be taken.
@@ -42,8 +42,19 @@ impl Rechunker {
 
     /// Takes any number of bytes.
     pub(crate) fn push(&mut self, bytes: Bytes) {
-        if !bytes.is_empty() {
+        if self.waiting.is_empty() && bytes.len() < self.chunk_size - self.gathered.len() {
+            self.gather(bytes);
+        } else if !bytes.is_empty() {
             self.waiting.push_back(bytes);
+        }
+    }
+
+    /// Adds a buffer to the current chunk, in which there is room for all of it.
+    fn gather(&mut self, bytes: Bytes) {
+        if bytes.len() < SMALL {
+            self.gathered.copy(&bytes, self.chunk_size, &self.buffers);
+        } else {
+            self.gathered.share(bytes);
         }
     }
 
@@ -72,11 +83,7 @@ impl Rechunker {
             if front.len() == self.chunk_size {
                 return Some(ChunkInput::Shared(front));
             }
-            if front.len() < SMALL {
-                self.gathered.copy(&front, self.chunk_size, &self.buffers);
-            } else {
-                self.gathered.share(front);
-            }
+            self.gather(front);
         }
         Some(self.take_gathered())
     }
@@ -98,9 +105,10 @@ mod tests {
     /// Does what a worker would do.
     fn encoded(mut chunk: ChunkInput, buffers: &Buffers) -> Vec<u8> {
         let len = chunk.len();
-        chunk.prepare(buffers);
-        let bytes = chunk.as_slice().to_vec();
+        let bytes = chunk.pieces().concat();
         assert_eq!(bytes.len(), len);
+        chunk.join(buffers);
+        assert!(chunk.pieces() == [&bytes[..]]);
         chunk.recycle(buffers);
         bytes
     }
@@ -165,14 +173,14 @@ mod tests {
         assert_eq!(rechunker.fill(&[1; 10]), 10);
         assert_eq!(rechunker.fill(&[1; 2000]), 990);
         let Some(ChunkInput::Gathered(first)) = rechunker.next_chunk() else { panic!("not gathered") };
-        assert_eq!(first.capacity(), 1000);
-        let address = first.as_ptr();
+        let address = first.as_slice().as_ptr();
         ChunkInput::Gathered(first).recycle(&buffers);
+        assert_eq!(buffers.kept(), [1000]);
         rechunker.fill(&[1; 1000]);
         let Some(ChunkInput::Gathered(second)) = rechunker.next_chunk() else { panic!("not gathered") };
-        assert_eq!(second.as_ptr(), address);
+        assert_eq!(second.as_slice().as_ptr(), address);
         rechunker.fill(&[1; 1000]);
         let Some(ChunkInput::Gathered(third)) = rechunker.next_chunk() else { panic!("not gathered") };
-        assert_ne!(third.as_ptr(), address, "in use");
+        assert_ne!(third.as_slice().as_ptr(), address, "in use");
     }
 }

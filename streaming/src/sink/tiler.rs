@@ -51,11 +51,11 @@ impl Slab {
     fn rows(&self) -> &[u8] {
         let rows = self.joined.get_or_init(|| {
             let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let mut rows = rows.unwrap_or(ChunkInput::Gathered(Vec::new()));
-            rows.prepare(&self.shared.slab_buffers);
+            let mut rows = rows.unwrap_or(ChunkInput::Shared(Bytes::new()));
+            rows.join(&self.shared.slab_buffers);
             rows
         });
-        rows.as_slice()
+        rows.pieces().first().copied().unwrap_or_default()
     }
 }
 
@@ -210,7 +210,7 @@ impl Tile {
     }
 
     /// Cuts the chunk.
-    pub(crate) fn prepare(&mut self) {
+    pub(crate) fn cut(&mut self) {
         let Some(slab) = self.slab.take() else { return };
         let used = self.buffers().pop();
         self.chunk = used.unwrap_or_default();

@@ -331,7 +331,7 @@ impl<P: SparsePlace> SharedWriter<P> {
                     tiling.window_to_chunk(&tiling.chunk_window(i)?, &data, i, &mut chunk)?;
                     Ok::<_, ShareError>(chunk)
                 });
-                ChunkInput::Gathered(tiled.await.map_err(panicked)??)
+                ChunkInput::Gathered(tiled.await.map_err(panicked)??.into())
             }
             None => ChunkInput::Shared(data),
         };
