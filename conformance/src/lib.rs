@@ -58,7 +58,7 @@
 //! | some streams get smaller | a codec that never compresses has not been checked |
 //! | a wrong decoded length is noticed | a whole stream is not said to decode to another number of bytes |
 //! | a cut stream is not taken for a whole one | a stream without its end is an error, unless all bytes it decodes to are right |
-//! | a range is what the whole stream has there | `decompress_range` of whole, cut and damaged streams, exactly if `ranges` is declared |
+//! | a range is what the whole has there | `decompress_range` of whole, cut and damaged streams, exactly if `ranges` is declared; `part` of a filter, exactly if `parts` is |
 //! | parameters are taken, recorded and refused as declared | what is written with them comes back with those that are recorded; values that make no sense are errors |
 //! | damage does not lead to a panic | changed, cut, repeated and random bytes, and wrong dictionaries, lead to errors or other bytes |
 //! | every call ends in time | on damaged data too; a call that does not end is reported and left behind |

@@ -31,7 +31,8 @@ pub trait Codec: DynClone + Send + Sync {
     /// range, and returns the number of bytes written; `None` when this stream has to be decompressed as a whole.
     ///
     /// It is called for codecs that [say so](CodecTraits::ranges), where items or a slice are read of a block that went
-    /// through no filter, or only through such that have no way back. The range is neither empty nor the whole stream.
+    /// through no filter with a way back, or through one that undoes [parts](crate::filter::FilterTraits::parts). The range
+    /// is neither empty nor the whole stream.
     /// Codecs that only say that they [stop early](CodecTraits::prefixes) are asked for ranges that begin at 0.
     /// What is checked of the rest of the stream is up to the codec.
     fn decompress_range(

@@ -1,5 +1,7 @@
 //! The filter trait, and the context that filters and codecs get.
 
+use std::ops::Range;
+
 use dyn_clone::DynClone;
 use thiserror::Error;
 
@@ -24,6 +26,17 @@ pub trait Filter: DynClone + Send + Sync {
     /// that a damaged file can contain.
     fn backward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError>;
 
+    /// What of the filtered block the bytes `range` of a block of `len` bytes are made of; `None` if the whole block has to
+    /// be undone for them.
+    ///
+    /// It is called for filters that [say so](FilterTraits::parts), where items or a slice are read of a block that went
+    /// through no other filter with a way back. The range is neither empty nor the whole block. The codec then need not
+    /// decode what comes after the last of these bytes.
+    fn part(&self, ctx: &BlockContext<'_>, len: usize, range: Range<usize>) -> Option<FilterPart> {
+        let _ = (ctx, len, range);
+        None
+    }
+
     /// Takes parameters, all of which the filter [declares](FilterTraits::params). It is called once for each instance,
     /// before anything else, if there are any: on the way in all that the writer gave, on the way back those that are
     /// recorded.
@@ -34,6 +47,42 @@ pub trait Filter: DynClone + Send + Sync {
 }
 
 dyn_clone::clone_trait_object!(Filter);
+
+/// A part of a block that is undone alone: [`Filter::backward`] makes the bytes `bytes` of the block from `count` pieces of
+/// the filtered block, one after the other. See [`Filter::part`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterPart {
+    /// Which bytes of the block: those that are wanted, and others if need be. As many as all pieces have.
+    pub bytes: Range<usize>,
+    /// The first piece. The others have the same length.
+    pub first: Range<usize>,
+    /// The distance in bytes between the beginnings of two pieces, which do not overlap.
+    pub stride: usize,
+    /// How many pieces there are, at least 1.
+    pub count: usize,
+}
+
+impl FilterPart {
+    /// The pieces, as ranges of the filtered block.
+    pub fn pieces(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let Self { first, stride, count, .. } = self.clone();
+        (0..count).map(move |i| first.start + i * stride..first.end + i * stride)
+    }
+
+    /// Whether it has the bytes `range` of a block of `len` bytes, and every piece lies in the block. The block is undone as a
+    /// whole if not.
+    pub fn fits(&self, len: usize, range: &Range<usize>) -> bool {
+        let Self { bytes, first, stride, count } = self;
+        let end = count.checked_sub(1).and_then(|last| last.checked_mul(*stride)?.checked_add(first.end));
+        bytes.start <= range.start
+            && range.end <= bytes.end
+            && bytes.end <= len
+            && first.start <= first.end
+            && first.len() <= *stride
+            && end.is_some_and(|end| end <= len)
+            && first.len().checked_mul(*count) == Some(bytes.len())
+    }
+}
 
 /// Facts about a filter that the encoder and the decoder need to know before it runs.
 ///
@@ -61,6 +110,8 @@ pub struct FilterTraits {
     pub positional: bool,
     /// The filter works on blocks of arrays alone: it uses [`BlockContext::nd`].
     pub needs_array: bool,
+    /// [`Filter::part`] says what a part of a block is made of.
+    pub parts: bool,
     /// The parameters that [`Filter::configure`] takes.
     pub params: &'static [ParamInfo],
 }
@@ -75,6 +126,7 @@ impl FilterTraits {
         groups_bytes: false,
         positional: false,
         needs_array: false,
+        parts: false,
         params: &[],
     };
     /// A filter that discards information.
@@ -115,6 +167,12 @@ impl FilterTraits {
     /// States [`FilterTraits::needs_array`].
     pub const fn for_arrays(mut self) -> Self {
         self.needs_array = true;
+        self
+    }
+
+    /// States [`FilterTraits::parts`].
+    pub const fn with_parts(mut self) -> Self {
+        self.parts = true;
         self
     }
 }

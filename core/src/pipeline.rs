@@ -4,10 +4,11 @@
 //! decreasing order when decoding; a slot with id 0 is skipped.
 
 use std::fmt;
+use std::ops::Range;
 
 use thiserror::Error;
 
-use crate::filter::{BlockContext, Filter, FilterError, FilterTraits};
+use crate::filter::{BlockContext, Filter, FilterError, FilterPart, FilterTraits};
 use crate::id::FilterId;
 use crate::plugin::{PluginName, guarded};
 use crate::plugin_params::{Params, PluginParams};
@@ -227,6 +228,32 @@ impl Pipeline {
         let Self { instances, between, .. } = self;
         let result = run(used[..count].iter(), instances, between, ctx, src, dst, Filter::backward);
         self.checked(result)
+    }
+
+    /// What of the filtered block the bytes `range` of a block of `len` bytes are made of, if there is a single filter to
+    /// undo and it can undo them alone: [`backward`](Self::backward) makes them of that.
+    pub(crate) fn part(
+        &mut self,
+        ctx: &BlockContext<'_>,
+        len: usize,
+        range: Range<usize>,
+    ) -> Result<Option<FilterPart>, PipelineError> {
+        let (used, count) = self.backward_stages();
+        let Stage { slot, meta, instance } = used[0];
+        let Some(Instance { plugin, traits, filter, .. }) = self.instances.get(instance).filter(|_| count == 1) else {
+            return Ok(None);
+        };
+        if !traits.parts || traits.needs_reference {
+            return Ok(None);
+        }
+        let ctx = BlockContext { meta, ..*ctx };
+        let part = guarded(|| Ok(filter.part(&ctx, len, range.clone())));
+        let failed = |source| PipelineError::Filter { slot, filter: Box::new(*plugin), source };
+        let part = part.map_err(failed).map(|part| part.filter(|part| part.fits(len, &range)));
+        if part.is_err() {
+            *self = Self::default();
+        }
+        part
     }
 
     /// The number of filters that [`backward`](Self::backward) has to undo.

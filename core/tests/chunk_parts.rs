@@ -5,7 +5,8 @@ mod support;
 use std::cell::RefCell;
 
 use oxiblosc_core::chunk::{
-    ChunkContext, ChunkDecoder, ChunkError, ChunkHeader, EncodeParams, LazyChunk, SpecialValue, special_chunk,
+    ChunkContext, ChunkDecoder, ChunkError, ChunkHeader, EncodeParams, LazyChunk, SpecialValue, SplitMode,
+    special_chunk,
 };
 use oxiblosc_core::pipeline::FilterSlots;
 use oxiblosc_core::{CodecId, FilterId, Inline, Limits, Registry};
@@ -322,4 +323,75 @@ fn lazy_chunks_lead_to_their_blocks() {
     assert!(lazy.into_map(None).is_err(), "without its dictionary");
     let zeros = special_chunk(SpecialValue::Zero, 100, 1, 100).unwrap();
     assert_eq!(LazyChunk::new(&map(&zeros).unwrap(), 0, 0), None);
+}
+
+/// Short and long ranges of chunks with blocks of the usual size, against the bytes that they were made of.
+#[test]
+fn parts_of_blocks_are_what_the_whole_has_there() {
+    use CodecId as C;
+    use FilterId as F;
+    let mut random = Random(11);
+    let src = data(1, 400_003);
+    let mut partial = 0;
+    for codec in [C::BLOSCLZ, C::LZ4, C::LZ4HC, C::ZLIB, C::ZSTD] {
+        for filters in [
+            &[][..],
+            &[(F::SHUFFLE, 0)],
+            &[(F::SHUFFLE, 3)],
+            &[(F::BITSHUFFLE, 0)],
+            &[(F::DELTA, 0)],
+            &[(F::DELTA, 0), (F::SHUFFLE, 0)],
+            &[(F::TRUNC_PREC, 20), (F::SHUFFLE, 0)],
+            &[(F::SHUFFLE, 0), (F::BYTEDELTA, 4)],
+        ] {
+            for (typesize, split, use_dict) in [
+                (1, SplitMode::Auto, false),
+                (4, SplitMode::Auto, false),
+                (4, SplitMode::Never, false),
+                (7, SplitMode::Always, false),
+                (8, SplitMode::Auto, codec == C::ZSTD || codec == C::LZ4),
+                (17, SplitMode::Always, false),
+                (255, SplitMode::Auto, false),
+            ] {
+                let is_unfit = filters.iter().any(|(id, _)| *id == F::TRUNC_PREC) && ![4, 8].contains(&typesize)
+                    || filters.iter().any(|(id, _)| *id == F::BYTEDELTA) && typesize != 4;
+                if is_unfit {
+                    continue;
+                }
+                let params = EncodeParams {
+                    codec,
+                    filters: slots(filters),
+                    typesize,
+                    split,
+                    use_dict,
+                    ..EncodeParams::default()
+                };
+                let chunk = encode(&params, &src);
+                let whole = decode(&chunk).unwrap();
+                let map = map(&chunk).unwrap();
+                let mut decoder = ChunkDecoder::new(linked());
+                partial += usize::from(decoder.decodes_ranges(&map));
+                let block = map.header().blocksize;
+                for round in 0..24 {
+                    // Near the beginning, the end and the last block, and anywhere; single bytes, items, and most of a block.
+                    let start = match round % 4 {
+                        0 => random.below(20),
+                        1 => src.len() - 1 - random.below(300),
+                        2 => src.len() / block * block - random.below(100).min(src.len() / block * block),
+                        _ => random.below(src.len()),
+                    };
+                    let len = 1 + random.below([1, typesize, 100, block][round / 4 % 4]);
+                    let range = start..src.len().min(start + len);
+                    let mut part = vec![0xa5; range.len()];
+                    decoder.decode_bytes_into(&chunk, range.clone(), &ctx(), &mut part).unwrap();
+                    assert!(part == whole[range.clone()], "{range:?} of {params:?}");
+                    part.fill(0x5a);
+                    let span_of = |block| chunk.get(map.span(block));
+                    decoder.decode_spans_into(&map, range.clone(), span_of, &ctx(), &mut part).unwrap();
+                    assert!(part == whole[range.clone()], "spans, {range:?} of {params:?}");
+                }
+            }
+        }
+    }
+    assert!(partial > 50, "{partial}");
 }

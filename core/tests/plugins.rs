@@ -8,7 +8,8 @@ use oxiblosc_core::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError,
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::filter::{ArrayBlock, BlockContext, Filter, FilterError, FilterTraits};
 use oxiblosc_core::nd::Geometry;
-use oxiblosc_core::pipeline::FilterSlots;
+use oxiblosc_core::pipeline::{FilterSlots, Pipeline};
+use oxiblosc_core::plugin_params::PluginParams;
 use oxiblosc_core::registry::{Claim, CodecInfo, FilterInfo};
 use oxiblosc_core::{Chain, CodecId, Executor, FilterId, Inline, Registry, provider};
 use support::{Threads, data, linked, map, slots};
@@ -470,6 +471,55 @@ fn a_codec_that_decodes_ranges_decodes_no_more_than_is_asked_for() {
                 let touched = (4 * end).div_ceil(PAGE) - 4 * start / PAGE;
                 let pages = *paged.pages.lock().unwrap();
                 assert!(!ranges || refuses || pages <= touched, "{pages} pages for {start}..{end}");
+            }
+        }
+    }
+}
+
+#[test]
+fn items_of_a_shuffled_block_take_their_bytes_of_each_plane() {
+    let src: Vec<u8> = data(0, 20_350);
+    let mut random = support::Random(2);
+    for refuses in [false, true] {
+        let paged = Paged { refuses, ..Paged::default() };
+        let registry = with_codec(CodecTraits::PLAIN.with_ranges(), paged.clone());
+        for filter in [FilterId::SHUFFLE, FilterId::BITSHUFFLE] {
+            let params = EncodeParams {
+                typesize: 4,
+                codec: CodecId(200),
+                filters: FilterSlots::single(filter),
+                split: SplitMode::Always,
+                // A plane of bits has five pages.
+                block_size: Some(16_000),
+                ..EncodeParams::default()
+            };
+            let ctx = ChunkContext::default();
+            // Zeros at the end of each page, so that no stream is stored.
+            let planes = data(0, 16_000).chunks(50).enumerate().fold(Vec::new(), |mut all, (i, half)| {
+                all.extend(half.iter().map(|byte| if i % 2 == 0 { *byte } else { 0 }));
+                all
+            });
+            let mut decoded = vec![0; planes.len()];
+            let mut filters = Pipeline::new(&params.filters, &registry, &PluginParams::default()).unwrap();
+            filters.backward(&BlockContext::new(4), &planes, &mut decoded).unwrap();
+            decoded.extend_from_slice(&src[16_000..]);
+            let chunk = round_trip(&registry, &params, &decoded, &ctx);
+            let mut decoder = ChunkDecoder::new(&registry);
+            assert!(decoder.decodes_ranges(&map(&chunk).unwrap()));
+            for _ in 0..300 {
+                let start = random.below(3900);
+                let end = start + 1 + random.below(100);
+                *paged.pages.lock().unwrap() = 0;
+                let items = decoder.decode_items(&chunk, start..end, &ctx).unwrap();
+                assert!(items == decoded[4 * start..4 * end], "{start}..{end}");
+                let touched = match filter {
+                    FilterId::SHUFFLE => end.div_ceil(PAGE) - start / PAGE,
+                    // From the first of the eight planes of a stream to the last one.
+                    _ => (7 * 500 + end.div_ceil(8)).div_ceil(PAGE) - start / 8 / PAGE,
+                };
+                let pages = *paged.pages.lock().unwrap();
+                assert!(refuses || pages <= 4 * touched, "{pages} pages for {start}..{end}, {touched} of each stream");
+                assert!(!refuses || pages == 4 * 40, "{pages}");
             }
         }
     }

@@ -98,6 +98,31 @@ fn every_codec_and_filter_block_by_block() {
     }
 }
 
+/// Few items of large blocks, as a reader gets them that looks here and there, or goes from one to the next.
+#[test]
+fn few_items_are_those_of_the_whole() {
+    let data = data(3_000_000);
+    for codec in [CodecId::BLOSCLZ, CodecId::LZ4, CodecId::LZ4HC, CodecId::ZSTD, CodecId::ZLIB] {
+        for filter in [FilterId::NONE, FilterId::SHUFFLE, FilterId::BITSHUFFLE, FilterId::DELTA] {
+            let filters = FilterSlots::single(filter);
+            let params = EncodeParams { codec, filters, typesize: 8, ..EncodeParams::default() };
+            let frame = Bytes::from(frame(&data, WriteOptions::new(params).chunk_size(1 << 20)));
+            for cache in [0, 1 << 20] {
+                let options = ReadOptions::new().pool(&Pool::inline()).cache_bytes(cache);
+                let reader = blocking::FrameReader::with_options(frame.clone(), options).unwrap();
+                let mut random = Random::new(7);
+                for round in 0..60 {
+                    let start = if round < 30 { random.below(data.len() as u64 / 8) } else { 131_000 + 3 * round };
+                    let end =
+                        (start + 1 + random.below(if round % 2 == 0 { 1 } else { 400 })).min(data.len() as u64 / 8);
+                    let expected = &data[8 * start as usize..8 * end as usize];
+                    assert_eq!(reader.items(start..end).unwrap(), expected, "{start}..{end}, {codec:?}, {filter:?}");
+                }
+            }
+        }
+    }
+}
+
 /// A frame whose chunks have the lengths given.
 fn variable(lengths: &[usize]) -> (Vec<u8>, Vec<u8>) {
     let registry = Registry::linked().unwrap();

@@ -51,7 +51,7 @@ pub enum Promise {
     Length,
     /// A stream of which a part is missing is an error.
     Cut,
-    /// A range of a stream is what the whole stream has there.
+    /// A range of a stream, or a part of a block, is what the whole has there.
     Ranges,
     /// Parameters are taken, recorded and refused as they are declared.
     Params,
@@ -126,7 +126,7 @@ impl Promise {
             Self::Compresses => "some streams get smaller",
             Self::Length => "a wrong decoded length is noticed",
             Self::Cut => "a cut stream is not taken for a whole one",
-            Self::Ranges => "a range is what the whole stream has there",
+            Self::Ranges => "a range is what the whole has there",
             Self::Params => "parameters are taken, recorded and refused as declared",
             Self::Damage => "damage does not lead to a panic",
             Self::Time => "every call ends in time",

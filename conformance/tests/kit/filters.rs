@@ -1,7 +1,9 @@
 //! Filters with a flaw.
 
+use std::ops::Range;
+
 use oxiblosc_conformance::Promise;
-use oxiblosc_core::filter::FilterTraits;
+use oxiblosc_core::filter::{BlockContext, Filter, FilterError, FilterPart, FilterTraits};
 
 use crate::transforms::{Flaw, Memory, Remembers, Transform};
 use crate::{assert_all_found, assert_broken, check_filter, with_filter};
@@ -57,6 +59,42 @@ fn false_declarations_are_found() {
     assert_broken("forward_only", &run(FilterTraits::FORWARD_ONLY), Promise::ForwardOnly);
     assert_broken("needs_reference", &run(FilterTraits::LOSSLESS.with_reference()), Promise::Reference);
     assert_broken("needs_array", &run(FilterTraits::LOSSLESS.for_arrays()), Promise::Array);
+    assert_broken("parts", &run(FilterTraits::LOSSLESS.with_parts()), Promise::Ranges);
+}
+
+/// A filter of single bytes, so that any part of a block can be undone alone.
+#[derive(Clone)]
+struct Parted {
+    filter: Transform,
+    /// How many bytes too late a part begins.
+    late: usize,
+}
+
+impl Filter for Parted {
+    fn forward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
+        self.filter.forward(ctx, src, dst)
+    }
+
+    fn backward(&mut self, ctx: &BlockContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<(), FilterError> {
+        self.filter.backward(ctx, src, dst)
+    }
+
+    fn part(&self, _: &BlockContext<'_>, len: usize, range: Range<usize>) -> Option<FilterPart> {
+        let first = range.start + self.late..range.end + self.late;
+        Some(FilterPart { bytes: range, first, stride: len, count: 1 })
+    }
+}
+
+#[test]
+fn parts_are_what_the_whole_has_there() {
+    let run = |traits, late| {
+        let parted = Parted { filter: Transform(Flaw::None), late };
+        check_filter(&with_filter(traits, parted)).run().unwrap()
+    };
+    run(FilterTraits::LOSSLESS.with_parts(), 0).assert_passed();
+    assert_broken("not declared", &run(FilterTraits::LOSSLESS, 0), Promise::Ranges);
+    assert_broken("other bytes", &run(FilterTraits::LOSSLESS.with_parts(), 1), Promise::Ranges);
+    assert_broken("no such bytes", &run(FilterTraits::LOSSLESS.with_parts(), 1 << 40), Promise::Ranges);
 }
 
 #[test]

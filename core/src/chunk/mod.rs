@@ -18,6 +18,7 @@ mod plan;
 mod range;
 mod source;
 mod special;
+mod streams;
 mod variable;
 
 pub use decoder::ChunkDecoder;

@@ -147,9 +147,7 @@ impl ChunkDecoder {
         if inside.len() == covers.len() {
             return unlocked(&mut self.workers(1).ok()?[0]).decode(&job, block, span, dst).ok();
         }
-        if self.undoes_no_filter(&map)
-            && unlocked(&mut self.workers(1).ok()?[0]).decode_range(&job, block, span, inside.clone(), dst).ok()?
-        {
+        if unlocked(&mut self.workers(1).ok()?[0]).decode_range(&job, block, span, inside.clone(), dst).ok()? {
             return Some(());
         }
         let mut parts = self.take_parts();
@@ -225,12 +223,9 @@ impl ChunkDecoder {
                     self.decode_block_into(map, block, span(block)?, reference, ctx, part)?;
                 } else {
                     let span = span(block)?;
-                    if self.undoes_no_filter(map) {
-                        let job = DecodeContext { map, ctx, reference: None };
-                        let worker = unlocked(&mut self.workers(1)?[0]);
-                        if worker.decode_range(&job, block, span, inside.clone(), part)? {
-                            continue;
-                        }
+                    let job = DecodeContext { map, ctx, reference: None };
+                    if unlocked(&mut self.workers(1)?[0]).decode_range(&job, block, span, inside.clone(), part)? {
+                        continue;
                     }
                     let whole = resized(&mut parts.block, block_bytes.len())?;
                     self.decode_block_into(map, block, span, reference, ctx, whole)?;
@@ -243,23 +238,28 @@ impl ChunkDecoder {
         result
     }
 
-    /// Whether parts of the blocks can be decoded for less than the whole blocks take: their codec
-    /// [can](crate::codec::CodecTraits::ranges), and no filter has to be undone.
+    /// Whether parts of the blocks can be decoded for less than the whole blocks take: no filter has to be undone and the
+    /// codec [decodes ranges](crate::codec::CodecTraits::ranges) or [stops early](crate::codec::CodecTraits::prefixes), or
+    /// the one filter that there is undoes [parts](crate::filter::FilterTraits::parts).
     pub fn decodes_ranges(&self, map: &BlockMap) -> bool {
         let header = map.header();
+        if header.has_vl_blocks() || !matches!(map.body(), BlockMapBody::Blocks { .. }) {
+            return false;
+        }
+        let mut undone = 0;
+        for (_, slot) in header.filters.active() {
+            let Ok(filter) = self.registry().filter(slot.id) else { return false };
+            let traits = filter.info().traits;
+            if !traits.forward_only {
+                undone += 1;
+                if undone > 1 || !traits.parts || traits.needs_reference {
+                    return false;
+                }
+            }
+        }
         let Some(id) = CodecId::from_format_code(header.codec_format(), header.udcodec) else { return false };
-        self.undoes_no_filter(map) && self.registry().codec(id).is_ok_and(|codec| codec.info().traits.ranges)
-    }
-
-    /// Whether the bytes of a block are those of its streams, one after the other.
-    fn undoes_no_filter(&self, map: &BlockMap) -> bool {
-        let header = map.header();
-        matches!(map.body(), BlockMapBody::Blocks { .. })
-            && !header.has_vl_blocks()
-            && header
-                .filters
-                .active()
-                .all(|(_, slot)| self.registry().filter(slot.id).is_ok_and(|filter| filter.info().traits.forward_only))
+        let codec = |id| self.registry().codec(id).map(|codec| codec.info().traits);
+        undone == 1 || codec(id).is_ok_and(|traits| traits.ranges || traits.prefixes)
     }
 
     /// Decodes the bytes `range` of one block into `dst`, which must be of that length, if the codec can do that without

@@ -1,6 +1,8 @@
 //! Bit shuffle (filter 2).
 
-use oxiblosc_core::filter::{BitshuffleRule, BlockContext, Filter, FilterError, FilterTraits};
+use std::ops::Range;
+
+use oxiblosc_core::filter::{BitshuffleRule, BlockContext, Filter, FilterError, FilterPart, FilterTraits};
 use oxiblosc_core::{FilterId, register_filter};
 
 use crate::simd::{self, Level};
@@ -48,6 +50,14 @@ impl Filter for BitShuffle {
         }
         Ok(())
     }
+
+    /// Eight items are made of a byte of each plane; the rest after the last eight has no planes.
+    fn part(&self, ctx: &BlockContext<'_>, len: usize, range: Range<usize>) -> Option<FilterPart> {
+        let eight = 8 * width(ctx, len).ok()??;
+        let (count, groups) = (len / eight, range.start / eight..range.end.div_ceil(eight));
+        let bytes = groups.start * eight..groups.end * eight;
+        (groups.end <= count).then_some(FilterPart { bytes, first: groups, stride: count, count: eight })
+    }
 }
 
-register_filter!(builtin FilterId::BITSHUFFLE, "bitshuffle", FilterTraits::LOSSLESS.keeping_zeros(), || Box::new(BitShuffle::default()));
+register_filter!(builtin FilterId::BITSHUFFLE, "bitshuffle", FilterTraits::LOSSLESS.keeping_zeros().with_parts(), || Box::new(BitShuffle::default()));

@@ -1,6 +1,8 @@
 //! Byte shuffle (filter 1).
 
-use oxiblosc_core::filter::{BlockContext, Filter, FilterError, FilterTraits};
+use std::ops::Range;
+
+use oxiblosc_core::filter::{BlockContext, Filter, FilterError, FilterPart, FilterTraits};
 use oxiblosc_core::{FilterId, register_filter};
 
 use crate::simd::{self, Level};
@@ -35,6 +37,14 @@ impl Filter for Shuffle {
         simd::unshuffle(self.level, width(ctx)?, src, dst);
         Ok(())
     }
+
+    /// Items are made of as many bytes of each plane; the rest after the last item has no planes.
+    fn part(&self, ctx: &BlockContext<'_>, len: usize, range: Range<usize>) -> Option<FilterPart> {
+        let width = width(ctx).ok()?;
+        let (count, items) = (len / width, range.start / width..range.end.div_ceil(width));
+        let bytes = items.start * width..items.end * width;
+        (items.end <= count).then_some(FilterPart { bytes, first: items, stride: count, count: width })
+    }
 }
 
-register_filter!(builtin FilterId::SHUFFLE, "shuffle", FilterTraits::LOSSLESS.keeping_zeros().grouping_bytes(), || Box::new(Shuffle::default()));
+register_filter!(builtin FilterId::SHUFFLE, "shuffle", FilterTraits::LOSSLESS.keeping_zeros().grouping_bytes().with_parts(), || Box::new(Shuffle::default()));

@@ -198,9 +198,9 @@ impl<'d> PartDecoder<'d> {
                 continue;
             }
             let scratch = self.scratch(bytes.len());
-            if blocks.reads_ranges(decoder) {
+            let touched = block.touched();
+            if touched.len() <= bytes.len() / 2 && blocks.reads_ranges(decoder) {
                 // What is not touched is not copied either.
-                let touched = block.touched();
                 let within = bytes.start + touched.start..bytes.start + touched.end;
                 blocks.read(within, decoder, ctx, &mut scratch[touched])?;
             } else {

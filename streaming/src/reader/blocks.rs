@@ -24,6 +24,8 @@ pub(crate) struct BlockReader<'a, F> {
     reference: Option<Bytes>,
     /// A block of which only a part was needed. The rest may be needed next.
     cut: Option<(usize, PartialBlock)>,
+    /// The last block of which only a part was decoded. Who comes back to it gets all of it decoded.
+    begun: Option<usize>,
 }
 
 enum PartialBlock {
@@ -44,7 +46,7 @@ impl Deref for PartialBlock {
 
 impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
     pub(crate) fn new(decoding: &'a Decoding, map: &'a Arc<BlockMap>, span: F) -> Self {
-        Self { decoding, map, span, decoded: &[], keep: None, reference: None, cut: None }
+        Self { decoding, map, span, decoded: &[], keep: None, reference: None, cut: None, begun: None }
     }
 
     /// Uses these decoded blocks.
@@ -99,8 +101,9 @@ impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
                 continue;
             }
             let is_cut = self.cut.as_ref().is_some_and(|(cut, _)| *cut == block);
-            if !is_cut && self.reads_ranges(decoder) {
-                // The codec decodes what is wanted and no more.
+            if !is_cut && self.begun != Some(block) && self.reads_ranges(decoder) {
+                // What is wanted is decoded, and as little more as codec and filter allow.
+                self.begun = Some(block);
                 let span = (self.span)(block);
                 if decoder.decode_block_range_into(self.map, block, span, within.clone(), ctx, place)? {
                     continue;

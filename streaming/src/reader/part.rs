@@ -62,11 +62,11 @@ impl Decoding {
             PartBytes::Decoded(decoded) => copy(decoded, dst),
             PartBytes::Chunk(chunk) => {
                 let header = ChunkHeader::parse(chunk)?;
-                if header.special().is_some() {
-                    return decoder.decode_bytes_into(chunk, within, ctx, dst);
-                }
                 if keep.is_none() && within == (0..header.nbytes) {
                     return decoder.decode_into(chunk, ctx, dst, &self.pool.share());
+                }
+                if header.special().is_some() || keep.is_none() && !header.has_vl_blocks() {
+                    return decoder.decode_bytes_into(chunk, within, ctx, dst);
                 }
                 if header.has_vl_blocks() || part.keep == CachePolicy::Whole {
                     return copy(&self.decode_chunk(chunk, part.keep, decoder, ctx)?, dst);

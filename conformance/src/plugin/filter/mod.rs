@@ -5,6 +5,7 @@ mod damage;
 mod declared;
 mod ordinary;
 mod params;
+mod parts;
 
 use std::sync::Arc;
 
@@ -100,6 +101,7 @@ impl FilterRun {
             self.metas();
             self.loss();
             self.clones();
+            self.parts();
             self.params();
         }
         self.zeros();
