@@ -1,6 +1,6 @@
 //! Cleaning up when a signal ends the program.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, Once, PoisonError};
 
 type Cleanup = Box<dyn FnOnce() + Send>;
 
@@ -14,6 +14,7 @@ pub(crate) struct CleanupGuard(());
 /// Makes a signal call `undo`, on a separate thread while all others continue, so it must share with them what it
 /// needs. The program exits when it returns. A command writes one thing at a time.
 pub(crate) fn undo_by(undo: impl FnOnce() + Send + 'static) -> CleanupGuard {
+    watch();
     *slot() = Some(Box::new(undo));
     CleanupGuard(())
 }
@@ -30,8 +31,14 @@ fn slot() -> std::sync::MutexGuard<'static, Option<Cleanup>> {
 
 /// Handles signals from now on. The first one runs the cleanup and exits with status 128 plus its number, as shells do;
 /// the second one exits at once.
+pub(crate) fn watch() {
+    static STARTED: Once = Once::new();
+    // Without it everything works, except that a signal leaves files behind.
+    STARTED.call_once(|| drop(start()));
+}
+
 #[cfg(unix)]
-pub(crate) fn watch() -> std::io::Result<()> {
+fn start() -> std::io::Result<()> {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
@@ -68,7 +75,7 @@ pub(crate) fn watch() -> std::io::Result<()> {
 
 /// Other systems end the program as usual.
 #[cfg(not(unix))]
-pub(crate) fn watch() -> std::io::Result<()> {
+fn start() -> std::io::Result<()> {
     Ok(())
 }
 

@@ -74,8 +74,9 @@ pub fn main() -> ExitCode {
     // Bad usage exits here, with status 2.
     let cli = Cli::parse();
     progress::set_mode(cli.progress);
-    // Without it everything works, except that a signal leaves files behind.
-    let _ = interrupt::watch();
+    if !cli.command.only_looks() {
+        interrupt::watch();
+    }
     let done = run(&cli);
     // Aborted writes are removed in the background, so wait for that before exiting.
     blocking::settle();

@@ -115,6 +115,14 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+impl Command {
+    /// Whether it shows something and is done. A signal then finds nothing to clean up, and the thread that waits for signals
+    /// would take longer to start than most of the rest.
+    pub(crate) fn only_looks(&self) -> bool {
+        matches!(self, Self::Info(_) | Self::Plugins(_) | Self::Completions(_) | Self::Man(_))
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
     /// Shell that is to read them

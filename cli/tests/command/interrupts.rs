@@ -121,3 +121,24 @@ fn what_was_ignored_stays_ignored() {
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
     run(args!["verify", &output, "--quiet"]).ok();
 }
+
+/// What only looks at a file does without the thread that cleans up after a signal.
+#[test]
+fn looking_starts_no_thread() {
+    if !Path::new("/proc/self/task").exists() {
+        return;
+    }
+    let dir = tempdir().expect("a directory");
+    let (frame, pipe) = (dir.path().join("frame"), dir.path().join("pipe"));
+    run_with(args!["compress", "-", &frame], &[7; 50_000]).ok();
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let child = command(&args!["info", &pipe]).stdout(Stdio::piped()).spawn().expect("the program was built");
+    // It is there as soon as the program has opened the other end.
+    let mut input = fs::OpenOptions::new().write(true).open(&pipe).expect("a pipe");
+    let threads = fs::read_dir(format!("/proc/{}/task", child.id())).expect("it runs").count();
+    input.write_all(&fs::read(&frame).expect("a frame")).expect("it reads");
+    drop(input);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((threads, output.status.code()), (1, Some(0)));
+    assert!(output.stdout.starts_with(b"kind         frame"), "{}", String::from_utf8_lossy(&output.stdout));
+}
