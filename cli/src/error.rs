@@ -119,8 +119,12 @@ impl CliError {
 
 /// The error and its sources, in one line.
 pub(crate) fn one_line(error: &dyn Error) -> String {
-    // Messages of libraries may have several lines, and file names may contain anything.
-    Chain(error).to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    in_one_line(&Chain(error).to_string())
+}
+
+/// The text without line breaks: messages of libraries may have several lines, and file names may contain anything.
+pub(crate) fn in_one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]

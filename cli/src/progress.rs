@@ -111,6 +111,11 @@ impl Progress {
         oxiblosc::Progress::with_observer(move |bytes| bar.inc(bytes))
     }
 
+    /// So much has been done.
+    pub(crate) fn set_position(&self, done: u64) {
+        self.bar.set_position(done);
+    }
+
     /// How much there is to do.
     pub(crate) fn set_length(&self, total: u64) {
         self.bar.set_length(total);

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,47 +83,63 @@ def tune(
     data: Any,
     *,
     typesize: int | None = None,
-    clevels: tuple[int, ...] = (1, 5, 9),
+    clevels: Sequence[int] = (1, 5, 9),
     sample_bytes: int = 4 << 20,
+    max_error: float | None = None,
+    budget: float | None = None,
+    nthreads: int = 1,
     progress: Callable[[int, int], Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """Tries codecs and filters on a sample of the data, on one thread; the best ratio comes first.
+    """Tries codecs and filters on a sample of the data, as `oxiblosc tune` does; the best ratio comes first.
 
     Each result has parameters that `save` takes under `params`, the `ratio`, and the speeds `encode` and `decode` in
-    bytes per second. Lossy codecs and filters are not tried. `data` is an array, a buffer, or an open `Array`.
+    bytes per second. `recommended_for` lists what it is the best for, of `"a network of 100 MB/s"`, `"a disk of 1
+    GB/s"`, `"memory, 10 GB/s"` and `"the smallest result"`; if there is anything, `threads` lists numbers of threads
+    with the speeds that they reach.
+
+    `data` is an array, a buffer, or an open `Array`. Codecs and filters that were loaded or registered are tried, too;
+    lossy ones are not, but `max_error` lets floats change by this part of themselves, as in 0.001. `budget` is the time
+    in seconds, after which the best so far is good enough. The blocks of a chunk are spread over `nthreads`; 0 stands
+    for one for each processor. `progress(done, total)` is called with numbers of combinations; `total` grows when
+    sizes of blocks and chunks are tried for the best ones.
     """
     if isinstance(data, Array):
         rows = max(1, min(len(data), sample_bytes * len(data) // max(data.nbytes, 1))) if data.ndim else 1
-        data = data[:rows] if data.ndim else data[...]
+        data = data[:rows] if data.ndim else np.asarray(data[...])
+    is_array = isinstance(data, np.ndarray)
     if typesize is None:
-        typesize = data.dtype.itemsize if isinstance(data, np.ndarray) else memoryview(data).itemsize
-    sample = _dtype.buffer(data)[: max(sample_bytes // typesize, 1) * typesize]
-    if not len(sample):
-        raise ValueError("there is nothing to compress")
-    shuffle = [Filter.SHUFFLE], [Filter.BITSHUFFLE], [Filter.DELTA, Filter.SHUFFLE], [Filter.SHUFFLE, Filter.BYTEDELTA]
-    pipelines = [[], *shuffle] if typesize > 1 else [[], [Filter.BITSHUFFLE], [Filter.DELTA]]
-    codecs = [Codec.BLOSCLZ, Codec.LZ4, Codec.LZ4HC, Codec.ZLIB, Codec.ZSTD]
-    tries = [(codec, level, filters) for codec in codecs for level in clevels for filters in pipelines]
-    results = []
-    for done, (codec, level, filters) in enumerate(tries):
-        params: dict[str, Any] = {"codec": codec, "clevel": level, "filters": filters}
-        begin = time.perf_counter()
-        chunk = compress(sample, typesize, nthreads=1, **params)
-        middle = time.perf_counter()
-        decoded = decompress(chunk, nthreads=1)
-        end = time.perf_counter()
-        assert len(decoded) == len(sample)
-        results.append(
-            {
-                "params": params,
-                "ratio": len(sample) / len(chunk),
-                "encode": len(sample) / max(middle - begin, 1e-9),
-                "decode": len(sample) / max(end - middle, 1e-9),
-            }
-        )
-        if progress is not None:
-            progress(done + 1, len(tries))
-    return sorted(results, key=lambda result: -result["ratio"])
+        typesize = data.dtype.itemsize if is_array else memoryview(data).itemsize
+    has_shape = is_array and data.dtype.itemsize == typesize and not data.dtype.hasobject
+    search = {
+        "typesize": max(int(typesize), 1),
+        "array": (list(data.shape), _dtype.text(data.dtype)) if has_shape else None,
+        "sample_bytes": int(sample_bytes),
+        "clevels": [int(level) for level in clevels],
+        "max_error": None if max_error is None else float(max_error),
+        "budget": None if budget is None else float(budget),
+        "nthreads": threads(nthreads),
+    }
+    found = _oxiblosc.tune(_dtype.buffer(data), search, progress)
+    return [_tuned(result, {} if has_shape else {"typesize": search["typesize"]}) for result in found]
+
+
+def _tuned(result: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    """A result as users see it, of one as the native part gives it."""
+    names = ("codec", "codec_meta", "clevel", "filters", "filters_meta", "blocksize", "chunksize")
+    given = {name: result.pop(name) for name in names}
+    given["codec"] = _member(Codec, given["codec"])
+    given["filters"] = [_member(Filter, number) for number in given["filters"]]
+    # What is left out is as it would be anyway.
+    always = ("codec", "clevel", "filters")
+    given["filters_meta"] = given["filters_meta"] if any(given["filters_meta"]) else None
+    usual = {name: value for name, value in given.items() if name in always or value}
+    speeds = [{"threads": n, "encode": encode, "decode": decode} for n, encode, decode in result.pop("threads")]
+    return {"params": {**usual, **params}, **result, "threads": speeds}
+
+
+def _member(kind: type[Codec] | type[Filter], number: int) -> int:
+    """The name of a number, if it has one."""
+    return kind(number) if number in kind.__members__.values() else number
 
 
 def load_plugin(path: str | os.PathLike[str]) -> tuple[str, int, str]:

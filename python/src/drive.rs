@@ -24,8 +24,11 @@ const TICK: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub(crate) struct Watch {
     cancel: Option<Arc<AtomicBool>>,
-    progress: Option<(Py<PyAny>, Progress, u64)>,
+    progress: Option<(Py<PyAny>, Box<Count>)>,
 }
+
+/// What has been done, and how much there is to do as far as is known.
+type Count = dyn Fn() -> (u64, u64) + Send + Sync;
 
 impl Watch {
     pub(crate) fn cancelled_by(cancel: Option<&Bound<'_, Cancel>>) -> Self {
@@ -33,8 +36,19 @@ impl Watch {
     }
 
     /// Calls `callback(done, total)` now and then, in bytes.
-    pub(crate) fn progress(mut self, callback: Option<Py<PyAny>>, done: &Progress, total: u64) -> Self {
-        self.progress = callback.map(|callback| (callback, done.clone(), total));
+    pub(crate) fn progress(self, callback: Option<Py<PyAny>>, done: &Progress, total: u64) -> Self {
+        let done = done.clone();
+        self.counting(callback, move || (done.done().min(total), total))
+    }
+
+    /// Calls `callback(done, total)` now and then, with what `count` says. At the end all is done.
+    pub(crate) fn counting(
+        mut self,
+        callback: Option<Py<PyAny>>,
+        count: impl Fn() -> (u64, u64) + Send + Sync + 'static,
+    ) -> Self {
+        let count: Box<Count> = Box::new(count);
+        self.progress = callback.map(|callback| (callback, count));
         self
     }
 
@@ -48,7 +62,7 @@ impl Watch {
             // Does nothing on threads other than the main one.
             py.check_signals()?;
             match &self.progress {
-                Some((callback, done, total)) => callback.call1(py, (done.done().min(*total), *total)).map(drop),
+                Some((callback, count)) => callback.call1(py, count()).map(drop),
                 None => Ok(()),
             }
         })
@@ -57,7 +71,10 @@ impl Watch {
     /// The last call of a progress callback, after all has gone well.
     fn finished(&self, py: Python<'_>) -> PyResult<()> {
         match &self.progress {
-            Some((callback, _, total)) => callback.call1(py, (*total, *total)).map(drop),
+            Some((callback, count)) => {
+                let (_, total) = count();
+                callback.call1(py, (total, total)).map(drop)
+            }
             None => Ok(()),
         }
     }

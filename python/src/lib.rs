@@ -24,6 +24,7 @@ mod registry;
 mod selection;
 mod shared;
 mod target;
+mod tune;
 mod writer;
 
 use pyo3::prelude::*;
@@ -43,6 +44,7 @@ fn _oxiblosc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(maintenance::recover, m)?)?;
     m.add_function(wrap_pyfunction!(maintenance::seal, m)?)?;
     m.add_function(wrap_pyfunction!(maintenance::compact, m)?)?;
+    m.add_function(wrap_pyfunction!(tune::tune, m)?)?;
     m.add_function(wrap_pyfunction!(registry::load_plugin, m)?)?;
     m.add_function(wrap_pyfunction!(registry::codecs, m)?)?;
     m.add_function(wrap_pyfunction!(registry::filters, m)?)?;

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import os
+import threading
+import time
 
 import numpy as np
 import oxiblosc
@@ -76,6 +79,7 @@ def test_a_library():
     expected = np.repeat(np.arange(100, dtype="i4"), 5000)
     frame = oxiblosc.to_bytes(expected, codec="oxirle")
     assert len(frame) < expected.nbytes / 10 and np.array_equal(oxiblosc.open(frame)[...], expected)
+    assert 231 in {result["params"]["codec"] for result in oxiblosc.tune(expected, clevels=[1])}
 
 
 def test_what_is_refused(tmp_path):
@@ -109,3 +113,88 @@ def test_tuning():
     best = results[0]["params"]
     assert len(oxiblosc.to_bytes(data, **best)) < len(oxiblosc.to_bytes(data, codec="blosclz", filters=[]))
     assert oxiblosc.tune(oxiblosc.open(oxiblosc.to_bytes(data)), clevels=(1,), sample_bytes=10_000)
+    assert results == sorted(results, key=lambda result: -result["ratio"])
+    purposes = [purpose for result in results for purpose in result["recommended_for"]]
+    assert sorted(purposes) == PURPOSES
+    assert "the smallest result" in results[0]["recommended_for"]
+    for result in results:
+        assert oxiblosc.open(oxiblosc.to_bytes(data, **result["params"]))[...].tobytes() == data.tobytes()
+        assert result["encode"] > 0 and result["decode"] > 0
+        assert bool(result["recommended_for"]) or result["threads"] == []
+
+
+PURPOSES = ["a disk of 1 GB/s", "a network of 100 MB/s", "memory, 10 GB/s", "the smallest result"]
+
+
+def test_tuning_of_buffers_and_arrays():
+    data = (np.arange(300_000) // 7).astype("i4")
+    # A frame of bytes needs the type size, and blocks and chunks have sizes.
+    results = oxiblosc.tune(data.tobytes(), typesize=4, clevels=[1], nthreads=2)
+    assert all(result["params"]["typesize"] == 4 for result in results)
+    assert any("blocksize" in result["params"] for result in results)
+    best = results[0]["params"]
+    assert bytes(oxiblosc.open(oxiblosc.to_bytes(data.tobytes(), **best))[:]) == data.tobytes()
+    # Those of arrays are shapes, which are chosen by other rules; but there is a codec for them.
+    steps = np.add.outer(np.arange(600) // 8, np.arange(500) // 8).astype("u1")
+    results = oxiblosc.tune(steps, clevels=[1])
+    assert not any({"blocksize", "chunksize", "typesize"} & result["params"].keys() for result in results)
+    ndlz = [result["params"] for result in results if result["params"]["codec"] == oxiblosc.Codec.NDLZ]
+    assert sorted(params["codec_meta"] for params in ndlz) == [4, 8]
+    assert (oxiblosc.open(oxiblosc.to_bytes(steps, **ndlz[0]))[...] == steps).all()
+
+
+def test_tuning_with_loss_and_with_a_budget():
+    data = np.sqrt(np.arange(100_000, dtype="f4")) + 1
+    assert not any(oxiblosc.Filter.TRUNC_PREC in r["params"]["filters"] for r in oxiblosc.tune(data, clevels=[1]))
+    best = oxiblosc.tune(data, clevels=[1], max_error=0.001)[0]["params"]
+    assert best["filters"][0] == oxiblosc.Filter.TRUNC_PREC and best["filters_meta"][0] == 10
+    back = oxiblosc.open(oxiblosc.to_bytes(data, **best))[...]
+    assert (back != data).any() and (np.abs(back - data) <= 0.001 * data).all()
+    with pytest.raises(ValueError, match="floats of 4 or 8 bytes"):
+        oxiblosc.tune(data.astype("i4"), max_error=0.1)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        oxiblosc.tune(data, max_error=2)
+    with pytest.raises(ValueError, match="nothing to compress"):
+        oxiblosc.tune(b"")
+    with pytest.raises(ValueError, match="budget is -1"):
+        oxiblosc.tune(data, budget=-1)
+    (only,) = oxiblosc.tune(data, budget=0)
+    assert sorted(only["recommended_for"]) == PURPOSES and only["params"]["clevel"] == 1
+
+
+def test_tuning_tries_what_was_registered():
+    def forward(source, output, meta, typesize):
+        items = source.view("u2")
+        output.view("u2")[:] = items - (np.arange(len(items)) * 7919).astype("u2")
+
+    def backward(source, output, meta, typesize):
+        items = source.view("u2")
+        output.view("u2")[:] = items + (np.arange(len(items)) * 7919).astype("u2")
+
+    oxiblosc.register_filter("py_tuned_ramp", 236, forward, backward)
+    oxiblosc.register_codec("py_tuned_store", 237, lambda *_: 0, lambda *_: 0)
+    data = (np.arange(100_000) * 7919).astype("u2")
+    results = oxiblosc.tune(data, clevels=[1])
+    assert 237 in {result["params"]["codec"] for result in results}
+    # With it all blocks are zeros.
+    assert 236 in results[0]["params"]["filters"] and results[0]["ratio"] > 100
+
+
+def test_tuning_can_be_stopped():
+    data = np.random.default_rng(1).integers(0, 99, 4 << 20).astype("u1")
+
+    def stop(done, total):
+        raise ZeroDivisionError(f"{done} of {total}")
+
+    with pytest.raises(ZeroDivisionError, match="of"):
+        oxiblosc.tune(data, clevels=[9], progress=stop)
+
+    # As Ctrl-C does, also while a codec in Python runs.
+    oxiblosc.register_codec("py_slow_store", 238, lambda *_: time.sleep(0.02) or 0, lambda *_: 0)
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        oxiblosc.tune(data, clevels=[9])
+        time.sleep(60)
+    assert time.monotonic() - begin < 30

@@ -457,7 +457,8 @@ pub(crate) struct TuneArgs {
     /// Let floats of 4 or 8 bytes change by this part of themselves at most, as in 0.001, and try trunc_prec as well
     #[arg(long, value_name = "PART", value_parser = parse_part)]
     pub(crate) max_error: Option<f64>,
-    /// Stop after about this time, with what has been tried by then; fast combinations come first [default: try all]
+    /// Stop after about this time, with what has been tried by then; fast combinations come first. Reading the input is not
+    /// part of it [default: try all]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) budget: Option<f64>,
     /// Threads that the blocks of a chunk are spread over [default: 1]

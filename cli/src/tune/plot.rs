@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::measure::Measurement;
-use super::purpose::recommended;
+use oxiblosc_tune::{Measurement, Tuned};
+
 use crate::svg::{self, COLOURS};
 
 const WIDTH: f64 = 900.0;
@@ -17,7 +17,8 @@ const BOTTOM: f64 = 60.0;
 /// A scatter plot of all results: compression speed to the right, ratio upwards, both logarithmic; a colour for each
 /// codec, a shape for each choice of filters, a line along what nothing beats in both, and a ring around what is
 /// recommended.
-pub(super) fn svg(results: &[Measurement]) -> String {
+pub(super) fn svg(tuned: &Tuned) -> String {
+    let results = tuned.measurements();
     let mega = |result: &Measurement| result.encode_speed() / 1e6;
     let (x, y) = (Axis::of(results.iter().map(mega), LEFT, WIDTH - RIGHT), {
         Axis::of(results.iter().map(Measurement::ratio), HEIGHT - BOTTOM, TOP)
@@ -69,7 +70,7 @@ pub(super) fn svg(results: &[Measurement]) -> String {
     let points = fastest.iter().map(|result| format!("{:.1},{:.1}", x.place(mega(result)), y.place(result.ratio())));
     let points = points.collect::<Vec<_>>().join(" ");
     let _ = writeln!(out, "<polyline points=\"{points}\" fill=\"none\" stroke=\"#444\" stroke-dasharray=\"4 3\"/>");
-    for (_, result) in recommended(results) {
+    for (_, result) in tuned.recommended() {
         let (x, y) = (x.place(mega(result)), y.place(result.ratio()));
         let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"10\" fill=\"none\" stroke=\"black\"/>");
     }

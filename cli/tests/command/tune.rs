@@ -59,6 +59,29 @@ fn codecs_for_arrays_are_tried_on_arrays() {
     }
 }
 
+/// What is recommended has its speeds with 1, 2, 4 and more threads, up to the number of processors.
+#[test]
+fn more_threads_are_tried_with_what_is_recommended() {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut counts: Vec<usize> = (0..16).map(|bit| 1 << bit).take_while(|count| *count < processors).collect();
+    counts.push(processors);
+    let expected = if processors == 1 { vec![] } else { counts };
+    let data = array_bytes("fmri.npy", 100_000);
+    let told: Value =
+        serde_json::from_slice(&run_with(args!["tune", "-", "--typesize", "2", "--json"], &data).ok()).expect("JSON");
+    for best in told["recommended"].as_array().expect("a list") {
+        let speeds = best["threads"].as_array().expect("a list");
+        let counts: Vec<_> = speeds.iter().filter_map(|speed| speed["threads"].as_u64()).map(|n| n as usize).collect();
+        assert_eq!(counts, expected);
+        for speed in ["encode_bytes_per_second", "decode_bytes_per_second"] {
+            assert!(speeds.iter().all(|row| row[speed].as_f64().is_some_and(|speed| speed > 1e3)), "{best}");
+        }
+    }
+    let text = String::from_utf8(run_with(args!["tune", "-", "--typesize", "2"], &data).ok()).expect("text");
+    let rows = text.split_once("threads   encode MB/s   decode MB/s\n").map_or(0, |(_, rows)| rows.lines().count());
+    assert!(rows.is_multiple_of(expected.len().max(1)) && (rows > 0) == (processors > 1), "{text}");
+}
+
 #[test]
 fn a_table_for_people() {
     let text = String::from_utf8(run_with(args!["tune", "-"], &array_bytes("astronaut.npy", 20_000)).ok());
