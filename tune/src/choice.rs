@@ -151,6 +151,8 @@ pub(crate) fn unfit(lossy: bool, needs_array: bool) -> Option<Unfit> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::collections::BTreeSet;
     use std::ops::ControlFlow;
     use std::time::Duration;
 
@@ -160,6 +162,7 @@ mod tests {
     use oxiblosc::{FilterId, Registry, provider};
 
     use super::*;
+    use crate::budget::Clock;
     use crate::filters::USUAL_FOR_ITEMS;
     use crate::others::MOST_OTHERS;
     use crate::test_data::{Idle, Ramp};
@@ -167,6 +170,10 @@ mod tests {
     const LEVELS: [u8; 3] = [1, 5, 9];
 
     fn choose(typesize: usize, registry: &Registry, budget: Option<Duration>) -> Choice {
+        choose_by(&|| Duration::ZERO, typesize, registry, budget)
+    }
+
+    fn choose_by(clock: Clock<'_>, typesize: usize, registry: &Registry, budget: Option<Duration>) -> Choice {
         let data: Vec<u8> = (0..100_000u32).flat_map(|i| (i.wrapping_mul(7919) as u16).to_le_bytes()).collect();
         let sample = Sample::new(&data, typesize);
         let chooser = Chooser {
@@ -174,7 +181,7 @@ mod tests {
             array: None,
             levels: &LEVELS,
             mantissa_bits: None,
-            budget: Budget::new(budget, &|| Duration::ZERO),
+            budget: Budget::new(budget, clock),
             steps: &Steps::new(&|_| ControlFlow::Continue(())),
         };
         chooser.choose(&sample).expect("nobody stops it")
@@ -203,6 +210,28 @@ mod tests {
         let late = choice.skipped.iter().filter(|skipped| skipped.for_lack_of_time);
         assert!(late.clone().count() >= 4, "{:?}", choice.skipped);
         assert!(late.into_iter().all(|skipped| skipped.reason == "the budget of 0 s is used up"));
+    }
+
+    /// A quarter of the budget is for this, by a clock that each look at it moves.
+    #[test]
+    fn what_there_is_no_time_for_is_said() {
+        let registry = Registry::builtin().expect("they are linked");
+        let now = Cell::new(Duration::ZERO);
+        let clock = || {
+            now.set(now.get() + Duration::from_millis(100));
+            now.get()
+        };
+        let choice = choose_by(&clock, 2, registry, Some(Duration::from_secs(4)));
+        let codecs: BTreeSet<_> = choice.candidates.iter().map(|candidate| candidate.codec_name).collect();
+        let name = |skipped: &Skipped| match skipped.subject {
+            Subject::Plugin(plugin) if skipped.for_lack_of_time => Some(plugin.name),
+            _ => None,
+        };
+        let late: BTreeSet<_> = choice.skipped.iter().filter_map(name).collect();
+        assert!((2..5).contains(&codecs.len()), "{codecs:?}");
+        assert!(late.contains("zstd") && late.is_disjoint(&codecs), "{late:?}");
+        // All filters of what is tried are tried, at all levels.
+        assert_eq!(choice.candidates.len(), codecs.len() * 5 * LEVELS.len());
     }
 
     #[test]
