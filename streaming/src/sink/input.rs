@@ -83,10 +83,11 @@ impl ChunkInput {
     }
 }
 
-/// A buffer that is filled from the front. All of it is initialised, so that nothing has to be cleared when it is used
-/// again.
+/// A buffer that is filled from the front. What it held before need not be cleared first, and memory that is fresh need not
+/// be zeroed.
 #[derive(Default)]
 pub(crate) struct Gathered {
+    /// Its capacity is the room that there is, and beyond `len` it holds anything.
     bytes: Vec<u8>,
     len: usize,
 }
@@ -94,7 +95,7 @@ pub(crate) struct Gathered {
 impl Gathered {
     /// An empty buffer for `len` bytes.
     fn with_room(len: usize, buffers: &Buffers) -> Self {
-        Self { bytes: buffers.pop(len).unwrap_or_else(|| vec![0; len]), len: 0 }
+        Self { bytes: buffers.pop(len).unwrap_or_else(|| Vec::with_capacity(len)), len: 0 }
     }
 
     pub(crate) fn as_slice(&self) -> &[u8] {
@@ -102,27 +103,28 @@ impl Gathered {
     }
 
     fn room(&self) -> usize {
-        self.bytes.len() - self.len
+        self.bytes.capacity() - self.len
     }
 
     /// Adds `bytes`, for which there is room.
     fn append(&mut self, bytes: &[u8]) {
-        let end = self.len + bytes.len();
-        self.bytes[self.len..end].copy_from_slice(bytes);
-        self.len = end;
+        let used = &mut self.bytes[self.len..];
+        let (over, beyond) = bytes.split_at(bytes.len().min(used.len()));
+        used[..over.len()].copy_from_slice(over);
+        self.bytes.extend_from_slice(beyond);
+        self.len += bytes.len();
     }
 
     /// Makes room for `more` bytes, in a buffer that grows up to `chunk_size`.
     fn grow(&mut self, more: usize, chunk_size: usize) {
         let needed = self.len + more;
+        self.bytes.truncate(self.len);
         let whole = chunk_size.max(needed);
-        let doubled = needed.max(2 * self.bytes.len()).min(whole);
-        let has_memory = || Vec::<u8>::new().try_reserve_exact(whole).is_ok();
-        let len = if needed > ChunkPieces::GROWING && has_memory() { whole } else { doubled };
-        // Zero pages from the system, which take no memory until they are written to.
-        let mut bytes = vec![0; len];
-        bytes[..self.len].copy_from_slice(self.as_slice());
-        self.bytes = bytes;
+        let doubled = needed.max(2 * self.bytes.capacity()).min(whole);
+        let of = |size: usize| size - self.len;
+        if needed <= ChunkPieces::GROWING || self.bytes.try_reserve_exact(of(whole)).is_err() {
+            self.bytes.reserve_exact(of(doubled));
+        }
     }
 }
 
