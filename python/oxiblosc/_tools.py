@@ -103,6 +103,20 @@ def tune(
     for one for each processor. `progress(done, total)` is called with numbers of combinations; `total` grows when
     sizes of blocks and chunks are tried for the best ones.
     """
+    return _tune(data, typesize, clevels, sample_bytes, max_error, budget, nthreads, progress)
+
+
+def _tune(
+    data: Any,
+    typesize: int | None,
+    clevels: Sequence[int],
+    sample_bytes: int,
+    max_error: float | None,
+    budget: float | None,
+    nthreads: int,
+    progress: Callable[[int, int], Any] | None,
+    cancel: Any = None,
+) -> list[dict[str, Any]]:
     if isinstance(data, Array):
         rows = max(1, min(len(data), sample_bytes * len(data) // max(data.nbytes, 1))) if data.ndim else 1
         data = data[:rows] if data.ndim else np.asarray(data[...])
@@ -119,7 +133,7 @@ def tune(
         "budget": None if budget is None else float(budget),
         "nthreads": threads(nthreads),
     }
-    found = _oxiblosc.tune(_dtype.buffer(data), search, progress)
+    found = _oxiblosc.tune(_dtype.buffer(data), search, progress, cancel)
     return [_tuned(result, {} if has_shape else {"typesize": search["typesize"]}) for result in found]
 
 

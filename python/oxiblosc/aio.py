@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _oxiblosc
 from ._array import Array, Frame, _open, _place
 from ._tasks import run
+from ._tools import _tune
 from ._writer import Writer, _prepared, _save, writer
 
 
@@ -59,4 +61,19 @@ async def compact(urlpath: Any, *, progress: Any = None) -> int:
     return await run(_oxiblosc.compact, _place(urlpath), progress)
 
 
-__all__ = ["Writer", "compact", "open", "recover", "save", "seal", "verify", "writer"]
+async def tune(
+    data: Any,
+    *,
+    typesize: int | None = None,
+    clevels: Sequence[int] = (1, 5, 9),
+    sample_bytes: int = 4 << 20,
+    max_error: float | None = None,
+    budget: float | None = None,
+    nthreads: int = 1,
+    progress: Callable[[int, int], Any] | None = None,
+) -> list[dict[str, Any]]:
+    """As `oxiblosc.tune`."""
+    return await run(_tune, data, typesize, clevels, sample_bytes, max_error, budget, nthreads, progress)
+
+
+__all__ = ["Writer", "compact", "open", "recover", "save", "seal", "tune", "verify", "writer"]

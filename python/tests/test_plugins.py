@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import asyncio
 import os
 import threading
 import time
@@ -198,3 +199,23 @@ def test_tuning_can_be_stopped():
         oxiblosc.tune(data, clevels=[9])
         time.sleep(60)
     assert time.monotonic() - begin < 30
+
+
+def test_a_task_that_tunes_can_be_cancelled():
+    data = np.random.default_rng(2).integers(0, 99, 4 << 20).astype("u1")
+    seen = []
+
+    async def main():
+        task = asyncio.ensure_future(oxiblosc.aio.tune(data, clevels=[9], progress=lambda *now: seen.append(now)))
+        while not seen:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    time.sleep(2)
+    count = len(seen)
+    time.sleep(0.5)
+    done, total = seen[-1]
+    assert len(seen) == count and done < total

@@ -146,6 +146,7 @@ def test_asyncio(tmp_path, rng):
             async with oxiblosc.writer(tmp_path / "c", dtype="f8") as writer:
                 await writer.awrite(expected[0])
                 raise KeyError
+        assert len(await oxiblosc.aio.tune(expected, budget=0)) == 1
         frame = await oxiblosc.aio.open(oxiblosc.to_bytes(expected))
         assert np.array_equal(await frame.read(), expected)
         with pytest.raises(FileNotFoundError):

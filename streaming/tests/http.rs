@@ -8,6 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use common::{CHUNK, data, frame, options};
 use oxiblosc_core::Chain;
@@ -26,6 +27,10 @@ enum Manners {
     OtherRange,
     /// As asked, but one byte less than it says.
     CutsShort,
+    /// Closes the connection when it is asked for the last bytes.
+    NoSuffix,
+    /// Answers the first request when there is a second one.
+    InPairs,
 }
 
 struct Server {
@@ -68,13 +73,23 @@ fn answer(mut socket: &TcpStream, bytes: &Mutex<Vec<u8>>, requests: &AtomicU64, 
                 range = value
                     .strip_prefix("bytes=")
                     .and_then(|range| range.split_once('-'))
-                    .map(|(a, b)| (a.parse::<usize>().unwrap(), b.parse::<usize>().unwrap_or(usize::MAX - 1) + 1))
+                    .map(|(a, b)| (a.parse::<usize>().ok(), b.parse::<usize>().ok()))
             }
             "if-match" => condition = Some(value.to_owned()),
             _ => {}
         }
     }
+    if manners == Manners::NoSuffix && matches!(range, Some((None, _))) {
+        return None;
+    }
     requests.fetch_add(1, Ordering::SeqCst);
+    let begin = Instant::now();
+    while manners == Manners::InPairs && requests.load(Ordering::SeqCst) < 2 {
+        if begin.elapsed() > Duration::from_secs(10) {
+            return None;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
     let all = bytes.lock().unwrap().clone();
     let etag = format!("\"{}-{}\"", all.len(), all.iter().map(|&byte| u64::from(byte)).sum::<u64>());
     let mut fields = match manners {
@@ -89,6 +104,10 @@ fn answer(mut socket: &TcpStream, bytes: &Mutex<Vec<u8>>, requests: &AtomicU64, 
         match range.filter(|_| manners != Manners::IgnoresRanges) {
             None => ("200 OK", &all[..]),
             Some((start, end)) => {
+                let (start, end) = match (start, end) {
+                    (Some(start), end) => (start, end.map_or(all.len(), |end| end + 1)),
+                    (None, last) => (all.len().saturating_sub(last.unwrap_or_default()), all.len()),
+                };
                 let (start, end) = if manners == Manners::OtherRange { (0, end - start) } else { (start, end) };
                 let end = end.min(all.len());
                 fields += &format!("Content-Range: bytes {start}-{}/{}\r\n", end - 1, all.len());
@@ -110,7 +129,7 @@ fn answer(mut socket: &TcpStream, bytes: &Mutex<Vec<u8>>, requests: &AtomicU64, 
 #[test]
 fn a_server_with_ranges() {
     let content = data(50 * CHUNK + 77);
-    for manners in [Manners::Good, Manners::Anonymous] {
+    for manners in [Manners::Good, Manners::Anonymous, Manners::NoSuffix] {
         let server = Server::start(frame(&content, options()), manners);
         let mut reader = server.open("frame?token=a%20b").unwrap();
         assert!(server.requests.load(Ordering::SeqCst) <= 2, "two requests to open");
@@ -123,13 +142,22 @@ fn a_server_with_ranges() {
         // A new version, which has its own length and ETag.
         let other = data(60 * CHUNK);
         *server.bytes.lock().unwrap() = frame(&other, options());
-        if manners == Manners::Good {
+        if manners != Manners::Anonymous {
             let error = block_on(reader.chunk(40)).unwrap_err().to_string();
             assert!(error.contains("replaced"), "{error}");
         }
         assert!(block_on(reader.refresh()).unwrap());
         assert_eq!(block_on(reader.bytes(0..reader.nbytes())).unwrap(), other, "{manners:?}");
     }
+}
+
+#[test]
+fn a_frame_opens_in_one_round_trip() {
+    let content = data(50 * CHUNK + 77);
+    let server = Server::start(frame(&content, options()), Manners::InPairs);
+    let reader = server.open("frame?token=a%20b").unwrap();
+    assert_eq!(server.requests.load(Ordering::SeqCst), 2, "its beginning and its end");
+    assert_eq!(block_on(reader.bytes(0..reader.nbytes())).unwrap(), content);
 }
 
 /// Servers that give something else than was asked for: an error that says so, and never other bytes.

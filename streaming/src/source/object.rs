@@ -7,6 +7,7 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -14,6 +15,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt};
 use oxiblosc_core::frame::INDEX_FILE;
+use tokio::time::timeout;
 
 use super::{ChunkFiles, Coalesced, HEAD, RangeSource, check};
 use crate::budget::Budget;
@@ -25,6 +27,9 @@ use crate::reader::ReadOptions;
 const GAP: u64 = 4 << 10;
 /// Ranges are not joined beyond this, so that a large one is fetched over several connections.
 const LONGEST: u64 = 8 << 20;
+/// This much of the end of a contiguous frame is requested together with its beginning. It holds the index and trailer of
+/// some hundred chunks, which would otherwise cost a round trip of their own.
+const TAIL: u64 = 4 << 10;
 /// The cost of a request in bytes: some ten milliseconds at some hundred megabytes a second.
 const REQUEST_COST: u64 = 1 << 20;
 
@@ -42,7 +47,7 @@ fn replaced(path: impl fmt::Display) -> io::Error {
 
 /// An object with a contiguous frame, or the prefix of a sparse one.
 ///
-/// The first request reads the first bytes and gets the length with them. The ranges of a round are requested
+/// To open an object, its first and last bytes are requested at the same time, and the length comes with them. The ranges of a round are requested
 /// concurrently; those that touch, or nearly do, share a request. Once an object has been opened, every request demands
 /// the same version of it, if the store has strong ETags: a replaced object is an error, not a mixture.
 /// [`FrameReader::refresh`](crate::FrameReader::refresh) continues with the new one.
@@ -67,6 +72,17 @@ pub struct ObjectSource {
 struct Version {
     size: u64,
     etag: Option<String>,
+    /// The last bytes, or none.
+    tail: Bytes,
+}
+
+impl Version {
+    /// The bytes of all `ranges`, if the tail holds them.
+    fn in_tail(&self, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
+        let start = self.size - self.tail.len() as u64;
+        let inside = |at: u64| at.checked_sub(start).and_then(|at| usize::try_from(at).ok());
+        ranges.iter().map(|range| Some(self.tail.slice(inside(range.start)?..inside(range.end)?))).collect()
+    }
 }
 
 impl ObjectSource {
@@ -120,16 +136,18 @@ impl ObjectSource {
         self.version.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set_version(&self, meta: &ObjectMeta) -> u64 {
+    fn set_version(&self, meta: &ObjectMeta, tail: Bytes) -> u64 {
         // A weak one does not guarantee the same bytes, and servers do not compare weak ones.
         let etag = meta.e_tag.clone().filter(|etag| !etag.starts_with("W/"));
-        *self.version.lock().unwrap_or_else(PoisonError::into_inner) = Some(Version { size: meta.size, etag });
+        *self.version.lock().unwrap_or_else(PoisonError::into_inner) = Some(Version { size: meta.size, etag, tail });
         meta.size
     }
 
-    /// Length and first bytes of the current object.
+    /// Length and first bytes of the current object. Of a contiguous frame that is longer, keeps the last ones too.
     async fn fetch_head(&self, head: u64) -> io::Result<(u64, Bytes)> {
         let (store, path) = (Arc::clone(&self.store), self.path.clone());
+        let begin = Instant::now();
+        let last = self.files.is_none().then(|| spawn(get_tail(Arc::clone(&store), path.clone())));
         let (meta, bytes) = spawn(async move {
             let options = GetOptions { range: Some(GetRange::Bounded(0..head.max(1))), ..GetOptions::default() };
             match store.get_opts(&path, options).await {
@@ -147,8 +165,27 @@ impl ObjectSource {
         })
         .await??;
         let bytes = bytes.slice(..bytes.len().min(usize::try_from(head).unwrap_or(usize::MAX)));
-        Ok((self.set_version(&meta), bytes))
+        let tail = match last {
+            // No longer than asking for it now would take.
+            Some(last) if meta.size > head => {
+                let patience = begin.elapsed();
+                spawn(async move { timeout(patience, last).await.ok() }).await?.transpose()?.flatten()
+            }
+            _ => None,
+        };
+        let same = |of: &ObjectMeta| of.e_tag == meta.e_tag && of.size == meta.size;
+        let tail = tail.filter(|(of, _)| same(of)).map(|(_, tail)| tail).unwrap_or_default();
+        Ok((self.set_version(&meta, tail), bytes))
     }
+}
+
+/// The last bytes of an object. Not every server has an answer to that, and nobody depends on one.
+async fn get_tail(store: Arc<dyn ObjectStore>, path: Path) -> Option<(ObjectMeta, Bytes)> {
+    let options = GetOptions { range: Some(GetRange::Suffix(TAIL)), ..GetOptions::default() };
+    let result = store.get_opts(&path, options).await.ok()?;
+    let (meta, range) = (result.meta.clone(), result.range.clone());
+    let bytes = result.bytes().await.ok()?;
+    (range.end == meta.size && range.start.checked_add(bytes.len() as u64) == Some(range.end)).then_some((meta, bytes))
 }
 
 /// Exactly the bytes of a range.
@@ -183,7 +220,7 @@ impl RangeSource for ObjectSource {
         Box::pin(async move {
             let (store, path) = (Arc::clone(&self.store), self.path.clone());
             let meta = spawn(async move { store.head(&path).await }).await?.map_err(to_io_error)?;
-            Ok(self.set_version(&meta))
+            Ok(self.set_version(&meta, Bytes::new()))
         })
     }
 
@@ -203,9 +240,15 @@ impl RangeSource for ObjectSource {
         Box::pin(async move {
             let version = match self.version() {
                 Some(version) => version,
-                None => Version { size: self.size().await?, etag: self.version().and_then(|v| v.etag) },
+                None => {
+                    let size = self.size().await?;
+                    Version { size, etag: self.version().and_then(|v| v.etag), tail: Bytes::new() }
+                }
             };
             check(&ranges, version.size)?;
+            if let Some(bytes) = version.in_tail(&ranges) {
+                return Ok(bytes);
+            }
             let coalesced = Coalesced::new(&ranges, GAP, LONGEST);
             let get = |range: &Range<u64>| {
                 let (store, path, version) = (Arc::clone(&self.store), self.path.clone(), version.clone());
