@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::try_join_all;
-use object_store::memory::InMemory;
 use oxiblosc::block_on;
 use oxiblosc::nd::ArrayOptions;
 use oxiblosc::object::ObjectPrefix;
+use oxiblosc::object::object_store::memory::InMemory;
 use oxiblosc::sparse::{MissingChunks, ShareError, SharedWriter};
 
 const WRITERS: u64 = 4;

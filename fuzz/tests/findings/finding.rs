@@ -34,7 +34,7 @@ pub(crate) enum Kind {
 impl Finding {
     /// All of them, in order of their names.
     pub(crate) fn all() -> Vec<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/findings");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/data/findings");
         let mut found = Vec::new();
         collect(&root, &root, &mut found);
         found.sort_by(|a, b| a.name.cmp(&b.name));
