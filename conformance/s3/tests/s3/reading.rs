@@ -17,6 +17,8 @@ use crate::server::{BUCKET, Server, alone, store};
 
 const SIDE: u64 = 8192;
 const KEY: &str = "array.b2nd";
+/// How much of the end of an object is requested when it is opened.
+const TAIL: u64 = 4 << 10;
 
 /// Slices by the first index of each axis and the one behind its last: items, windows of all sizes that are and are not
 /// aligned with the chunks, rows, columns, bands.
@@ -139,7 +141,8 @@ fn slices_take_fewer_requests_than_python() {
         let requests = (opening.requests + reading.requests, their_opening.requests + their_slice.requests);
         let bytes = (opening.bytes + reading.bytes, their_opening.bytes + their_slice.bytes);
         assert!(requests.0 <= requests.1, "{slice:?}: {:?}, python {:?}", reading.log, their_slice.log);
-        assert!(bytes.0 <= bytes.1, "{slice:?}: {:?}, python {:?}", reading.log, their_slice.log);
+        // The end is requested with the beginning, before anybody knows how much of it is needed.
+        assert!(bytes.0 <= bytes.1 + TAIL, "{slice:?}: {:?}, python {:?}", reading.log, their_slice.log);
         assert!(opening.requests <= 2, "{:?}", opening.log);
         all += requests.0;
         all_theirs += requests.1;
