@@ -30,8 +30,7 @@ pub trait Filter: DynClone + Send + Sync {
     /// be undone for them.
     ///
     /// It is called for filters that [say so](FilterTraits::parts), where items or a slice are read of a block that went
-    /// through no other filter with a way back. The range is neither empty nor the whole block. The codec then need not
-    /// decode what comes after the last of these bytes.
+    /// through no other filter with a way back. The range is neither empty nor the whole block.
     fn part(&self, ctx: &BlockContext<'_>, len: usize, range: Range<usize>) -> Option<FilterPart> {
         let _ = (ctx, len, range);
         None

@@ -95,7 +95,7 @@ impl BlockDecoder {
     }
 
     /// Decodes only the bytes `range` of `block` into `dst`, if that takes less than all of the block. Returns whether it
-    /// did.
+    /// did. Under a filter, `whole` streams are decoded to their end, which finds those that have another length.
     pub(crate) fn decode_range(
         &mut self,
         job: &DecodeContext<'_>,
@@ -103,6 +103,7 @@ impl BlockDecoder {
         span: &[u8],
         range: Range<usize>,
         dst: &mut [u8],
+        whole: bool,
     ) -> Result<bool, ChunkError> {
         let map = job.map;
         let BlockMapBody::Blocks { dict, .. } = map.body() else { return Ok(false) };
@@ -122,7 +123,7 @@ impl BlockDecoder {
         }
         let Some(part) = pipeline.part(&context, len, range.clone()).map_err(failed)? else { return Ok(false) };
         let filtered = resized(filtered, len)?;
-        if !streams.decode_part(&part, filtered)? {
+        if !streams.decode_part(&part, filtered, whole)? {
             return Ok(false);
         }
         let gathered = resized(gathered, part.bytes.len())?;

@@ -147,7 +147,7 @@ impl ChunkDecoder {
         if inside.len() == covers.len() {
             return unlocked(&mut self.workers(1).ok()?[0]).decode(&job, block, span, dst).ok();
         }
-        if unlocked(&mut self.workers(1).ok()?[0]).decode_range(&job, block, span, inside.clone(), dst).ok()? {
+        if unlocked(&mut self.workers(1).ok()?[0]).decode_range(&job, block, span, inside.clone(), dst, false).ok()? {
             return Some(());
         }
         let mut parts = self.take_parts();
@@ -224,7 +224,14 @@ impl ChunkDecoder {
                 } else {
                     let span = span(block)?;
                     let job = DecodeContext { map, ctx, reference: None };
-                    if unlocked(&mut self.workers(1)?[0]).decode_range(&job, block, span, inside.clone(), part)? {
+                    if unlocked(&mut self.workers(1)?[0]).decode_range(
+                        &job,
+                        block,
+                        span,
+                        inside.clone(),
+                        part,
+                        false,
+                    )? {
                         continue;
                     }
                     let whole = resized(&mut parts.block, block_bytes.len())?;
@@ -239,8 +246,8 @@ impl ChunkDecoder {
     }
 
     /// Whether parts of the blocks can be decoded for less than the whole blocks take: no filter has to be undone and the
-    /// codec [decodes ranges](crate::codec::CodecTraits::ranges) or [stops early](crate::codec::CodecTraits::prefixes), or
-    /// the one filter that there is undoes [parts](crate::filter::FilterTraits::parts).
+    /// codec [decodes ranges](crate::codec::CodecTraits::ranges), or the one filter that there is undoes
+    /// [parts](crate::filter::FilterTraits::parts).
     pub fn decodes_ranges(&self, map: &BlockMap) -> bool {
         let header = map.header();
         if header.has_vl_blocks() || !matches!(map.body(), BlockMapBody::Blocks { .. }) {
@@ -259,13 +266,16 @@ impl ChunkDecoder {
         }
         let Some(id) = CodecId::from_format_code(header.codec_format(), header.udcodec) else { return false };
         let codec = |id| self.registry().codec(id).map(|codec| codec.info().traits);
-        undone == 1 || codec(id).is_ok_and(|traits| traits.ranges || traits.prefixes)
+        undone == 1 || codec(id).is_ok_and(|traits| traits.ranges)
     }
 
-    /// Decodes the bytes `range` of one block into `dst`, which must be of that length, if the codec can do that without
-    /// the rest of the block; returns whether it could. Where it cannot, the contents of `dst` are unspecified, and the
-    /// whole block is to be [decoded](Self::decode_block_into). `span` holds the bytes of the chunk that
-    /// [`BlockMap::span`] names.
+    /// Decodes the bytes `range` of one block into `dst`, which must be of that length, if that takes
+    /// [less](Self::decodes_ranges) than the whole block; returns whether it does. Where it does not, the contents of `dst`
+    /// are unspecified, and the whole block is to be [decoded](Self::decode_block_into). `span` holds the bytes of the chunk
+    /// that [`BlockMap::span`] names.
+    ///
+    /// Under a filter, streams are decoded to their end, so that one of another length is an error as it is in the whole
+    /// block. [`decode_bytes_into`](Self::decode_bytes_into) may stop before.
     ///
     /// # Errors
     /// [`ChunkError::OutOfRange`] when the block does not have these bytes, and those of
@@ -291,7 +301,7 @@ impl ChunkDecoder {
             return Err(ChunkError::Destination { expected: range.len(), found: dst.len() });
         }
         let job = DecodeContext { map, ctx, reference: None };
-        unlocked(&mut self.workers(1)?[0]).decode_range(&job, block, span, range, dst)
+        unlocked(&mut self.workers(1)?[0]).decode_range(&job, block, span, range, dst, true)
     }
 
     /// Decodes a chunk of blocks of variable length into those blocks.

@@ -166,9 +166,10 @@ impl<'a> Streams<'a> {
         Ok(true)
     }
 
-    /// Decodes the pieces of `part` to their places in `dst`, which is as long as the block. What lies between them is left
-    /// out where the codec allows it. Returns false if the number of streams is not certain.
-    pub(super) fn decode_part(&mut self, part: &FilterPart, dst: &mut [u8]) -> Result<bool, ChunkError> {
+    /// Decodes the pieces of `part` to their places in `dst`, which is as long as the block. If the streams need not be
+    /// `whole`, those that hold none of it are left out, and the others end where the part does if the codec stops early.
+    /// Returns false if the number of streams is not certain.
+    pub(super) fn decode_part(&mut self, part: &FilterPart, dst: &mut [u8], whole: bool) -> Result<bool, ChunkError> {
         let (count, other) = self.counts(dst.len());
         let len = dst.len() / count;
         if other.is_some() || len * count != dst.len() || len == 0 {
@@ -186,13 +187,16 @@ impl<'a> Streams<'a> {
             let (encoded, taken) = self.stream_at(start, len).map_err(|e| self.error(stream, start, e))?;
             pos += taken;
             match encoded {
-                _ if within.is_empty() => {}
-                EncodedStream::Run(byte) => dst[within].fill(byte),
-                EncodedStream::Stored(bytes) => dst[within.clone()].copy_from_slice(&bytes[within]),
-                EncodedStream::Coded(bytes) => {
-                    let decoded = self.decompress_least(stream, count, bytes, within, dst);
+                EncodedStream::Run(byte) if !within.is_empty() => dst[within].fill(byte),
+                EncodedStream::Stored(bytes) if !within.is_empty() => {
+                    dst[within.clone()].copy_from_slice(&bytes[within]);
+                }
+                EncodedStream::Coded(bytes) if whole || !within.is_empty() => {
+                    let range = if whole { 0..len } else { within };
+                    let decoded = self.decompress_least(stream, count, bytes, range, dst);
                     decoded.map_err(|e| self.error(stream, start, e))?;
                 }
+                _ => {}
             }
         }
         Ok(true)

@@ -24,7 +24,7 @@ pub(crate) struct BlockReader<'a, F> {
     reference: Option<Bytes>,
     /// A block of which only a part was needed. The rest may be needed next.
     cut: Option<(usize, PartialBlock)>,
-    /// The last block of which only a part was decoded. Who comes back to it gets all of it decoded.
+    /// The last block that was read in part without being kept. Who comes back to it gets all of it decoded.
     begun: Option<usize>,
 }
 
@@ -102,7 +102,7 @@ impl<'a, F: Fn(usize) -> &'a [u8]> BlockReader<'a, F> {
             }
             let is_cut = self.cut.as_ref().is_some_and(|(cut, _)| *cut == block);
             if !is_cut && self.begun != Some(block) && self.reads_ranges(decoder) {
-                // What is wanted is decoded, and as little more as codec and filter allow.
+                // Codec or filter do what is wanted and as little more as they can.
                 self.begun = Some(block);
                 let span = (self.span)(block);
                 if decoder.decode_block_range_into(self.map, block, span, within.clone(), ctx, place)? {
