@@ -61,9 +61,10 @@ impl Watch {
         Python::attach(|py| {
             // Does nothing on threads other than the main one.
             py.check_signals()?;
-            match &self.progress {
-                Some((callback, count)) => callback.call1(py, count()).map(drop),
-                None => Ok(()),
+            match self.progress.as_ref().map(|(callback, count)| (callback, count())) {
+                // Callers divide by the total, which is 0 until it is known.
+                Some((callback, (done, total))) if total > 0 => callback.call1(py, (done, total)).map(drop),
+                _ => Ok(()),
             }
         })
     }

@@ -214,8 +214,9 @@ def test_a_task_that_tunes_can_be_cancelled():
             await task
 
     asyncio.run(main())
-    time.sleep(2)
+    time.sleep(0.5)
     count = len(seen)
     time.sleep(0.5)
-    done, total = seen[-1]
-    assert len(seen) == count and done < total
+    assert len(seen) == count
+    # The total is not known from the start, and nobody is told that it is 0.
+    assert all(done < total for done, total in seen)
