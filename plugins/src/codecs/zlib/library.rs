@@ -168,7 +168,10 @@ mod tests {
                     assert_eq!(inflate(&packed, &mut vec![0; len + 9]), Ok(len));
                     assert_eq!(inflate(&packed, &mut vec![0; len - 1]), Err(InflateError::TooLong), "{len} of {kind}");
                     for cut in written.saturating_sub(40)..written {
-                        assert!(inflate(&packed[..cut], &mut room).is_err(), "{cut} of {written} bytes, {len} of {kind}");
+                        assert!(
+                            inflate(&packed[..cut], &mut room).is_err(),
+                            "{cut} of {written} bytes, {len} of {kind}"
+                        );
                     }
                     assert_eq!(inflate(&[&packed[..], b"junk"].concat(), &mut room), Ok(len));
                 }

@@ -15,9 +15,10 @@ const DICT_LEVEL: i32 = 1;
 /// An instance keeps its contexts and, as long as the dictionary stays the same, the tables prepared from it.
 #[derive(Default)]
 pub struct Zstd {
-    cctx: Option<CCtx<'static>>,
-    /// The level and parameters that `cctx` is set to.
-    set_to: Option<(i32, &'static [CParameter])>,
+    /// For Zstandard's own parameters, and with dictionaries.
+    plain: Compressor,
+    /// For other ones: streams of both kinds may take turns, and a context whose parameters change clears its tables.
+    fitted: Compressor,
     dctx: Option<DCtx<'static>>,
     cdict: Prepared<CDict<'static>>,
     ddict: Prepared<DDict<'static>>,
@@ -30,9 +31,16 @@ impl Clone for Zstd {
     }
 }
 
-/// A stream that shrinks to less than one part in this many takes little time at the highest level, and [`fitted`]
-/// parameters lose up to a quarter of its size.
-const REPETITIVE: usize = 16;
+/// A stream that shrinks to less than one part in this many is compressed with Zstandard's own parameters, because
+/// [`fitted`] ones make it up to 80 % larger. It takes little time.
+fn repetitive(level: u8) -> usize {
+    match level {
+        0..5 => usize::MAX,
+        // Less repetitive ones lose nothing here, and doing them twice would take more time than is gained elsewhere.
+        5..9 => 64,
+        _ => 16,
+    }
+}
 
 /// Zstandard's level for ours.
 fn inner_level(level: u8) -> i32 {
@@ -45,7 +53,7 @@ fn inner_level(level: u8) -> i32 {
 
 /// Other parameters for data on which Zstandard's own choice for a level takes longer than it gains: with these the
 /// result is as small within one percent (on nine data sets of 64 MiB), in two thirds of the time. Data that repeat
-/// themselves almost everywhere are compressed with Zstandard's own choice all the same, see [`REPETITIVE`].
+/// themselves almost everywhere are compressed with Zstandard's own choice all the same, see [`repetitive`].
 ///
 /// Zstandard's levels are tuned for text, where every match saves something. The byte planes of filtered numbers are
 /// noise with few matches in it, which are long, or so regular that the first one found is as good as any other.
@@ -56,8 +64,9 @@ fn fitted(ctx: &CodecContext<'_>) -> &'static [CParameter] {
     match (ctx.level_or_default(), ctx.filter) {
         (1, FilterId::SHUFFLE | FilterId::BYTEDELTA) => &[MinMatch(7)],
         (5, FilterId::SHUFFLE) if split => &[Strategy(ZSTD_lazy), SearchLog(4)],
-        // In bit planes of eight-byte items, integers would then lack matches of four, and others need the full search.
-        (5, FilterId::BITSHUFFLE) if ctx.block.typesize < 8 => &[MinMatch(5), SearchLog(3)],
+        // In bit planes of eight-byte items, integers would then lack matches of four, and others need the full search; in
+        // those of single bytes, text would.
+        (5, FilterId::BITSHUFFLE) if (2..8).contains(&ctx.block.typesize) => &[MinMatch(5), SearchLog(3)],
         // Pixels of one byte have matches of four worth taking.
         (5, FilterId::BYTEDELTA) if split && ctx.block.typesize > 1 => &[MinMatch(5), SearchLog(4)],
         (5, FilterId::SHUFFLE | FilterId::BYTEDELTA) => &[Strategy(ZSTD_lazy)],
@@ -66,19 +75,30 @@ fn fitted(ctx: &CodecContext<'_>) -> &'static [CParameter] {
     }
 }
 
-impl Zstd {
-    /// A context with the level of `ctx` and these parameters.
+/// A context, and the level and parameters that it is set to.
+#[derive(Default)]
+struct Compressor {
+    cctx: Option<CCtx<'static>>,
+    set_to: Option<(i32, &'static [CParameter])>,
+}
+
+impl Compressor {
+    fn cctx(&mut self) -> Result<&mut CCtx<'static>, CodecError> {
+        get_or_try_init(&mut self.cctx, CCtx::try_create)
+    }
+
+    /// The context, set to the level of `ctx` and these parameters.
     fn prepare(
         &mut self,
         ctx: &CodecContext<'_>,
         parameters: &'static [CParameter],
     ) -> Result<&mut CCtx<'static>, CodecError> {
         let wanted = (inner_level(ctx.level_or_default()), parameters);
-        let cctx = get_or_try_init(&mut self.cctx, CCtx::try_create)?;
         // A list of parameters is identified by its address.
         if !self.set_to.is_some_and(|(level, list)| level == wanted.0 && std::ptr::eq(list, wanted.1)) {
             self.set_to = None;
             let error = |code| library(zstd_safe::get_error_name(code));
+            let cctx = self.cctx()?;
             // Reset the session too: a stream that did not fit left it open, and parameters cannot be changed in an
             // open one.
             cctx.reset(ResetDirective::SessionAndParameters).map_err(error)?;
@@ -88,7 +108,7 @@ impl Zstd {
             }
             self.set_to = Some(wanted);
         }
-        Ok(cctx)
+        self.cctx()
     }
 }
 
@@ -97,17 +117,20 @@ impl Codec for Zstd {
         let result = match ctx.dict {
             None => {
                 let parameters = fitted(ctx);
-                let result = self.prepare(ctx, parameters)?.compress2(dst, src);
+                let result = match parameters {
+                    [] => self.plain.prepare(ctx, &[])?.compress2(dst, src),
+                    _ => self.fitted.prepare(ctx, parameters)?.compress2(dst, src),
+                };
                 // What did not fit is as long as the room for it at least.
                 let len = *result.as_ref().unwrap_or(&dst.len());
-                if ctx.level_or_default() >= 9 && !parameters.is_empty() && len <= src.len() / REPETITIVE {
-                    self.prepare(ctx, &[])?.compress2(dst, src)
+                if !parameters.is_empty() && len <= src.len() / repetitive(ctx.level_or_default()) {
+                    self.plain.prepare(ctx, &[])?.compress2(dst, src)
                 } else {
                     result
                 }
             }
             Some(dict) => {
-                let cctx = get_or_try_init(&mut self.cctx, CCtx::try_create)?;
+                let cctx = self.plain.cctx()?;
                 let dict = self.cdict.get(dict, |bytes| CDict::try_create(bytes, DICT_LEVEL))?;
                 cctx.compress_using_cdict(dst, src, dict)
             }
