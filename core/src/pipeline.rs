@@ -61,9 +61,12 @@ impl FilterSlots {
         self.0.iter().copied().enumerate().filter(|(_, slot)| slot.id != FilterId::NONE)
     }
 
-    /// The last filter applied before the codec; [`FilterId::NONE`] if there is none.
-    pub fn last(&self) -> FilterId {
-        self.active().next_back().map_or(FilterId::NONE, |(_, slot)| slot.id)
+    /// The last filter that changes items of `typesize` bytes before the codec; [`FilterId::NONE`] if there is none.
+    /// Shuffle leaves single bytes as they are.
+    pub fn last(&self, typesize: usize) -> FilterId {
+        let item_size = |slot: FilterSlot| if slot.meta == 0 { typesize } else { slot.meta.into() };
+        let changes = |slot: &FilterSlot| slot.id != FilterId::SHUFFLE || item_size(*slot) > 1;
+        self.active().map(|(_, slot)| slot).rfind(changes).map_or(FilterId::NONE, |slot| slot.id)
     }
 
     /// Whether `id` is in any slot.
@@ -451,6 +454,15 @@ mod tests {
         let active: Vec<_> = slots.active().map(|(slot, filter)| (slot, filter.id, filter.meta)).collect();
         assert_eq!(active, [(0, FilterId::SHUFFLE, 0), (2, FilterId::DELTA, 1)]);
         assert!(slots.contains(FilterId::DELTA) && !slots.contains(FilterId::BITSHUFFLE));
-        assert_eq!((slots.last(), FilterSlots::NONE.last()), (FilterId::DELTA, FilterId::NONE));
+        assert_eq!((slots.last(4), FilterSlots::NONE.last(4)), (FilterId::DELTA, FilterId::NONE));
+    }
+
+    #[test]
+    fn shuffle_leaves_single_bytes_as_they_are() {
+        for (meta, typesize, last) in [(0, 4, FilterId::SHUFFLE), (0, 1, FilterId::DELTA), (1, 4, FilterId::DELTA)] {
+            let slots = FilterSlots::from_list(&[(FilterId::DELTA, 0), (FilterId::SHUFFLE, meta)]).unwrap();
+            assert_eq!(slots.last(typesize), last);
+        }
+        assert_eq!(FilterSlots::from_list(&[(FilterId::SHUFFLE, 2)]).unwrap().last(1), FilterId::SHUFFLE);
     }
 }

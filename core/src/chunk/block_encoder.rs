@@ -263,7 +263,7 @@ impl StreamEncoder<'_> {
                     meta: self.job.params.codec_meta,
                     stream,
                     streams,
-                    filter: self.job.slots.last(),
+                    filter: self.job.slots.last(self.job.plan.typesize.into()),
                     dict: self.job.dict,
                 };
                 match self.code(&context, src, out)? {

@@ -296,7 +296,7 @@ impl<'a> Streams<'a> {
             meta: header.codec_meta,
             stream,
             streams,
-            filter: header.filters.last(),
+            filter: header.filters.last(header.typesize.into()),
             dict: self.dict,
         };
         Ok((id, context))

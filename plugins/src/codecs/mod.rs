@@ -24,6 +24,7 @@ mod lz4;
 mod match_tables;
 mod ndlz;
 mod overcopy;
+mod sample;
 mod snappy;
 #[cfg(feature = "zfp")]
 mod zfp;

@@ -27,6 +27,7 @@ use self::greedy::GreedyEncoder;
 use self::library::{Deflate, Inflate, InflateError, ZlibDeflate};
 use self::parse::{Effort, ParsingEncoder};
 use self::quick::QuickEncoder;
+use super::sample::sample;
 
 register_codec!(builtin CodecId::ZLIB, "zlib", CodecTraits::PLAIN.high_ratio(), || Box::new(Zlib::default()));
 
@@ -69,7 +70,7 @@ enum Encoder {
 /// The search effort of the parsing encoder.
 const EFFORT: Effort = Effort { depth: 28, lazy: 2 };
 
-/// Pieces of a sample, spread over the input: the byte planes of filtered data are very different from each other.
+/// Pieces of a sample.
 const PIECES: usize = 8;
 
 /// Bytes of a piece.
@@ -122,16 +123,8 @@ impl Zlib {
 
     /// Whether a sample of `src` shrinks to less than `percent` of its length.
     fn shrinks(&mut self, src: &[u8], percent: usize) -> bool {
-        let mut sample = [0; PIECES * PIECE];
-        let sample = if src.len() <= sample.len() {
-            src
-        } else {
-            let step = (src.len() - PIECE) / (PIECES - 1);
-            for (piece, room) in sample.chunks_exact_mut(PIECE).enumerate() {
-                room.copy_from_slice(&src[piece * step..][..PIECE]);
-            }
-            &sample
-        };
+        let mut pieces = [0; PIECES * PIECE];
+        let sample = sample(src, PIECE, &mut pieces);
         let mut room = [0; PIECES * PIECE];
         let quick = self.quick.get_or_insert_with(QuickEncoder::new);
         quick.compress(sample, &mut room[..sample.len() * percent / 100]).is_some()

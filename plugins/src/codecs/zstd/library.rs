@@ -5,6 +5,8 @@ use oxiblosc_core::codec::{Codec, CodecContext, CodecError};
 use zstd::zstd_safe::zstd_sys::ZSTD_ErrorCode;
 use zstd::zstd_safe::{self, CCtx, CDict, CParameter, DCtx, DDict, ErrorCode, ResetDirective};
 
+use crate::codecs::sample::sample;
+
 /// The level with which C-Blosc2 compresses against a dictionary, whatever the requested level: the gain comes from the
 /// dictionary, and a prepared one can serve all levels.
 const DICT_LEVEL: i32 = 1;
@@ -19,6 +21,8 @@ pub struct Zstd {
     plain: Compressor,
     /// For other ones: streams of both kinds may take turns, and a context whose parameters change clears its tables.
     fitted: Compressor,
+    /// For samples.
+    quick: Compressor,
     dctx: Option<DCtx<'static>>,
     cdict: Prepared<CDict<'static>>,
     ddict: Prepared<DDict<'static>>,
@@ -31,16 +35,16 @@ impl Clone for Zstd {
     }
 }
 
-/// A stream that shrinks to less than one part in this many is compressed with Zstandard's own parameters, because
-/// [`fitted`] ones make it up to 80 % larger. It takes little time.
-fn repetitive(level: u8) -> usize {
-    match level {
-        0..5 => usize::MAX,
-        // Less repetitive ones lose nothing here, and doing them twice would take more time than is gained elsewhere.
-        5..9 => 64,
-        _ => 16,
-    }
-}
+/// Pieces of a sample.
+const PIECES: usize = 4;
+/// The longest piece.
+const MOST_PIECE: usize = 512;
+/// A sample is one part in this many of the stream, at most, and takes one hundredth of its time.
+const SAMPLE_PART: usize = 8;
+/// A shorter stream is too short for a sample, and is compressed with Zstandard's own parameters.
+const LEAST_SAMPLED: usize = 4096;
+/// What a sample shrinks by if nearly everything repeats.
+const REPETITIVE: usize = 8;
 
 /// Zstandard's level for ours.
 fn inner_level(level: u8) -> i32 {
@@ -52,26 +56,41 @@ fn inner_level(level: u8) -> i32 {
 }
 
 /// Other parameters for data on which Zstandard's own choice for a level takes longer than it gains: with these the
-/// result is as small within one percent (on nine data sets of 64 MiB), in two thirds of the time. Data that repeat
-/// themselves almost everywhere are compressed with Zstandard's own choice all the same, see [`repetitive`].
+/// result is as small within one percent (on nine data sets of 64 MiB), in two thirds of the time.
 ///
 /// Zstandard's levels are tuned for text, where every match saves something. The byte planes of filtered numbers are
-/// noise with few matches in it, which are long, or so regular that the first one found is as good as any other.
+/// noise with few matches in it, which are long, or so regular that the first one found is as good as any other. Where
+/// nearly everything repeats, though, they make the result up to twice as long; see [`Zstd::repetitive`].
 fn fitted(ctx: &CodecContext<'_>) -> &'static [CParameter] {
     use CParameter::{MinMatch, SearchLog, Strategy, TargetLength};
     use zstd_safe::Strategy::ZSTD_lazy;
-    let split = ctx.streams > 1 || ctx.block.typesize == 1;
+    let split = ctx.streams > 1;
     match (ctx.level_or_default(), ctx.filter) {
         (1, FilterId::SHUFFLE | FilterId::BYTEDELTA) => &[MinMatch(7)],
         (5, FilterId::SHUFFLE) if split => &[Strategy(ZSTD_lazy), SearchLog(4)],
         // In bit planes of eight-byte items, integers would then lack matches of four, and others need the full search; in
         // those of single bytes, text would.
         (5, FilterId::BITSHUFFLE) if (2..8).contains(&ctx.block.typesize) => &[MinMatch(5), SearchLog(3)],
-        // Pixels of one byte have matches of four worth taking.
-        (5, FilterId::BYTEDELTA) if split && ctx.block.typesize > 1 => &[MinMatch(5), SearchLog(4)],
+        (5, FilterId::BYTEDELTA) if split => &[MinMatch(5), SearchLog(4)],
         (5, FilterId::SHUFFLE | FilterId::BYTEDELTA) => &[Strategy(ZSTD_lazy)],
         (9, FilterId::SHUFFLE | FilterId::BITSHUFFLE | FilterId::BYTEDELTA) => &[SearchLog(6), TargetLength(128)],
         _ => &[],
+    }
+}
+
+impl Zstd {
+    /// Whether a sample of `src` says that nearly everything repeats.
+    fn repetitive(&mut self, src: &[u8]) -> Result<bool, CodecError> {
+        const ROOM: usize = PIECES * MOST_PIECE;
+        if src.len() < LEAST_SAMPLED {
+            return Ok(true);
+        }
+        let piece = (src.len() / (PIECES * SAMPLE_PART)).min(MOST_PIECE);
+        let mut pieces = [0; ROOM];
+        let sample = sample(src, piece, &mut pieces[..PIECES * piece]);
+        let mut room = [0; ROOM / REPETITIVE];
+        let room = &mut room[..sample.len() / REPETITIVE];
+        Ok(self.quick.prepare(1, &[])?.compress2(room, sample).is_ok())
     }
 }
 
@@ -87,28 +106,23 @@ impl Compressor {
         get_or_try_init(&mut self.cctx, CCtx::try_create)
     }
 
-    /// The context, set to the level of `ctx` and these parameters.
-    fn prepare(
-        &mut self,
-        ctx: &CodecContext<'_>,
-        parameters: &'static [CParameter],
-    ) -> Result<&mut CCtx<'static>, CodecError> {
-        let wanted = (inner_level(ctx.level_or_default()), parameters);
+    /// The context, set to this level of Zstandard and these parameters.
+    fn prepare(&mut self, level: i32, parameters: &'static [CParameter]) -> Result<&mut CCtx<'static>, CodecError> {
+        let cctx = get_or_try_init(&mut self.cctx, CCtx::try_create)?;
         // A list of parameters is identified by its address.
-        if !self.set_to.is_some_and(|(level, list)| level == wanted.0 && std::ptr::eq(list, wanted.1)) {
+        if !self.set_to.is_some_and(|(of, list)| of == level && std::ptr::eq(list, parameters)) {
             self.set_to = None;
             let error = |code| library(zstd_safe::get_error_name(code));
-            let cctx = self.cctx()?;
             // Reset the session too: a stream that did not fit left it open, and parameters cannot be changed in an
             // open one.
             cctx.reset(ResetDirective::SessionAndParameters).map_err(error)?;
-            cctx.set_parameter(CParameter::CompressionLevel(wanted.0)).map_err(error)?;
-            for &parameter in wanted.1 {
+            cctx.set_parameter(CParameter::CompressionLevel(level)).map_err(error)?;
+            for &parameter in parameters {
                 cctx.set_parameter(parameter).map_err(error)?;
             }
-            self.set_to = Some(wanted);
+            self.set_to = Some((level, parameters));
         }
-        self.cctx()
+        Ok(cctx)
     }
 }
 
@@ -116,18 +130,14 @@ impl Codec for Zstd {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
         let result = match ctx.dict {
             None => {
-                let parameters = fitted(ctx);
-                let result = match parameters {
-                    [] => self.plain.prepare(ctx, &[])?.compress2(dst, src),
-                    _ => self.fitted.prepare(ctx, parameters)?.compress2(dst, src),
+                let level = ctx.level_or_default();
+                let parameters = match fitted(ctx) {
+                    // The first level is as fast as a sample would be, and loses little.
+                    parameters if level == 1 || !parameters.is_empty() && !self.repetitive(src)? => parameters,
+                    _ => &[],
                 };
-                // What did not fit is as long as the room for it at least.
-                let len = *result.as_ref().unwrap_or(&dst.len());
-                if !parameters.is_empty() && len <= src.len() / repetitive(ctx.level_or_default()) {
-                    self.plain.prepare(ctx, &[])?.compress2(dst, src)
-                } else {
-                    result
-                }
+                let compressor = if parameters.is_empty() { &mut self.plain } else { &mut self.fitted };
+                compressor.prepare(inner_level(level), parameters)?.compress2(dst, src)
             }
             Some(dict) => {
                 let cctx = self.plain.cctx()?;
@@ -232,6 +242,20 @@ mod tests {
     #[test]
     fn survives_damage() {
         testing::survives_damage::<Zstd>(None);
+    }
+
+    #[test]
+    fn what_repeats_nearly_everywhere_is_as_small_as_by_the_library() {
+        let mut random = testing::Random(5);
+        let src: Vec<u8> = (0..60_000).map(|_| if random.below(300) == 0 { 255 } else { 0 }).collect();
+        for (level, filter) in [(5, FilterId::SHUFFLE), (5, FilterId::BYTEDELTA), (9, FilterId::BITSHUFFLE)] {
+            let mut ctx = testing::context(level);
+            (ctx.filter, ctx.streams) = (filter, 2);
+            let mut dst = vec![0; src.len()];
+            let by_library = zstd_safe::compress(&mut dst, &src, inner_level(level)).expect("it is mostly zeros");
+            let len = testing::compress(&mut Zstd::default(), &ctx, &src).expect("it is mostly zeros").len();
+            assert_eq!(len, by_library, "level {level} after {filter:?}");
+        }
     }
 
     #[test]
