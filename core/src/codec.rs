@@ -204,8 +204,9 @@ pub struct CodecContext<'a> {
     pub stream: usize,
     /// How many streams the block has: 1, or the type size when it is split.
     pub streams: usize,
-    /// The last filter that changed the block, or [`FilterId::NONE`]; see [`FilterSlots::last`](crate::pipeline::FilterSlots::last).
-    /// What the bytes look like, and hence the best way to find matches in them, depends on it more than on anything else.
+    /// The last filter that changed the block, or [`FilterId::NONE`]; see
+    /// [`FilterSlots::last`](crate::pipeline::FilterSlots::last). What the bytes look like, and hence the best way to find
+    /// matches in them, depends on it more than on anything else.
     pub filter: FilterId,
     /// The dictionary of the chunk, if it has one.
     pub dict: Option<&'a [u8]>,

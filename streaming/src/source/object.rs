@@ -27,8 +27,8 @@ use crate::reader::ReadOptions;
 const GAP: u64 = 4 << 10;
 /// Ranges are not joined beyond this, so that a large one is fetched over several connections.
 const LONGEST: u64 = 8 << 20;
-/// This much of the end of a contiguous frame is requested together with its beginning. It holds the index and trailer of
-/// some hundred chunks, which would otherwise cost a round trip of their own.
+/// This much of the end of a contiguous frame is requested together with its beginning. It holds the index and trailer
+/// of some hundred chunks, which would otherwise cost a round trip of their own.
 const TAIL: u64 = 4 << 10;
 /// The cost of a request in bytes: some ten milliseconds at some hundred megabytes a second.
 const REQUEST_COST: u64 = 1 << 20;
@@ -47,10 +47,10 @@ fn replaced(path: impl fmt::Display) -> io::Error {
 
 /// An object with a contiguous frame, or the prefix of a sparse one.
 ///
-/// To open an object, its first and last bytes are requested at the same time, and the length comes with them. The ranges of a round are requested
-/// concurrently; those that touch, or nearly do, share a request. Once an object has been opened, every request demands
-/// the same version of it, if the store has strong ETags: a replaced object is an error, not a mixture.
-/// [`FrameReader::refresh`](crate::FrameReader::refresh) continues with the new one.
+/// To open an object, its first and last bytes are requested at the same time, and the length comes with them. The
+/// ranges of a round are requested concurrently; those that touch, or nearly do, share a request. Once an object has
+/// been opened, every request demands the same version of it, if the store has strong ETags: a replaced object is an
+/// error, not a mixture. [`FrameReader::refresh`](crate::FrameReader::refresh) continues with the new one.
 ///
 /// Clones share the version, and the limit on requests in flight.
 #[derive(Clone)]
