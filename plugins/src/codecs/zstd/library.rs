@@ -132,7 +132,7 @@ impl Codec for Zstd {
             None => {
                 let level = ctx.level_or_default();
                 let parameters = match fitted(ctx) {
-                    // The first level is as fast as a sample would be, and loses little.
+                    // At the first level a sample would take too much of the time, and little is lost without.
                     parameters if level == 1 || !parameters.is_empty() && !self.repetitive(src)? => parameters,
                     _ => &[],
                 };
