@@ -229,12 +229,20 @@ pub(super) fn rows_to_planes<S: Lanes>(
             row = row.wrapping_add(width);
         }
         let mut plane = planes[first..].as_mut_ptr();
-        for (j, v) in to_planes(s, v).into_iter().enumerate() {
-            if j < bytes {
+        let v = to_planes(s, v);
+        // On its own: otherwise it is asked after each plane whether there is another one.
+        if bytes == LANE {
+            for v in v {
                 // SAFETY: the vector ends at most at `count`, and that much of each plane was checked to be there.
                 unsafe { s.write(plane, v) };
+                plane = plane.wrapping_add(step);
             }
-            plane = plane.wrapping_add(step);
+        } else {
+            for v in v.into_iter().take(bytes) {
+                // SAFETY: as above.
+                unsafe { s.write(plane, v) };
+                plane = plane.wrapping_add(step);
+            }
         }
     }
 }
@@ -257,12 +265,20 @@ pub(super) fn rows_from_planes<S: Lanes>(
     for first in strips(count, S::BYTES) {
         let mut v = [s.splat(0); 16];
         let mut plane = planes[first..].as_ptr();
-        for (j, v) in v.iter_mut().enumerate() {
-            if j < bytes {
+        if bytes == LANE {
+            for v in &mut v {
                 // SAFETY: the vector ends at most at `count`, and that much of each plane was checked to be there.
                 *v = unsafe { s.read(plane, LANE) };
+                plane = plane.wrapping_add(step);
             }
-            plane = plane.wrapping_add(step);
+        } else {
+            for (j, v) in v.iter_mut().enumerate() {
+                if j < bytes {
+                    // SAFETY: as above.
+                    *v = unsafe { s.read(plane, LANE) };
+                }
+                plane = plane.wrapping_add(step);
+            }
         }
         let v = from_planes(s, v);
         let rows = rows[first * width..].as_mut_ptr();
