@@ -27,6 +27,7 @@ use self::greedy::GreedyEncoder;
 use self::library::{Deflate, Inflate, InflateError, ZlibDeflate};
 use self::parse::{Effort, ParsingEncoder};
 use self::quick::QuickEncoder;
+use super::match_tables::multiply;
 use super::sample::sample;
 
 register_codec!(builtin CodecId::ZLIB, "zlib", CodecTraits::PLAIN.high_ratio(), || Box::new(Zlib::default()));
@@ -76,6 +77,9 @@ const PIECES: usize = 8;
 /// Bytes of a piece.
 const PIECE: usize = 1024;
 
+/// Bytes of a piece in which triples are counted.
+const TRIPLES: usize = 512;
+
 impl Zlib {
     /// Each choice was made on data sets of the role `tuned`, filtered and not: the fastest encoder whose result is not
     /// larger than that of zlib's level.
@@ -92,25 +96,45 @@ impl Zlib {
             return Quick;
         }
         // What the other encoders lose where nearly everything repeats grows with the level.
-        let repetitive = if level >= 6 || level >= 4 && ctx.filter != Filter::SHUFFLE { 10 } else { 4 };
+        let repetitive = match (level, ctx.filter) {
+            (..4, _) => 4,
+            (4 | 5, Filter::SHUFFLE) => 7,
+            (5, Filter::BYTEDELTA) => 15,
+            (5.., Filter::BITSHUFFLE) => 12,
+            _ => 10,
+        };
         if self.shrinks(src, repetitive) {
             return Encoder::Zlib;
         }
         let filtered = matches!(ctx.filter, Filter::SHUFFLE | Filter::BITSHUFFLE | Filter::BYTEDELTA);
         let bytes = ctx.block.typesize == 1;
+        if filtered && level <= 5 {
+            return match level {
+                2 => Greedy { ways: 1 },
+                3 => Greedy { ways: 2 },
+                // Single bytes have no planes of noise: their differences repeat as masks and text do.
+                _ if bytes && ctx.filter == Filter::BYTEDELTA => Libdeflate(level + 1),
+                _ => Greedy { ways: 4 },
+            };
+        }
+        let triples = different_triples(src);
         match level {
-            2 if filtered => Greedy { ways: 1 },
-            3 if filtered => Greedy { ways: 2 },
-            // Single bytes have no planes of noise: their differences repeat as masks and text do.
-            4 | 5 if bytes && ctx.filter == Filter::BYTEDELTA => Libdeflate(level + 1),
-            4 | 5 if filtered => Greedy { ways: 4 },
+            // zlib and libdeflate search noise as long as anything else, and find as little.
+            _ if triples >= 95 => Greedy { ways: 4 },
             6 if ctx.filter == Filter::BYTEDELTA && self.shrinks(src, 25) => Encoder::Zlib,
             _ if level > 5 && bytes && filtered && self.shrinks(src, 30) => Encoder::Zlib,
             9.. if !bytes && ctx.filter == Filter::BYTEDELTA => Parsing,
+            // Noise is much the same to all encoders, and libdeflate's is through it first.
+            9.. if ctx.filter == Filter::SHUFFLE && self.shrinks(src, 98) => Parsing,
             6 | 7 if filtered => Libdeflate(level),
             8.. if filtered => Libdeflate(8),
-            4..=6 if bytes && self.shrinks(src, 50) => Libdeflate(level + 1),
-            5 | 6 if self.shrinks(src, 55) => Encoder::Zlib,
+            4..=6 if bytes && self.shrinks(src, 55) => Libdeflate(level + 1),
+            4..=6 if self.shrinks(src, 55) => Encoder::Zlib,
+            // libdeflate's level 4 takes the first match, and what is left of the mantissas of rounded floats costs 5 to
+            // 15 % more.
+            4 if !bytes => Libdeflate(5),
+            // The same three bytes occur so often that only zlib looks far enough back to find the longest match.
+            7.. if !bytes && triples < 12 => Encoder::Zlib,
             // Pixels have near matches of three bytes, and coordinates have far ones.
             9.. if !self.shrinks(src, 80) && bytes => Parsing,
             9.. if !self.shrinks(src, 80) => Encoder::Zlib,
@@ -129,6 +153,23 @@ impl Zlib {
         let quick = self.quick.get_or_insert_with(QuickEncoder::new);
         quick.compress(sample, &mut room[..sample.len() * percent / 100]).is_some()
     }
+}
+
+/// How many of the triples of consecutive bytes in a sample of `src` differ from all others, in percent.
+///
+/// Noise has hardly two that are equal, and columns of categories have few that are not.
+fn different_triples(src: &[u8]) -> usize {
+    let mut pieces = [0; PIECES * TRIPLES];
+    let sample = sample(src, TRIPLES, &mut pieces);
+    let mut seen = [0u64; 1 << 10];
+    let mut different = 0;
+    for triple in sample.windows(3) {
+        let hash = multiply(u32::from_le_bytes([0, triple[0], triple[1], triple[2]])) >> 16;
+        let (word, bit) = (&mut seen[hash as usize / 64], 1 << (hash % 64));
+        different += usize::from(*word & bit == 0);
+        *word |= bit;
+    }
+    100 * different / sample.len().max(1)
 }
 
 /// The state for `level`, created if the kept one is for another level.

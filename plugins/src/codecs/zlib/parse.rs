@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::block::Sequence;
+use super::block::{Counts, Sequence};
 use super::blocks::Blocks;
 use super::codes::{MAX_DISTANCE, MAX_MATCH, MIN_MATCH};
 use super::cost::BIT;
@@ -68,10 +68,16 @@ impl ParsingEncoder {
         table.begin(bytes.len());
         let mut parser = Parser { input: src, table, effort, match_prices: MatchCosts::new(), next: 0 };
         let mut blocks = Blocks::new(bytes, plane, sequences, dst)?;
+        let mut before: Option<(usize, Counts)> = None;
         while let Some((region, sequences)) = blocks.region() {
-            add_up(bytes, region.start, region.end, prices);
+            // Literals of another plane say nothing about those of this one.
+            let of_plane = region.start / plane;
+            let literals = before.as_ref().filter(|(plane, _)| *plane == of_plane).map(|(_, counts)| counts);
+            add_up(bytes, region.start, region.end, literals, prices);
             let reached = parser.region(region, prices, sequences);
-            parser.match_prices.follow(&blocks.end_region(reached)?);
+            let counts = blocks.end_region(reached)?;
+            parser.match_prices.follow(&counts);
+            before = Some((of_plane, counts));
         }
         blocks.finish()
     }

@@ -4,6 +4,9 @@ use super::block::Counts;
 use super::codes::{DISTANCES, END_OF_BLOCK, MAX_MATCH, MIN_MATCH, distance_symbol, length_symbol};
 use super::cost::{BIT, log2};
 
+/// No code is much longer: deflate allows 15 bits.
+const MOST: u32 = 14 * BIT;
+
 /// The cost of matches.
 pub(super) struct MatchCosts {
     /// By length less 3, with the extra bits.
@@ -39,11 +42,10 @@ impl MatchCosts {
             return;
         }
         let all = log2(counts.symbols.iter().sum());
-        let most = 14 * BIT;
-        let of_symbol = |number: usize| (all - log2(lengths[number]).min(all)).clamp(BIT, most);
+        let of_symbol = |number: usize| (all - log2(lengths[number]).min(all)).clamp(BIT, MOST);
         let all_distances = log2(matches);
         let of_distance =
-            |number: usize| (all_distances - log2(counts.distances[number]).min(all_distances)).clamp(BIT, most);
+            |number: usize| (all_distances - log2(counts.distances[number]).min(all_distances)).clamp(BIT, MOST);
         let new = Self::with_codes(of_symbol, of_distance);
         let pairs = self.lengths.iter_mut().zip(new.lengths).chain(self.distances.iter_mut().zip(new.distances));
         for (price, new) in pairs {
@@ -60,7 +62,10 @@ impl MatchCosts {
 }
 
 /// Sums up the costs of the literals from `start` to `end`, and as far beyond it as a match can reach.
-pub(super) fn add_up(bytes: &[u8], start: usize, end: usize, prices: &mut Vec<u32>) {
+///
+/// They follow from the bytes there, as if all were literals, and in equal parts from the literals that were left
+/// between the matches of the region before, if its counts are given: most of what is frequent lies in matches.
+pub(super) fn add_up(bytes: &[u8], start: usize, end: usize, before: Option<&Counts>, prices: &mut Vec<u32>) {
     // Four tables, as equal consecutive bytes would otherwise wait for each other.
     let mut counts = [[0u32; 256]; 4];
     let mut quads = bytes[start..end].chunks_exact(4);
@@ -73,11 +78,11 @@ pub(super) fn add_up(bytes: &[u8], start: usize, end: usize, prices: &mut Vec<u3
         counts[0][usize::from(byte)] += 1;
     }
     let all = log2((end - start) as u32);
-    let mut table = [0u32; 256];
-    for (byte, price) in table.iter_mut().enumerate() {
-        let count: u32 = counts.iter().map(|counts| counts[byte]).sum();
-        *price = (all + if count == 0 { BIT } else { 0 } - log2(count)).max(BIT);
-    }
+    let all_before = before.map_or(0, |before| log2(before.symbols.iter().sum()));
+    let table: [u32; 256] = std::array::from_fn(|byte| {
+        let price = price_of(all, counts.iter().map(|counts| counts[byte]).sum());
+        before.map_or(price, |before| (price + price_of(all_before, before.symbols[byte])) / 2)
+    });
     prices.clear();
     prices.push(0);
     let mut sum = 0;
@@ -85,6 +90,11 @@ pub(super) fn add_up(bytes: &[u8], start: usize, end: usize, prices: &mut Vec<u3
         sum += table[usize::from(byte)];
         sum
     }));
+}
+
+/// The cost of a symbol that occurs `count` times, where `all` is the logarithm of how often any does.
+fn price_of(all: u32, count: u32) -> u32 {
+    (all + if count == 0 { BIT } else { 0 } - log2(count)).clamp(BIT, MOST)
 }
 
 #[cfg(test)]
@@ -95,7 +105,7 @@ mod tests {
     fn literals_cost_what_they_are_rare() {
         let bytes: Vec<u8> = (0..1024).map(|i| if i % 4 == 0 { (i % 16) as u8 } else { 9 }).collect();
         let mut sums = Vec::new();
-        add_up(&bytes, 0, 512, &mut sums);
+        add_up(&bytes, 0, 512, None, &mut sums);
         assert_eq!(sums.len(), 1 + 512 + MAX_MATCH);
         // Three of four are the same, which is not free all the same; the fourth is one of four that are equally rare.
         assert_eq!(sums[4] - sums[1], 3 * BIT);
