@@ -54,7 +54,7 @@ enum Action {
 enum Work {
     Forward(FilterId),
     Backward(FilterId),
-    Encode(Codec, u8),
+    Encode(Codec, Filter, u8),
     Decode(Codec, u8),
     /// Reads this many single items of a chunk.
     Items(Codec, usize),
@@ -63,24 +63,30 @@ enum Work {
 /// A case: its name, its data set, what it does.
 type Case = (&'static str, &'static str, Work);
 
-const CASES: [Case; 18] = [
+const CASES: [Case; 23] = [
     ("shuffle-f32", "noisy-f32", Work::Forward(FilterId::SHUFFLE)),
     ("unshuffle-f64", "smooth-f64", Work::Backward(FilterId::SHUFFLE)),
     ("bitshuffle-f32", "noisy-f32", Work::Forward(FilterId::BITSHUFFLE)),
     ("unbitshuffle-u16", "image-u16", Work::Backward(FilterId::BITSHUFFLE)),
     ("bytedelta-f64", "smooth-f64", Work::Forward(FilterId::BYTEDELTA)),
     ("unbytedelta-f64", "smooth-f64", Work::Backward(FilterId::BYTEDELTA)),
-    ("encode-blosclz5-i64", "timestamps-i64", Work::Encode(Codec::BloscLz, 5)),
+    ("encode-blosclz5-i64", "timestamps-i64", Work::Encode(Codec::BloscLz, Filter::Shuffle, 5)),
     ("decode-blosclz5-i64", "timestamps-i64", Work::Decode(Codec::BloscLz, 5)),
-    ("encode-lz4-5-f64", "smooth-f64", Work::Encode(Codec::Lz4, 5)),
+    ("encode-lz4-5-f64", "smooth-f64", Work::Encode(Codec::Lz4, Filter::Shuffle, 5)),
     ("decode-lz4-5-f64", "smooth-f64", Work::Decode(Codec::Lz4, 5)),
-    ("encode-lz4hc5-f32", "disparity-f32", Work::Encode(Codec::Lz4Hc, 5)),
-    ("encode-zlib1-i16", "fmri-i16", Work::Encode(Codec::Zlib, 1)),
-    ("encode-zlib9-i16", "fmri-i16", Work::Encode(Codec::Zlib, 9)),
-    ("encode-zlib5-i16", "fmri-i16", Work::Encode(Codec::Zlib, 5)),
+    ("encode-lz4hc5-f32", "disparity-f32", Work::Encode(Codec::Lz4Hc, Filter::Shuffle, 5)),
+    ("encode-zlib1-i16", "fmri-i16", Work::Encode(Codec::Zlib, Filter::Shuffle, 1)),
+    ("encode-zlib9-i16", "fmri-i16", Work::Encode(Codec::Zlib, Filter::Shuffle, 9)),
+    ("encode-zlib5-i16", "fmri-i16", Work::Encode(Codec::Zlib, Filter::Shuffle, 5)),
     ("decode-zlib5-i16", "fmri-i16", Work::Decode(Codec::Zlib, 5)),
-    ("encode-zstd1-u16", "image-u16", Work::Encode(Codec::Zstd, 1)),
+    ("encode-zstd1-u16", "image-u16", Work::Encode(Codec::Zstd, Filter::Shuffle, 1)),
+    ("encode-zstd5-f64", "smooth-f64", Work::Encode(Codec::Zstd, Filter::Shuffle, 5)),
     ("decode-zstd1-u16", "image-u16", Work::Decode(Codec::Zstd, 1)),
+    // Where nothing but zlib is small enough, and noise.
+    ("encode-zlib9-bare-u16", "image-u16", Work::Encode(Codec::Zlib, Filter::None, 9)),
+    ("encode-zlib9-bare-f64", "smooth-f64", Work::Encode(Codec::Zlib, Filter::None, 9)),
+    ("encode-lz4hc5-bare-f64", "smooth-f64", Work::Encode(Codec::Lz4Hc, Filter::None, 5)),
+    ("encode-zstd9-bare-f64", "smooth-f64", Work::Encode(Codec::Zstd, Filter::None, 9)),
     ("items-lz4-f32", "disparity-f32", Work::Items(Codec::Lz4, 64)),
 ];
 
@@ -106,9 +112,8 @@ fn run(name: &str, times: usize) -> Result<()> {
     let source = Source::named(case.1).ok_or_else(|| Error::new(format!("no data set is called {}", case.1)))?;
     let Workload { typesize, bytes, .. } = source.load(BYTES)?;
     let mut dst = vec![0; BYTES];
-    let chunks = |codec, level| {
-        Chunks::new(&Settings { codec, filter: Filter::Shuffle, level, threads: 1, typesize, block_size: None })
-    };
+    let chunks =
+        |codec, filter, level| Chunks::new(&Settings { codec, filter, level, threads: 1, typesize, block_size: None });
     match case.2 {
         Work::Forward(id) | Work::Backward(id) => {
             let registry = Registry::linked().map_err(Error::new)?;
@@ -125,19 +130,19 @@ fn run(name: &str, times: usize) -> Result<()> {
                 .map_err(Error::new)?;
             }
         }
-        Work::Encode(codec, level) => {
-            let mut chunks = chunks(codec, level)?;
+        Work::Encode(codec, filter, level) => {
+            let mut chunks = chunks(codec, filter, level)?;
             let mut chunk = Slot::touched(2 * BYTES);
             (0..times).try_for_each(|_| chunks.compress(&bytes, &mut chunk))?;
         }
         Work::Decode(codec, level) => {
-            let mut chunks = chunks(codec, level)?;
+            let mut chunks = chunks(codec, Filter::Shuffle, level)?;
             let mut chunk = Slot::default();
             chunks.compress(&bytes, &mut chunk)?;
             (0..times).try_for_each(|_| chunks.decompress(&chunk, &mut dst))?;
         }
         Work::Items(codec, reads) => {
-            let mut chunks = chunks(codec, 5)?;
+            let mut chunks = chunks(codec, Filter::Shuffle, 5)?;
             let mut chunk = Slot::default();
             chunks.compress(&bytes, &mut chunk)?;
             for read in 0..times * reads {

@@ -1,6 +1,8 @@
 //! Samples of an input, from which encoders that choose tell what it is like.
 
-/// `room.len() / piece` pieces of `src`, each of `piece` bytes, or all of `src` if it is not longer than `room`.
+use super::match_tables::multiply;
+
+/// `room.len() / piece` pieces of `src`, two at least, each of `piece` bytes, or all of `src` if it is not longer than `room`.
 ///
 /// They are spread evenly from the first byte to the last: the byte planes of filtered data are very different from each
 /// other.
@@ -15,9 +17,79 @@ pub(super) fn sample<'a>(src: &'a [u8], piece: usize, room: &'a mut [u8]) -> &'a
     room
 }
 
+/// Bytes of a piece in which triples are counted, and the number of pieces.
+const TRIPLES: (usize, usize) = (512, 8);
+
+/// How many of the triples of consecutive bytes in a sample of `src` differ from all others, in percent.
+///
+/// Noise has hardly two that are equal, and columns of categories have few that are not.
+pub(super) fn different_triples(src: &[u8]) -> usize {
+    let mut pieces = [0; TRIPLES.0 * TRIPLES.1];
+    let sample = sample(src, TRIPLES.0, &mut pieces);
+    let mut seen = [0u64; 1 << 10];
+    let mut different = 0;
+    for triple in sample.windows(3) {
+        let hash = multiply(u32::from_le_bytes([0, triple[0], triple[1], triple[2]])) >> 16;
+        let (word, bit) = (&mut seen[hash as usize / 64], 1 << (hash % 64));
+        different += usize::from(*word & bit == 0);
+        *word |= bit;
+    }
+    100 * different / sample.len().max(1)
+}
+
+/// Whether there is nothing in `src` that an encoder could find: hardly any three bytes occur twice in a sample, and
+/// hardly any four in all of it.
+///
+/// For the second part all of `src` is searched for one value of a byte, and what follows it is compared. A sample would
+/// not have both of two equal pieces that lie far apart, such as the keys of one table in the order of another.
+pub(super) fn is_noise(src: &[u8]) -> bool {
+    src.len() >= LEAST_NOISE && different_triples(src) >= NOISE && !repeats(src)
+}
+
+/// Shorter streams are not called noise.
+const LEAST_NOISE: usize = 1 << 12;
+
+/// See [`different_triples`]: of the triples of random bytes, about this many percent have a hash of their own.
+pub(super) const NOISE: usize = 95;
+
+/// Whether more than one in 512 of the places that are looked at is followed by the same four bytes as an earlier one.
+fn repeats(src: &[u8]) -> bool {
+    const LANE: usize = 32;
+    let mark = rare_byte(src);
+    let mut words = [0u32; 1 << 12];
+    let (mut places, mut repeated) = (0, 0);
+    for (lane, bytes) in src.chunks_exact(LANE).enumerate() {
+        // All of them, without a branch: a vector comparison.
+        if !bytes.iter().fold(false, |any, &byte| any | (byte == mark)) {
+            continue;
+        }
+        for at in (0..LANE).filter(|&at| bytes[at] == mark) {
+            let Some(&word) = src[lane * LANE + at + 1..].first_chunk() else {
+                break;
+            };
+            let word = u32::from_le_bytes(word);
+            let slot = &mut words[(multiply(word) >> 20) as usize];
+            repeated += usize::from(*slot == word);
+            *slot = word;
+            places += 1;
+        }
+    }
+    // Without enough places nothing is known.
+    places < src.len() >> 12 || repeated > places >> 9
+}
+
+/// A byte that occurs about once in 256 bytes.
+fn rare_byte(src: &[u8]) -> u8 {
+    let mut counts = [0u32; 256];
+    src.iter().step_by((src.len() >> 12).max(1)).for_each(|&byte| counts[usize::from(byte)] += 1);
+    let expected = counts.iter().sum::<u32>() / 256;
+    (0..=255).min_by_key(|&byte| counts[usize::from(byte)].abs_diff(expected)).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::sample;
+    use super::{different_triples, is_noise, sample};
+    use crate::codecs::testing::Random;
 
     #[test]
     fn from_the_first_byte_to_the_last() {
@@ -26,5 +98,44 @@ mod tests {
         assert_eq!(sample(&src[..9], 2, &mut [0; 8]), [0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(sample(&src, 2, &mut [0; 8]), [0, 1, 84, 85, 168, 169, 252, 253]);
         assert_eq!(sample(&src, 4, &mut [0; 8]), [0, 1, 2, 3, 252, 253, 254, 255]);
+    }
+
+    fn noise(len: usize) -> Vec<u8> {
+        let mut random = Random(7);
+        (0..len).map(|_| (random.next() >> 56) as u8).collect()
+    }
+
+    #[test]
+    fn noise_is_told_from_numbers_and_text() {
+        assert!(is_noise(&noise(1 << 12)) && is_noise(&noise(1 << 20)));
+        assert!(!is_noise(&noise(4000)) && !is_noise(&[]));
+        let items: Vec<u8> = (0..100_000u32).flat_map(|i| (i.wrapping_mul(i) >> 3).to_le_bytes()).collect();
+        assert!(!is_noise(&items));
+        assert!(!is_noise("the cat sat on the mat, and another cat saw that ".repeat(1000).as_bytes()));
+    }
+
+    #[test]
+    fn what_repeats_far_away_is_not_noise() {
+        // Keys of 4, 8 and 32 random bytes, each of which occurs several times, in no order.
+        for (width, keys) in [(4, 20_000), (8, 10_000), (32, 4000)] {
+            let (table, mut random) = (noise(width * keys), Random(9));
+            let column: Vec<u8> = (0..(1 << 20) / width)
+                .flat_map(|_| {
+                    let key = random.below(keys);
+                    table[key * width..][..width].iter().copied()
+                })
+                .collect();
+            assert!(!is_noise(&column), "keys of {width} bytes: {} percent", different_triples(&column));
+        }
+        let twice = [noise(1 << 18), noise(1 << 18)].concat();
+        assert!(!is_noise(&twice));
+    }
+
+    #[test]
+    fn a_few_categories_have_few_triples() {
+        let mut random = Random(3);
+        let ids: Vec<u8> = (0..50_000).flat_map(|_| (random.below(12) as u16).to_le_bytes()).collect();
+        assert!(different_triples(&ids) < 12);
+        assert_eq!(different_triples(&[]), 0);
     }
 }

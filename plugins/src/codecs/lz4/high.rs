@@ -5,6 +5,7 @@ use super::mid;
 use super::segment::Segment;
 use crate::codecs::input::{Input, UncheckedInput};
 use crate::codecs::match_tables::{HashChains, Table};
+use crate::codecs::sample::is_noise;
 
 /// How a level finds matches.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +31,9 @@ const STRATEGIES: [Strategy; 10] = [
     Strategy::Chains(256),
 ];
 
+/// The last level of [`Strategy::Mid`].
+const MID: u8 = 2;
+
 /// The tables of an encoder, kept from stream to stream.
 #[derive(Default)]
 pub(super) struct HighEncoder {
@@ -45,6 +49,8 @@ impl HighEncoder {
     /// which logically precedes `src`.
     pub(super) fn compress(&mut self, src: &[u8], dict: &[u8], dst: &mut [u8], level: u8) -> Option<usize> {
         if dict.is_empty() {
+            // In noise a longer search finds as little.
+            let level = if level > MID && is_noise(src) { MID } else { level };
             return self.compress_input(UncheckedInput(src), 0, dst, level);
         }
         let mut joined = std::mem::take(&mut self.joined);

@@ -27,8 +27,7 @@ use self::greedy::GreedyEncoder;
 use self::library::{Deflate, Inflate, InflateError, ZlibDeflate};
 use self::parse::{Effort, ParsingEncoder};
 use self::quick::QuickEncoder;
-use super::match_tables::multiply;
-use super::sample::sample;
+use super::sample::{NOISE, different_triples, sample};
 
 register_codec!(builtin CodecId::ZLIB, "zlib", CodecTraits::PLAIN.high_ratio(), || Box::new(Zlib::default()));
 
@@ -77,9 +76,6 @@ const PIECES: usize = 8;
 /// Bytes of a piece.
 const PIECE: usize = 1024;
 
-/// Bytes of a piece in which triples are counted.
-const TRIPLES: usize = 512;
-
 impl Zlib {
     /// Each choice was made on data sets of the role `tuned`, filtered and not: the fastest encoder whose result is not
     /// larger than that of zlib's level.
@@ -119,8 +115,9 @@ impl Zlib {
         }
         let triples = different_triples(src);
         match level {
-            // zlib and libdeflate search noise as long as anything else, and find as little.
-            _ if triples >= 95 => Greedy { ways: 4 },
+            // zlib and libdeflate search noise as long as anything else, and find as little. (The table of the greedy encoder
+            // reaches as far back as deflate does, so it finds what repeats all the same.)
+            _ if triples >= NOISE => Greedy { ways: 4 },
             6 if ctx.filter == Filter::BYTEDELTA && self.shrinks(src, 25) => Encoder::Zlib,
             _ if level > 5 && bytes && filtered && self.shrinks(src, 30) => Encoder::Zlib,
             9.. if !bytes && ctx.filter == Filter::BYTEDELTA => Parsing,
@@ -153,23 +150,6 @@ impl Zlib {
         let quick = self.quick.get_or_insert_with(QuickEncoder::new);
         quick.compress(sample, &mut room[..sample.len() * percent / 100]).is_some()
     }
-}
-
-/// How many of the triples of consecutive bytes in a sample of `src` differ from all others, in percent.
-///
-/// Noise has hardly two that are equal, and columns of categories have few that are not.
-fn different_triples(src: &[u8]) -> usize {
-    let mut pieces = [0; PIECES * TRIPLES];
-    let sample = sample(src, TRIPLES, &mut pieces);
-    let mut seen = [0u64; 1 << 10];
-    let mut different = 0;
-    for triple in sample.windows(3) {
-        let hash = multiply(u32::from_le_bytes([0, triple[0], triple[1], triple[2]])) >> 16;
-        let (word, bit) = (&mut seen[hash as usize / 64], 1 << (hash % 64));
-        different += usize::from(*word & bit == 0);
-        *word |= bit;
-    }
-    100 * different / sample.len().max(1)
 }
 
 /// The state for `level`, created if the kept one is for another level.
