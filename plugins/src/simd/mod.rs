@@ -148,8 +148,8 @@ fn slabs(phase: usize, len: usize, size: usize, least: usize) -> Slabs {
     Slabs { start: 0, next: if phase == 0 { size } else { phase }, len, size, least }
 }
 
-/// An iterator of its own: ranges that are chained ask in every round which one it is, which is a fifth of the
-/// instructions of a kernel for two planes.
+/// See [`slabs`]. (Two ranges that are chained ask in every round which of them it is, which was one in seven of the
+/// instructions of the shuffle of four-byte items.)
 struct Slabs {
     start: usize,
     /// The start of the slab after that.

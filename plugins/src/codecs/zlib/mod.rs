@@ -238,6 +238,19 @@ mod tests {
     }
 
     #[test]
+    fn noise_is_as_small_as_by_zlib() {
+        let mut random = testing::Random(5);
+        let src: Vec<u8> = (0..60_000).map(|_| random.below(100) as u8).collect();
+        assert!(different_triples(&src) >= NOISE);
+        for level in 2..=9 {
+            let mut dst = vec![0; src.len()];
+            let by_zlib = ZlibDeflate::new(level).compress(&src, &mut dst).expect("bytes have fewer bits");
+            let len = testing::compress(&mut Zlib::default(), &testing::context(level), &src).expect("as above").len();
+            assert!(len <= by_zlib + by_zlib / 200, "{len} and {by_zlib} bytes at level {level}");
+        }
+    }
+
+    #[test]
     fn what_repeats_nearly_everywhere_is_as_small_as_by_zlib() {
         let mut random = testing::Random(5);
         let src: Vec<u8> = (0..60_000).map(|_| if random.below(60) == 0 { 255 } else { 0 }).collect();

@@ -270,6 +270,19 @@ mod tests {
     }
 
     #[test]
+    fn noise_is_as_small_as_by_the_library() {
+        let mut random = testing::Random(5);
+        let src: Vec<u8> = (0..60_000).map(|_| random.below(100) as u8).collect();
+        assert!(is_noise(&src));
+        for level in 7..=9 {
+            let mut dst = vec![0; src.len()];
+            let by_library = zstd_safe::compress(&mut dst, &src, inner_level(level)).expect("bytes have fewer bits");
+            let len = testing::compress(&mut Zstd::default(), &testing::context(level), &src).expect("as above").len();
+            assert!(len <= by_library + by_library / 200, "{len} and {by_library} bytes at level {level}");
+        }
+    }
+
+    #[test]
     fn what_went_before_makes_no_difference() {
         let src: Vec<u8> = (0..100_000u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
         let kinds = [(5, FilterId::NONE), (5, FilterId::BITSHUFFLE), (9, FilterId::BYTEDELTA), (1, FilterId::SHUFFLE)];

@@ -230,7 +230,7 @@ pub(super) fn rows_to_planes<S: Lanes>(
         }
         let mut plane = planes[first..].as_mut_ptr();
         let v = to_planes(s, v);
-        // On its own: otherwise it is asked after each plane whether there is another one.
+        // All of them apart, or each plane asks whether there is another one.
         if bytes == LANE {
             for v in v {
                 // SAFETY: the vector ends at most at `count`, and that much of each plane was checked to be there.
