@@ -50,14 +50,17 @@ pub(super) fn is_noise(src: &[u8]) -> bool {
 const LEAST_NOISE: usize = 1 << 12;
 
 /// See [`different_triples`]: of the triples of random bytes, about this many percent have a hash of their own.
-pub(super) const NOISE: usize = 95;
+const NOISE: usize = 95;
 
-/// Whether more than one in 512 of the places that are looked at is followed by the same four bytes as an earlier one.
+/// Whether the places that are looked at are followed by the same bytes as an earlier one: more than one in 512 by the
+/// same four, or one in 20 by the same three. (With the byte that marks them, three make the keys of four bytes; but the
+/// upper bytes of floats make some equal in noise too.)
 fn repeats(src: &[u8]) -> bool {
     const LANE: usize = 32;
     let mark = rare_byte(src);
-    let mut words = [0u32; 1 << 12];
-    let (mut places, mut repeated) = (0, 0);
+    let mut fours = Seen([0; 1 << 12]);
+    let mut threes = Seen([0; 1 << 12]);
+    let (mut places, mut repeated_fours, mut repeated_threes) = (0, 0, 0);
     for (lane, bytes) in src.chunks_exact(LANE).enumerate() {
         // All of them, without a branch: a vector comparison.
         if !bytes.iter().fold(false, |any, &byte| any | (byte == mark)) {
@@ -68,14 +71,23 @@ fn repeats(src: &[u8]) -> bool {
                 break;
             };
             let word = u32::from_le_bytes(word);
-            let slot = &mut words[(multiply(word) >> 20) as usize];
-            repeated += usize::from(*slot == word);
-            *slot = word;
+            repeated_fours += usize::from(fours.enter(word));
+            repeated_threes += usize::from(threes.enter(word << 8));
             places += 1;
         }
     }
     // Without enough places nothing is known.
-    places < src.len() >> 12 || repeated > places >> 9
+    places < src.len() >> 12 || repeated_fours > places / 512 || repeated_threes > places / 20
+}
+
+/// The last words with each hash.
+struct Seen([u32; 1 << 12]);
+
+impl Seen {
+    /// Enters `word`, and returns whether it was there.
+    fn enter(&mut self, word: u32) -> bool {
+        std::mem::replace(&mut self.0[(multiply(word) >> 20) as usize], word) == word
+    }
 }
 
 /// A byte that occurs about once in 256 bytes.
@@ -117,7 +129,7 @@ mod tests {
     #[test]
     fn what_repeats_far_away_is_not_noise() {
         // Keys of 4, 8 and 32 random bytes, each of which occurs several times, in no order.
-        for (width, keys) in [(4, 20_000), (8, 10_000), (32, 4000)] {
+        for (width, keys) in [(4, 20_000), (4, 100_000), (8, 10_000), (32, 4000)] {
             let (table, mut random) = (noise(width * keys), Random(9));
             let column: Vec<u8> = (0..(1 << 20) / width)
                 .flat_map(|_| {
@@ -127,6 +139,10 @@ mod tests {
                 .collect();
             assert!(!is_noise(&column), "keys of {width} bytes: {} percent", different_triples(&column));
         }
+        // Numbers of nine bits in two bytes.
+        let mut random = Random(4);
+        let narrow: Vec<u8> = (0..1 << 19).flat_map(|_| (random.below(512) as u16).to_le_bytes()).collect();
+        assert!(!is_noise(&narrow));
         let twice = [noise(1 << 18), noise(1 << 18)].concat();
         assert!(!is_noise(&twice));
     }

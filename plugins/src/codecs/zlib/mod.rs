@@ -27,7 +27,7 @@ use self::greedy::GreedyEncoder;
 use self::library::{Deflate, Inflate, InflateError, ZlibDeflate};
 use self::parse::{Effort, ParsingEncoder};
 use self::quick::QuickEncoder;
-use super::sample::{NOISE, different_triples, sample};
+use super::sample::{different_triples, is_noise, sample};
 
 register_codec!(builtin CodecId::ZLIB, "zlib", CodecTraits::PLAIN.high_ratio(), || Box::new(Zlib::default()));
 
@@ -113,11 +113,9 @@ impl Zlib {
                 _ => Greedy { ways: 4 },
             };
         }
-        let triples = different_triples(src);
         match level {
-            // zlib and libdeflate search noise as long as anything else, and find as little. (The table of the greedy encoder
-            // reaches as far back as deflate does, so it finds what repeats all the same.)
-            _ if triples >= NOISE => Greedy { ways: 4 },
+            // zlib and libdeflate search noise as long as anything else, and find as little.
+            _ if is_noise(src) => Greedy { ways: 4 },
             6 if ctx.filter == Filter::BYTEDELTA && self.shrinks(src, 25) => Encoder::Zlib,
             _ if level > 5 && bytes && filtered && self.shrinks(src, 30) => Encoder::Zlib,
             9.. if !bytes && ctx.filter == Filter::BYTEDELTA => Parsing,
@@ -131,7 +129,7 @@ impl Zlib {
             // 15 % more.
             4 if !bytes => Libdeflate(5),
             // The same three bytes occur so often that only zlib looks far enough back to find the longest match.
-            7.. if !bytes && triples < 12 => Encoder::Zlib,
+            7.. if !bytes && different_triples(src) < 12 => Encoder::Zlib,
             // Pixels have near matches of three bytes, and coordinates have far ones.
             9.. if !self.shrinks(src, 80) && bytes => Parsing,
             9.. if !self.shrinks(src, 80) => Encoder::Zlib,
@@ -241,7 +239,7 @@ mod tests {
     fn noise_is_as_small_as_by_zlib() {
         let mut random = testing::Random(5);
         let src: Vec<u8> = (0..60_000).map(|_| random.below(100) as u8).collect();
-        assert!(different_triples(&src) >= NOISE);
+        assert!(is_noise(&src));
         for level in 2..=9 {
             let mut dst = vec![0; src.len()];
             let by_zlib = ZlibDeflate::new(level).compress(&src, &mut dst).expect("bytes have fewer bits");
