@@ -37,13 +37,13 @@ pub(super) fn different_triples(src: &[u8]) -> usize {
     100 * different / sample.len().max(1)
 }
 
-/// Whether there is nothing in `src` that an encoder could find: hardly any three bytes occur twice in a sample, and
-/// hardly any four in all of it.
+/// Whether there is nothing in `src`, items of `typesize` bytes, that an encoder could find: hardly any three bytes occur
+/// twice in a sample, and hardly any four in all of it.
 ///
 /// For the second part all of `src` is searched for one value of a byte, and what follows it is compared. A sample would
 /// not have both of two equal pieces that lie far apart, such as the keys of one table in the order of another.
-pub(super) fn is_noise(src: &[u8]) -> bool {
-    src.len() >= LEAST_NOISE && different_triples(src) >= NOISE && !repeats(src)
+pub(super) fn is_noise(src: &[u8], typesize: usize) -> bool {
+    src.len() >= LEAST_NOISE && different_triples(src) >= NOISE && !repeats(src, matches!(typesize, 2 | 4 | 8))
 }
 
 /// Shorter streams are not called noise.
@@ -53,14 +53,18 @@ const LEAST_NOISE: usize = 1 << 12;
 const NOISE: usize = 95;
 
 /// Whether the places that are looked at are followed by the same bytes as an earlier one: more than one in 512 by the
-/// same four, or one in 20 by the same three. (With the byte that marks them, three make the keys of four bytes; but the
-/// upper bytes of floats make some equal in noise too.)
-fn repeats(src: &[u8]) -> bool {
+/// same four, or one in 20 by the same three, or one in ten of the first ones by the same two.
+///
+/// With the byte that marks them, three make the keys of four bytes, and two those of three. But the upper bytes of
+/// floats make some equal in noise too: two of them say nothing where the items may be `numbers`.
+fn repeats(src: &[u8], numbers: bool) -> bool {
     const LANE: usize = 32;
+    const PLACES_OF_TWOS: usize = 512;
     let mark = rare_byte(src);
     let mut fours = Seen([0; 1 << 12]);
     let mut threes = Seen([0; 1 << 12]);
-    let (mut places, mut repeated_fours, mut repeated_threes) = (0, 0, 0);
+    let mut twos = Seen([0; 1 << 12]);
+    let (mut places, mut repeated_fours, mut repeated_threes, mut repeated_twos) = (0, 0, 0, 0);
     for (lane, bytes) in src.chunks_exact(LANE).enumerate() {
         // All of them, without a branch: a vector comparison.
         if !bytes.iter().fold(false, |any, &byte| any | (byte == mark)) {
@@ -73,11 +77,18 @@ fn repeats(src: &[u8]) -> bool {
             let word = u32::from_le_bytes(word);
             repeated_fours += usize::from(fours.enter(word));
             repeated_threes += usize::from(threes.enter(word << 8));
+            // So few of them that those of 64 letters, in no order, hardly ever repeat.
+            if places < PLACES_OF_TWOS {
+                repeated_twos += usize::from(twos.enter(word << 16));
+            }
             places += 1;
         }
     }
     // Without enough places nothing is known.
-    places < src.len() >> 12 || repeated_fours > places / 512 || repeated_threes > places / 20
+    places < src.len() >> 12
+        || repeated_fours > places / 512
+        || repeated_threes > places / 20
+        || !numbers && repeated_twos > places.min(PLACES_OF_TWOS) / 10
 }
 
 /// The last words with each hash.
@@ -119,17 +130,17 @@ mod tests {
 
     #[test]
     fn noise_is_told_from_numbers_and_text() {
-        assert!(is_noise(&noise(1 << 12)) && is_noise(&noise(1 << 20)));
-        assert!(!is_noise(&noise(4000)) && !is_noise(&[]));
+        assert!(is_noise(&noise(1 << 12), 1) && is_noise(&noise(1 << 20), 1));
+        assert!(!is_noise(&noise(4000), 1) && !is_noise(&[], 1));
         let items: Vec<u8> = (0..100_000u32).flat_map(|i| (i.wrapping_mul(i) >> 3).to_le_bytes()).collect();
-        assert!(!is_noise(&items));
-        assert!(!is_noise("the cat sat on the mat, and another cat saw that ".repeat(1000).as_bytes()));
+        assert!(!is_noise(&items, 1));
+        assert!(!is_noise("the cat sat on the mat, and another cat saw that ".repeat(1000).as_bytes(), 1));
     }
 
     #[test]
     fn what_repeats_far_away_is_not_noise() {
-        // Keys of 4, 8 and 32 random bytes, each of which occurs several times, in no order.
-        for (width, keys) in [(4, 20_000), (4, 100_000), (8, 10_000), (32, 4000)] {
+        // Keys of 3, 4, 8 and 32 random bytes, each of which occurs several times, in no order.
+        for (width, keys) in [(3, 30_000), (4, 20_000), (4, 100_000), (8, 10_000), (32, 4000)] {
             let (table, mut random) = (noise(width * keys), Random(9));
             let column: Vec<u8> = (0..(1 << 20) / width)
                 .flat_map(|_| {
@@ -137,14 +148,14 @@ mod tests {
                     table[key * width..][..width].iter().copied()
                 })
                 .collect();
-            assert!(!is_noise(&column), "keys of {width} bytes: {} percent", different_triples(&column));
+            assert!(!is_noise(&column, 1), "keys of {width} bytes: {} percent", different_triples(&column));
         }
         // Numbers of nine bits in two bytes.
         let mut random = Random(4);
         let narrow: Vec<u8> = (0..1 << 19).flat_map(|_| (random.below(512) as u16).to_le_bytes()).collect();
-        assert!(!is_noise(&narrow));
+        assert!(!is_noise(&narrow, 1));
         let twice = [noise(1 << 18), noise(1 << 18)].concat();
-        assert!(!is_noise(&twice));
+        assert!(!is_noise(&twice, 1));
     }
 
     #[test]

@@ -5,7 +5,6 @@ use super::mid;
 use super::segment::Segment;
 use crate::codecs::input::{Input, UncheckedInput};
 use crate::codecs::match_tables::{HashChains, Table};
-use crate::codecs::sample::is_noise;
 
 /// How a level finds matches.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +31,7 @@ const STRATEGIES: [Strategy; 10] = [
 ];
 
 /// The last level of [`Strategy::Mid`].
-const MID: u8 = 2;
+pub(super) const MID: u8 = 2;
 
 /// The tables of an encoder, kept from stream to stream.
 #[derive(Default)]
@@ -49,8 +48,6 @@ impl HighEncoder {
     /// which logically precedes `src`.
     pub(super) fn compress(&mut self, src: &[u8], dict: &[u8], dst: &mut [u8], level: u8) -> Option<usize> {
         if dict.is_empty() {
-            // In noise a longer search finds as little.
-            let level = if level > MID && is_noise(src) { MID } else { level };
             return self.compress_input(UncheckedInput(src), 0, dst, level);
         }
         let mut joined = std::mem::take(&mut self.joined);

@@ -24,7 +24,8 @@ use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::{CodecId, register_codec};
 
 use self::encode::FastEncoder;
-use self::high::HighEncoder;
+use self::high::{HighEncoder, MID};
+use super::sample::is_noise;
 
 #[cfg(all(test, unix))]
 pub(super) use self::decode::{Decoder, on_each_machine as decoders};
@@ -94,12 +95,12 @@ impl Clone for Lz4Hc {
 
 impl Codec for Lz4Hc {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
-        Ok(self.encoder.get_or_insert_default().compress(
-            src,
-            ctx.dict.unwrap_or_default(),
-            dst,
-            ctx.level_or_default(),
-        ))
+        let level = match ctx.level_or_default() {
+            // In noise a longer search finds as little.
+            level if level > MID && ctx.dict.is_none() && is_noise(src, ctx.block.typesize) => MID,
+            level => level,
+        };
+        Ok(self.encoder.get_or_insert_default().compress(src, ctx.dict.unwrap_or_default(), dst, level))
     }
 
     fn decompress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {

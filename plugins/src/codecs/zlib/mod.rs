@@ -115,7 +115,7 @@ impl Zlib {
         }
         match level {
             // zlib and libdeflate search noise as long as anything else, and find as little.
-            _ if is_noise(src) => Greedy { ways: 4 },
+            _ if is_noise(src, ctx.block.typesize) => Greedy { ways: 4 },
             6 if ctx.filter == Filter::BYTEDELTA && self.shrinks(src, 25) => Encoder::Zlib,
             _ if level > 5 && bytes && filtered && self.shrinks(src, 30) => Encoder::Zlib,
             9.. if !bytes && ctx.filter == Filter::BYTEDELTA => Parsing,
@@ -239,7 +239,7 @@ mod tests {
     fn noise_is_as_small_as_by_zlib() {
         let mut random = testing::Random(5);
         let src: Vec<u8> = (0..60_000).map(|_| random.below(100) as u8).collect();
-        assert!(is_noise(&src));
+        assert!(is_noise(&src, 1));
         for level in 2..=9 {
             let mut dst = vec![0; src.len()];
             let by_zlib = ZlibDeflate::new(level).compress(&src, &mut dst).expect("bytes have fewer bits");
