@@ -74,11 +74,12 @@ struct Fitted {
 /// nearly everything repeats, though, they make the result up to twice as long; see [`Zstd::repetitive`].
 fn fitted(ctx: &CodecContext<'_>) -> Option<Fitted> {
     use CParameter::{MinMatch, SearchLog, Strategy, TargetLength};
-    use zstd_safe::Strategy::ZSTD_lazy;
+    use zstd_safe::Strategy::{ZSTD_fast, ZSTD_lazy};
     let split = ctx.streams > 1;
     let (parameters, repetitive): (&[CParameter], _) = match (ctx.level_or_default(), ctx.filter) {
         // A sample would take too much of the time here, and little is lost without.
         (1, FilterId::SHUFFLE | FilterId::BYTEDELTA) => (&[MinMatch(7)], usize::MAX),
+        (2, FilterId::BYTEDELTA) if split => (&[Strategy(ZSTD_fast), MinMatch(5)], 3),
         (4, FilterId::SHUFFLE) if split => (&[Strategy(ZSTD_lazy)], 6),
         (4, FilterId::BYTEDELTA) if split => (&[Strategy(ZSTD_lazy)], 4),
         (5, FilterId::SHUFFLE) if split => (&[Strategy(ZSTD_lazy), SearchLog(4)], 8),
@@ -89,7 +90,7 @@ fn fitted(ctx: &CodecContext<'_>) -> Option<Fitted> {
         (5, FilterId::SHUFFLE | FilterId::BYTEDELTA) => (&[Strategy(ZSTD_lazy)], 8),
         (6 | 8, FilterId::SHUFFLE) => (&[SearchLog(4)], 8),
         (6 | 8, FilterId::BITSHUFFLE) => (&[SearchLog(4)], 3),
-        (6 | 8, FilterId::BYTEDELTA) => (&[SearchLog(5)], 4),
+        (6 | 8, FilterId::BYTEDELTA) => (&[SearchLog(5)], 3),
         (9, FilterId::SHUFFLE | FilterId::BITSHUFFLE | FilterId::BYTEDELTA) => (&[SearchLog(6), TargetLength(128)], 8),
         _ => return None,
     };
