@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use super::block_decoder::{BlockDecoder, DecodeContext};
 use super::check::{Scratch, zeroed};
+use super::header::ChunkHeader;
 use super::map::{BlockMap, BlockMapBody};
 use super::{ChunkContext, ChunkError};
 use crate::executor::{Executor, PerWorker, locked, try_for_each, unlocked};
@@ -104,7 +105,13 @@ impl ChunkDecoder {
         dst: &mut [u8],
         executor: &dyn Executor,
     ) -> Result<(), ChunkError> {
-        let map = self.map(chunk)?;
+        let header = BlockMap::header_of_chunk(chunk)?;
+        self.check_decoded_len(&header)?;
+        if header.is_stored() {
+            // Making a map would take as long as copying ten kilobytes.
+            return copy_stored(&header, chunk, dst);
+        }
+        let map = BlockMap::of_chunk(header, chunk)?;
         self.decode_wanted(&map, chunk, ctx, wanted, dst, executor)
     }
 
@@ -158,9 +165,9 @@ impl ChunkDecoder {
     }
 
     pub(super) fn map(&self, chunk: &[u8]) -> Result<BlockMap, ChunkError> {
-        let map = BlockMap::of_chunk(chunk)?;
-        self.check_limit(&map)?;
-        Ok(map)
+        let header = BlockMap::header_of_chunk(chunk)?;
+        self.check_decoded_len(&header)?;
+        BlockMap::of_chunk(header, chunk)
     }
 
     pub(super) fn scratch(&mut self) -> &mut Scratch {
@@ -185,7 +192,12 @@ impl ChunkDecoder {
 
     /// Checks that the limits allow decoding parts of the chunk, for callers that provide the memory.
     pub fn check_limit(&self, map: &BlockMap) -> Result<(), ChunkError> {
-        let (limit, found) = (self.limits.chunk_bytes, map.header().nbytes);
+        self.check_decoded_len(map.header())
+    }
+
+    #[inline]
+    fn check_decoded_len(&self, header: &ChunkHeader) -> Result<(), ChunkError> {
+        let (limit, found) = (self.limits.chunk_bytes, header.nbytes);
         if found > limit {
             return Err(ChunkError::Limit { what: "decoded chunk", limit, found });
         }
@@ -211,12 +223,10 @@ impl ChunkDecoder {
         executor: &dyn Executor,
     ) -> Result<(), ChunkError> {
         let header = map.header();
-        if dst.len() != header.nbytes {
-            return Err(ChunkError::Destination { expected: header.nbytes, found: dst.len() });
-        }
+        check_destination(header, dst)?;
         match map.body() {
             BlockMapBody::Special(fill) => fill.write(0, dst),
-            BlockMapBody::Stored => dst.copy_from_slice(&chunk[header.header_len()..header.cbytes]),
+            BlockMapBody::Stored => copy_stored(header, chunk, dst)?,
             BlockMapBody::Blocks { .. } if header.has_vl_blocks() => {
                 let blocks = split_vl(map, chunk, dst)?;
                 let blocks = blocks.into_iter().filter(|(block, _)| wanted(*block));
@@ -256,6 +266,20 @@ impl ChunkDecoder {
             locked(&workers[worker]).decode(&job, block, &chunk[map.span(block)], dst)
         })
     }
+}
+
+fn check_destination(header: &ChunkHeader, dst: &[u8]) -> Result<(), ChunkError> {
+    if dst.len() != header.nbytes {
+        return Err(ChunkError::Destination { expected: header.nbytes, found: dst.len() });
+    }
+    Ok(())
+}
+
+/// Copies the data of a stored chunk, of which all bytes are there.
+fn copy_stored(header: &ChunkHeader, chunk: &[u8], dst: &mut [u8]) -> Result<(), ChunkError> {
+    check_destination(header, dst)?;
+    dst.copy_from_slice(&chunk[header.header_len()..header.cbytes]);
+    Ok(())
 }
 
 /// Splits the decoded chunk into its blocks of variable length.

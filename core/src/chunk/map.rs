@@ -91,12 +91,11 @@ impl BlockMap {
         Self::with_header(ChunkHeader::parse(prefix)?, prefix)
     }
 
-    /// The map of a whole chunk.
-    pub(crate) fn of_chunk(chunk: &[u8]) -> Result<Self, ChunkError> {
+    /// The header of a whole chunk that holds data.
+    #[inline]
+    pub(crate) fn header_of_chunk(chunk: &[u8]) -> Result<ChunkHeader, ChunkError> {
         let header = ChunkHeader::parse(chunk)?;
-        if header.is_lazy() {
-            return Err(ChunkError::Lazy);
-        }
+        check_holds_data(&header)?;
         if header.cbytes > chunk.len() {
             return Err(ChunkError::Truncated {
                 what: "chunk",
@@ -105,6 +104,11 @@ impl BlockMap {
                 found: chunk.len(),
             });
         }
+        Ok(header)
+    }
+
+    /// The map of a whole chunk, whose header this is.
+    pub(crate) fn of_chunk(header: ChunkHeader, chunk: &[u8]) -> Result<Self, ChunkError> {
         match Self::with_header(header, chunk)? {
             MapProgress::Ready(map) => Ok(map),
             MapProgress::NeedPrefix(expected) => {
@@ -114,12 +118,7 @@ impl BlockMap {
     }
 
     fn with_header(header: ChunkHeader, prefix: &[u8]) -> Result<MapProgress, ChunkError> {
-        if header.is_lazy() {
-            return Err(ChunkError::Lazy);
-        }
-        if header.is_instrumented() {
-            return Err(ChunkError::Instrumented);
-        }
+        check_holds_data(&header)?;
         if let Some(kind) = header.special() {
             return Ok(match Fill::parse(kind, &header, prefix) {
                 Ok(fill) => MapProgress::Ready(Self { header, body: BlockMapBody::Special(fill) }),
@@ -335,6 +334,18 @@ impl BlockMap {
             available: self.block_count(),
         }
     }
+}
+
+/// Lazy chunks and those of the instrumented codec hold no data.
+#[inline]
+fn check_holds_data(header: &ChunkHeader) -> Result<(), ChunkError> {
+    if header.is_lazy() {
+        return Err(ChunkError::Lazy);
+    }
+    if header.is_instrumented() {
+        return Err(ChunkError::Instrumented);
+    }
+    Ok(())
 }
 
 /// The header with its block size rounded down to whole items, if it has to be.
