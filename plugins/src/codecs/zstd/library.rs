@@ -79,7 +79,7 @@ fn fitted(ctx: &CodecContext<'_>) -> Option<Fitted> {
     let (parameters, repetitive): (&[CParameter], _) = match (ctx.level_or_default(), ctx.filter) {
         // A sample would take too much of the time here, and little is lost without.
         (1, FilterId::SHUFFLE | FilterId::BYTEDELTA) => (&[MinMatch(7)], usize::MAX),
-        (2, FilterId::BYTEDELTA) if split => (&[Strategy(ZSTD_fast), MinMatch(5)], 3),
+        (2, FilterId::SHUFFLE | FilterId::BYTEDELTA) if split => (&[Strategy(ZSTD_fast), MinMatch(5)], 2),
         (4, FilterId::SHUFFLE) if split => (&[Strategy(ZSTD_lazy)], 6),
         (4, FilterId::BYTEDELTA) if split => (&[Strategy(ZSTD_lazy)], 4),
         (5, FilterId::SHUFFLE) if split => (&[Strategy(ZSTD_lazy), SearchLog(4)], 8),
@@ -273,14 +273,48 @@ mod tests {
     fn what_repeats_nearly_everywhere_is_as_small_as_by_the_library() {
         let mut random = testing::Random(5);
         let src: Vec<u8> = (0..60_000).map(|_| if random.below(300) == 0 { 255 } else { 0 }).collect();
-        for (level, filter) in [(5, FilterId::SHUFFLE), (5, FilterId::BYTEDELTA), (9, FilterId::BITSHUFFLE)] {
-            let mut ctx = testing::context(level);
-            (ctx.filter, ctx.streams) = (filter, 2);
-            let mut dst = vec![0; src.len()];
-            let by_library = zstd_safe::compress(&mut dst, &src, inner_level(level)).expect("it is mostly zeros");
-            let len = testing::compress(&mut Zstd::default(), &ctx, &src).expect("it is mostly zeros").len();
+        for (level, filter) in filtered(2..=9) {
+            let (len, by_library) = lens(level, filter, &src);
             assert_eq!(len, by_library, "level {level} after {filter:?}");
         }
+    }
+
+    #[test]
+    fn byte_planes_are_as_small_as_by_the_library() {
+        let mut random = testing::Random(6);
+        // The upper bytes of a random walk, and noise.
+        let mut value = 0u32;
+        let walk = (0..60_000).map(|_| {
+            value = value.wrapping_add(random.below(1 << 17) as u32).wrapping_sub(1 << 16);
+            (value >> 16) as u8
+        });
+        let mut planes: Vec<u8> = walk.collect();
+        planes.extend((0..60_000).map(|_| random.next() as u8));
+        let deltas: Vec<u8> =
+            (0..planes.len()).map(|i| planes[i].wrapping_sub(if i > 0 { planes[i - 1] } else { 0 })).collect();
+        for (level, filter) in filtered(2..=9) {
+            let src = if filter == FilterId::BYTEDELTA { &deltas } else { &planes };
+            let (len, by_library) = lens(level, filter, src);
+            assert!(
+                len <= by_library + by_library / 100,
+                "{len} and {by_library} bytes at level {level} after {filter:?}"
+            );
+        }
+    }
+
+    fn filtered(levels: std::ops::RangeInclusive<u8>) -> impl Iterator<Item = (u8, FilterId)> {
+        levels.flat_map(|level| {
+            [FilterId::SHUFFLE, FilterId::BITSHUFFLE, FilterId::BYTEDELTA].map(|filter| (level, filter))
+        })
+    }
+
+    /// How long a stream of a block that was split is, and how long with the library's own parameters.
+    fn lens(level: u8, filter: FilterId, src: &[u8]) -> (usize, usize) {
+        let mut ctx = testing::context(level);
+        (ctx.filter, ctx.streams) = (filter, 2);
+        let mut dst = vec![0; src.len()];
+        let by_library = zstd_safe::compress(&mut dst, src, inner_level(level)).expect("half of it shrinks");
+        (testing::compress(&mut Zstd::default(), &ctx, src).expect("half of it shrinks").len(), by_library)
     }
 
     #[test]
