@@ -58,43 +58,61 @@ const NOISE: usize = 95;
 /// With the byte that marks them, three make the keys of four bytes, and two those of three. But the upper bytes of
 /// floats make some equal in noise too: two of them say nothing where the items may be `numbers`.
 fn repeats(src: &[u8], numbers: bool) -> bool {
-    const LANE: usize = 32;
-    const PLACES_OF_TWOS: usize = 512;
     let mark = rare_byte(src);
-    let mut fours = Seen([0; 1 << 12]);
-    let mut threes = Seen([0; 1 << 12]);
-    let mut twos = Seen([0; 1 << 12]);
-    let (mut places, mut repeated_fours, mut repeated_threes, mut repeated_twos) = (0, 0, 0, 0);
+    let (mut fours, mut threes) = (Seen::new(), Seen::new());
+    let (mut places, mut repeated_fours, mut repeated_threes) = (0, 0, 0);
+    each_word_after(mark, src, |word| {
+        repeated_fours += usize::from(fours.enter(word));
+        repeated_threes += usize::from(threes.enter(word << 8));
+        places += 1;
+    });
+    // Without enough places nothing is known.
+    places < src.len() >> 12
+        || repeated_fours > places / 512
+        || repeated_threes > places / 20
+        || !numbers && repeats_twos(mark, src)
+}
+
+/// See [`repeats`].
+fn repeats_twos(mark: u8, src: &[u8]) -> bool {
+    // So few places that two letters of 64, in no order, hardly ever repeat.
+    const PLACES: usize = 512;
+    let mut twos = Seen::new();
+    let (mut places, mut repeated) = (0, 0);
+    // Twice as far as so many random bytes lie.
+    each_word_after(mark, &src[..src.len().min(PLACES << 9)], |word| {
+        if places < PLACES {
+            repeated += usize::from(twos.enter(word << 16));
+        }
+        places += 1;
+    });
+    repeated > PLACES / 10
+}
+
+/// Calls `found` with the four bytes after each `mark` in `src`, but for the last bytes of it.
+fn each_word_after(mark: u8, src: &[u8], mut found: impl FnMut(u32)) {
+    const LANE: usize = 32;
     for (lane, bytes) in src.chunks_exact(LANE).enumerate() {
         // All of them, without a branch: a vector comparison.
         if !bytes.iter().fold(false, |any, &byte| any | (byte == mark)) {
             continue;
         }
         for at in (0..LANE).filter(|&at| bytes[at] == mark) {
-            let Some(&word) = src[lane * LANE + at + 1..].first_chunk() else {
-                break;
-            };
-            let word = u32::from_le_bytes(word);
-            repeated_fours += usize::from(fours.enter(word));
-            repeated_threes += usize::from(threes.enter(word << 8));
-            // So few of them that those of 64 letters, in no order, hardly ever repeat.
-            if places < PLACES_OF_TWOS {
-                repeated_twos += usize::from(twos.enter(word << 16));
+            if let Some(&word) = src[lane * LANE + at + 1..].first_chunk() {
+                found(u32::from_le_bytes(word));
             }
-            places += 1;
         }
     }
-    // Without enough places nothing is known.
-    places < src.len() >> 12
-        || repeated_fours > places / 512
-        || repeated_threes > places / 20
-        || !numbers && repeated_twos > places.min(PLACES_OF_TWOS) / 10
 }
 
 /// The last words with each hash.
 struct Seen([u32; 1 << 12]);
 
 impl Seen {
+    fn new() -> Self {
+        Self([0; 1 << 12])
+    }
+
     /// Enters `word`, and returns whether it was there.
     fn enter(&mut self, word: u32) -> bool {
         std::mem::replace(&mut self.0[(multiply(word) >> 20) as usize], word) == word
