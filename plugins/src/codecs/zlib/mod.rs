@@ -95,7 +95,7 @@ impl Zlib {
         let repetitive = match (level, ctx.filter) {
             (..4, _) => 4,
             (4 | 5, Filter::SHUFFLE) => 7,
-            (5, Filter::BYTEDELTA) => 15,
+            (5, Filter::BYTEDELTA) => 20,
             (5.., Filter::BITSHUFFLE) => 12,
             _ => 10,
         };
@@ -104,6 +104,17 @@ impl Zlib {
         }
         let filtered = matches!(ctx.filter, Filter::SHUFFLE | Filter::BITSHUFFLE | Filter::BYTEDELTA);
         let bytes = ctx.block.typesize == 1;
+        // The same three bytes occur so often that only zlib looks far enough back to find the longest match.
+        let least_variety = match (level, ctx.filter) {
+            (..4, _) => 0,
+            (4.., Filter::BITSHUFFLE) => 12,
+            (6.., Filter::SHUFFLE | Filter::BYTEDELTA) => 12,
+            (7.., _) => 25,
+            _ => 0,
+        };
+        if least_variety > 0 && !bytes && different_triples(src) < least_variety {
+            return Encoder::Zlib;
+        }
         if filtered && level <= 5 {
             return match level {
                 2 => Greedy { ways: 1 },
@@ -118,18 +129,17 @@ impl Zlib {
             _ if is_noise(src, ctx.block.typesize) => Greedy { ways: 4 },
             6 if ctx.filter == Filter::BYTEDELTA && self.shrinks(src, 25) => Encoder::Zlib,
             _ if level > 5 && bytes && filtered && self.shrinks(src, 30) => Encoder::Zlib,
-            9.. if !bytes && ctx.filter == Filter::BYTEDELTA => Parsing,
+            // Differences of bytes that hardly repeat are left to the codes, which the parsing encoder fits to each plane.
+            9.. if !bytes && ctx.filter == Filter::BYTEDELTA && different_triples(src) >= 85 => Parsing,
             // Noise is much the same to all encoders, and libdeflate's is through it first.
             9.. if ctx.filter == Filter::SHUFFLE && self.shrinks(src, 98) => Parsing,
             6 | 7 if filtered => Libdeflate(level),
             8.. if filtered => Libdeflate(8),
             4..=6 if bytes && self.shrinks(src, 55) => Libdeflate(level + 1),
-            4..=6 if self.shrinks(src, 55) => Encoder::Zlib,
+            4..=6 if !bytes && self.shrinks(src, 60) => Encoder::Zlib,
             // libdeflate's level 4 takes the first match, and what is left of the mantissas of rounded floats costs 5 to
             // 15 % more.
             4 if !bytes => Libdeflate(5),
-            // The same three bytes occur so often that only zlib looks far enough back to find the longest match.
-            7.. if !bytes && different_triples(src) < 12 => Encoder::Zlib,
             // Pixels have near matches of three bytes, and coordinates have far ones.
             9.. if !self.shrinks(src, 80) && bytes => Parsing,
             9.. if !self.shrinks(src, 80) => Encoder::Zlib,
