@@ -10,20 +10,24 @@ time of each counts. The output are tables for the page.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import math
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import blosc2
 import numpy as np
 import oxiblosc
+import oxiblosc.aio
 import oxiblosc.zarr  # registers its codecs
 import zarr
+import zarr.api.asynchronous
 from compare import arrays, least, parsed
 
 TESTS = str(pathlib.Path(__file__).parent.parent / "tests")
@@ -40,6 +44,9 @@ PROXIES = f"""
 import sys
 sys.path.insert(0, {TESTS!r})
 import s3
+from http.server import ThreadingHTTPServer
+# Else connections that are opened at once are dropped, and tried again after a second.
+ThreadingHTTPServer.request_queue_size = 128
 proxies = []
 for delay in sys.argv[2:]:
     proxy = s3.Proxy(sys.argv[1])
@@ -141,29 +148,48 @@ def far_away(options: argparse.Namespace) -> None:
 
 def compare_far(proxies: Proxies, array: np.ndarray, slices: list[Any], options: argparse.Namespace) -> None:
     ratios: dict[str, list[float]] = {"python-blosc2": [], "zarr": []}
+    # One loop for all that is asynchronous: connections of zarr-python stay open from one opening to the next, as they
+    # do without asyncio. Its codecs get as many threads as there.
+    loop = asyncio.new_event_loop()
+    loop.set_default_executor(ThreadPoolExecutor(options.threads))
     print("\nIn milliseconds, with requests and megabytes of responses.\n")
     print("| delay, work | oxiblosc | python-blosc2 | zarr, sharded | ratios |\n|---|---:|---:|---:|---:|")
     for number, (delay, url) in enumerate(zip(DELAYS, proxies.urls, strict=True)):
         os.environ.update(s3.settings(url))
         storage = {"endpoint_url": url}
         # As much memory for both packages of Blosc2, and as many threads for all.
+        ours = {"cache_bytes": 256 << 20, "nthreads": options.threads}
         openers: dict[str, Callable[[], Any]] = {
-            "oxiblosc": lambda: oxiblosc.open(
-                "s3://far/field.b2nd", cache_bytes=256 << 20, nthreads=options.threads
-            ),
+            "oxiblosc": lambda ours=ours: oxiblosc.open("s3://far/field.b2nd", **ours),
             "python-blosc2": lambda storage=storage: blosc2.open(
                 "s3://far/field.b2nd", mode="r", lazy=True, storage_options=storage
             ),
             "zarr": lambda storage=storage: zarr.open_array("s3://far/field.zarr", mode="r", storage_options=storage),
         }
+
+        async def ours_at_once(ours: Any = ours) -> list[Any]:
+            one = await oxiblosc.aio.open("s3://far/field.b2nd", **ours)
+            return await asyncio.gather(*(one.read(where) for where in slices))
+
+        async def zarr_at_once(storage: Any = storage) -> list[Any]:
+            one = await zarr.api.asynchronous.open_array(store="s3://far/field.zarr", mode="r", storage_options=storage)
+            return await asyncio.gather(*(one.getitem(where) for where in slices))
+
+        # python-blosc2 reads an array under a lock: on threads, and with `afetch`, slices come one after the other too.
+        # What is timed is its loop.
+        at_once: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {"oxiblosc": ours_at_once, "zarr": zarr_at_once}
         works: dict[str, Callable[[Any], Any]] = {
             "open and one slice": lambda one: one[slices[0]],
             f"open and {len(slices)} slices": lambda one: [one[where] for where in slices],
+            f"open and {len(slices)} slices at once": lambda one: [one[where] for where in slices],
             "open and all": lambda one: one[...],
         }
         for work, of in works.items():
             cells, found = [], {}
             calls = {who: lambda opener=opener, of=of: of(opener()) for who, opener in openers.items()}
+            if work.endswith("at once"):
+                for who, begin in at_once.items():
+                    calls[who] = lambda begin=begin: loop.run_until_complete(begin())
             times = least(max(3, options.rounds // 2), calls)
             for who, call in calls.items():
                 proxies.taken(number)
