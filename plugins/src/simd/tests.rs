@@ -83,6 +83,24 @@ fn bitshuffle_twins() {
     compare("bitshuffle", widths(), false, bitshuffle, bitunshuffle);
 }
 
+/// Planes of bits whose lines share places of a cache, for which kernels do more slabs at a time; and those next to them.
+#[test]
+fn bitshuffle_twins_of_planes_far_apart() {
+    let noise = noise(17 * 13_000);
+    for width in 1..=17 {
+        for items in [4088, 4096, 4104, 8192, 12_288] {
+            let src = &noise[..items * width + 7.min(width - 1)];
+            let expected = run(src.len(), |dst| bitshuffle(Level::SCALAR, width, src, dst));
+            for level in Level::available() {
+                let there = run(src.len(), |dst| bitshuffle(level, width, src, dst));
+                assert!(there == expected, "bitshuffle: {level}, width {width}, {items} items");
+                let back = run(src.len(), |dst| bitunshuffle(level, width, &expected, dst));
+                assert!(back == src, "bitunshuffle: {level}, width {width}, {items} items");
+            }
+        }
+    }
+}
+
 #[test]
 fn running_xor_twins() {
     compare("xor with previous", [1, 2, 4, 8].into_iter(), true, xor_previous, xor_running);
