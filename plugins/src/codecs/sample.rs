@@ -43,7 +43,12 @@ pub(super) fn different_triples(src: &[u8]) -> usize {
 /// For the second part all of `src` is searched for one value of a byte, and what follows it is compared. A sample would
 /// not have both of two equal pieces that lie far apart, such as the keys of one table in the order of another.
 pub(super) fn is_noise(src: &[u8], typesize: usize) -> bool {
-    src.len() >= LEAST_NOISE && different_triples(src) >= NOISE && !repeats(src, matches!(typesize, 2 | 4 | 8))
+    src.len() >= LEAST_NOISE && is_noise_of(src, typesize, different_triples(src))
+}
+
+/// The same where [`different_triples`] of `src` is known.
+pub(super) fn is_noise_of(src: &[u8], typesize: usize, different: usize) -> bool {
+    src.len() >= LEAST_NOISE && different >= NOISE && !repeats(src, matches!(typesize, 2 | 4 | 8))
 }
 
 /// Shorter streams are not called noise.

@@ -5,7 +5,7 @@ use oxiblosc_core::codec::{Codec, CodecContext, CodecError};
 use zstd::zstd_safe::zstd_sys::ZSTD_ErrorCode;
 use zstd::zstd_safe::{self, CCtx, CDict, CParameter, DCtx, DDict, ErrorCode, ResetDirective};
 
-use crate::codecs::sample::{different_triples, is_noise, sample};
+use crate::codecs::sample::{different_triples, is_noise_of, sample};
 
 /// The level with which C-Blosc2 compresses against a dictionary, whatever the requested level: the gain comes from the
 /// dictionary, and a prepared one can serve all levels.
@@ -44,6 +44,8 @@ const SAMPLE_PART: usize = 8;
 /// A shorter stream is too short for a sample, and is compressed with Zstandard's own parameters.
 const LEAST_SAMPLED: usize = 4096;
 
+/// From this level on the variety of a stream is looked at, for `by_variety` and for noise.
+const DEEP: u8 = 6;
 /// From this level on noise is looked for: the levels below are through it nearly as soon as one knows.
 const SLOW_IN_NOISE: u8 = 7;
 /// Zstandard's level for noise. Higher ones take up to 70 times as long for it, and find as little: what the codes of
@@ -135,7 +137,8 @@ impl Zstd {
     /// The context for a stream without a dictionary.
     fn compressor(&mut self, ctx: &CodecContext<'_>, src: &[u8]) -> Result<&mut CCtx<'static>, CodecError> {
         let level = ctx.level_or_default();
-        if level >= SLOW_IN_NOISE && is_noise(src, ctx.block.typesize) {
+        let variety = if level >= DEEP { different_triples(src) } else { 0 };
+        if level >= SLOW_IN_NOISE && is_noise_of(src, ctx.block.typesize, variety) {
             return self.fitted.prepare(NOISE_LEVEL, &[]);
         }
         let steps = by_variety(level, ctx.filter, src.len());
@@ -145,7 +148,6 @@ impl Zstd {
                 _ => &[],
             }
         } else {
-            let variety = different_triples(src);
             steps.iter().rfind(|(from, _)| *from <= variety).map_or(&[][..], |step| step.1)
         };
         let compressor = if parameters.is_empty() { &mut self.plain } else { &mut self.fitted };
@@ -302,7 +304,7 @@ mod tests {
 
     #[test]
     fn round_trips() {
-        testing::round_trips::<Zstd>(&[1, 3, 5, 9], None);
+        testing::round_trips::<Zstd>(&[1, 3, 5, 6, 7, 8, 9], None);
     }
 
     #[test]
@@ -354,6 +356,7 @@ mod tests {
     fn steps_ascend_and_each_is_as_small_as_by_the_library() {
         let mut random = testing::Random(8);
         let mut varieties = std::collections::BTreeSet::new();
+        let settings: Vec<_> = filtered(6..=8).chain((6..=8).map(|level| (level, FilterId::NONE))).collect();
         // Random letters, in which pieces repeat.
         for letters in [4, 6, 8, 10, 12, 14, 17, 20, 25, 40, 100] {
             let mut src: Vec<u8> = Vec::with_capacity(2 * SHORT);
@@ -367,9 +370,7 @@ mod tests {
                 }
             }
             let variety = different_triples(&src);
-            for (level, filter) in
-                filtered(6..=8).chain([(6, FilterId::NONE), (7, FilterId::NONE), (8, FilterId::NONE)])
-            {
+            for &(level, filter) in &settings {
                 let steps = by_variety(level, filter, src.len());
                 assert!(steps.is_sorted_by(|a, b| a.0 < b.0), "level {level} after {filter:?}");
                 varieties.insert((level, filter, steps.iter().filter(|(from, _)| *from <= variety).count()));
@@ -381,8 +382,8 @@ mod tests {
             }
         }
         let steps = |level, filter| by_variety(level, filter, 2 * SHORT).len();
-        let missing = filtered(6..=8).filter(|&(l, f)| (1..=steps(l, f)).any(|n| !varieties.contains(&(l, f, n))));
-        assert_eq!(missing.collect::<Vec<_>>(), [], "steps that no data had");
+        let missing = settings.iter().filter(|&&(l, f)| (1..=steps(l, f)).any(|n| !varieties.contains(&(l, f, n))));
+        assert_eq!(missing.collect::<Vec<_>>(), Vec::<&(u8, FilterId)>::new(), "steps that no data had");
     }
 
     fn filtered(levels: std::ops::RangeInclusive<u8>) -> impl Iterator<Item = (u8, FilterId)> {
@@ -397,14 +398,17 @@ mod tests {
         (ctx.filter, ctx.streams) = (filter, 2);
         let mut dst = vec![0; src.len()];
         let by_library = zstd_safe::compress(&mut dst, src, inner_level(level)).expect("half of it shrinks");
-        (testing::compress(&mut Zstd::default(), &ctx, src).expect("half of it shrinks").len(), by_library)
+        let packed = testing::compress(&mut Zstd::default(), &ctx, src).expect("half of it shrinks");
+        let back = testing::decompress(&mut Zstd::default(), &ctx, &packed, src.len());
+        assert!(back.is_ok_and(|back| back == src), "level {level} after {filter:?}");
+        (packed.len(), by_library)
     }
 
     #[test]
     fn noise_is_as_small_as_by_the_library() {
         let mut random = testing::Random(5);
         let src: Vec<u8> = (0..60_000).map(|_| random.below(100) as u8).collect();
-        assert!(is_noise(&src, 1));
+        assert!(is_noise_of(&src, 1, different_triples(&src)));
         for level in 7..=9 {
             let mut dst = vec![0; src.len()];
             let by_library = zstd_safe::compress(&mut dst, &src, inner_level(level)).expect("bytes have fewer bits");
