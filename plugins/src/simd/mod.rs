@@ -175,11 +175,31 @@ impl Iterator for Slabs {
     }
 }
 
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
 /// The number of bytes of `block` before the first cache line boundary in it. Vectors stored from there on do not
 /// straddle two lines, which would cost more than anything else.
 fn misalignment(block: &[u8]) -> usize {
-    const LINE: usize = 64;
     block.as_ptr().addr().wrapping_neg() % LINE
+}
+
+/// Whether lines of planes that begin `stride` bytes apart, one of each, would evict each other from the first-level cache.
+///
+/// The cache places a line by its address modulo 4096, and has 8 to 12 lines for each of the 64 places. In blocks of the
+/// usual sizes, powers of two, all planes share a few of them.
+fn crowded(planes: usize, stride: usize) -> bool {
+    const PLACES: usize = 64;
+    const LINES: u8 = 12;
+    if planes * stride <= PLACES * LINE * usize::from(LINES) {
+        return false;
+    }
+    let mut lines = [0; PLACES];
+    (0..planes).any(|plane| {
+        let place = &mut lines[plane * stride / LINE % PLACES];
+        *place += 1;
+        *place > LINES
+    })
 }
 
 /// The number of items of `width` bytes, less than 64, before the first cache line boundary in `items`; 0 if the

@@ -83,22 +83,35 @@ fn bitshuffle_twins() {
     compare("bitshuffle", widths(), false, bitshuffle, bitunshuffle);
 }
 
-/// Planes of bits whose lines share places of a cache, for which kernels do more slabs at a time; and those next to them.
+/// Planes whose lines share places of a cache, for which kernels collect more at a time; and those next to them.
 #[test]
-fn bitshuffle_twins_of_planes_far_apart() {
-    let noise = noise(17 * 13_000);
-    for width in 1..=17 {
-        for items in [4088, 4096, 4104, 8192, 12_288] {
-            let src = &noise[..items * width + 7.min(width - 1)];
-            let expected = run(src.len(), |dst| bitshuffle(Level::SCALAR, width, src, dst));
-            for level in Level::available() {
-                let there = run(src.len(), |dst| bitshuffle(level, width, src, dst));
-                assert!(there == expected, "bitshuffle: {level}, width {width}, {items} items");
-                let back = run(src.len(), |dst| bitunshuffle(level, width, &expected, dst));
-                assert!(back == src, "bitunshuffle: {level}, width {width}, {items} items");
+fn twins_of_crowded_planes() {
+    let noise = noise(64 * 8200);
+    let kernels: [(&str, Kernel, Kernel); 2] =
+        [("shuffle", shuffle, unshuffle), ("bitshuffle", bitshuffle, bitunshuffle)];
+    for width in (1..=17).chain([24, 32, 64]) {
+        for items in [4088, 4096, 4104, 8192, 12_288, 32_760, 32_768, 32_776] {
+            let Some(src) = noise.get(..items * width + 7.min(width - 1)) else { continue };
+            for (name, kernel, inverse) in kernels {
+                let expected = run(src.len(), |dst| kernel(Level::SCALAR, width, src, dst));
+                for level in Level::available() {
+                    let there = run(src.len(), |dst| kernel(level, width, src, dst));
+                    assert!(there == expected, "{name}: {level}, width {width}, {items} items");
+                    let back = run(src.len(), |dst| inverse(level, width, &expected, dst));
+                    assert!(back == src, "inverse of {name}: {level}, width {width}, {items} items");
+                }
             }
         }
     }
+}
+
+/// The strides at which planes crowd: powers of two, and what is a third of one.
+#[test]
+fn crowded_planes() {
+    let crowds = [(16, 4096), (16, 8192), (32, 2048), (64, 1024), (96, 1365), (128, 512)];
+    assert!(crowds.into_iter().all(|(planes, stride)| crowded(planes, stride)));
+    let rooms = [(0, 0), (2, 1 << 20), (8, 4096), (12, 4096), (16, 2048), (16, 4160), (128, 64), (32, 3001)];
+    assert!(rooms.into_iter().all(|(planes, stride)| !crowded(planes, stride)));
 }
 
 #[test]

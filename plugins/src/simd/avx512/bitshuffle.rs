@@ -9,9 +9,9 @@ use std::arch::x86_64::*;
 use super::shuffle::{
     COLUMN, STRIP, column_from_planes, column_to_planes, gather, scatter, strip_from_planes, strip_to_planes,
 };
-use super::transpose::transpose;
-use super::{load, load_part, store, store_part, vector};
-use crate::simd::{misalignment, scalar, slabs, strips};
+use super::transpose::{Permutation, after_exchange, before_exchange, permute_and_transpose, transpose_and_permute};
+use super::{VECTOR, load, load_part, store, store_part};
+use crate::simd::{crowded, misalignment, scalar, slabs, strips};
 
 /// Items that are transposed at a time.
 const SLAB: usize = 8 * STRIP;
@@ -20,20 +20,12 @@ const SLAB: usize = 8 * STRIP;
 #[repr(align(64))]
 struct PlaneRows<const N: usize>([u8; N]);
 
-/// Bytes of rows where several slabs are done together, which leave the first-level cache room for planes.
+/// Bytes of rows where planes are [`crowded`]. There the eight planes of a row are done for several slabs before the next
+/// eight: with one slab at a time, Zen 5 came to 12 GB/s for items of eight bytes instead of 35.
 const SLABS: usize = 32 * SLAB;
 
 /// The same where more than 32 planes are written.
 const MANY_SLABS: usize = 64 * SLAB;
-
-/// Whether several slabs are to be done together, where planes of bits are `stride` bytes apart.
-///
-/// In blocks of the usual sizes, which are powers of two, the lines of all planes share a few places of the cache. There
-/// the eight planes of a row are done for several slabs before the next eight: with one slab at a time, Zen 5 came to 12 GB/s
-/// for items of eight bytes instead of 35.
-fn share_places(width: usize, stride: usize) -> bool {
-    width > 1 && stride.is_multiple_of(SLAB)
-}
 
 /// The next slabs, up to `most` of them, in `group`.
 #[inline(always)]
@@ -59,13 +51,14 @@ pub(super) fn bitshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
     }
     let (items, tail) = src.split_at(n * width);
     let (planes, dst_tail) = dst.split_at_mut(n * width);
-    let together = share_places(width, n / 8);
+    let crowded = crowded(8 * width, n / 8);
     match width {
-        0..=2 if together => bitshuffle_narrow::<2, SLABS>(width, items, planes, n),
-        3..=4 if together => bitshuffle_narrow::<4, SLABS>(width, items, planes, n),
-        5..=8 if together => bitshuffle_narrow::<8, MANY_SLABS>(width, items, planes, n),
-        9..=16 if together => bitshuffle_narrow::<16, MANY_SLABS>(width, items, planes, n),
-        0..=2 => bitshuffle_narrow::<2, { 2 * SLAB }>(width, items, planes, n),
+        1 => bytes_to_planes(items, planes),
+        2 if crowded => bitshuffle_narrow::<2, SLABS>(width, items, planes, n),
+        3..=4 if crowded => bitshuffle_narrow::<4, SLABS>(width, items, planes, n),
+        5..=8 if crowded => bitshuffle_narrow::<8, MANY_SLABS>(width, items, planes, n),
+        9..=16 if crowded => bitshuffle_narrow::<16, MANY_SLABS>(width, items, planes, n),
+        2 => bitshuffle_narrow::<2, { 2 * SLAB }>(width, items, planes, n),
         3..=4 => bitshuffle_narrow::<4, { 4 * SLAB }>(width, items, planes, n),
         5..=8 => bitshuffle_narrow::<8, { 8 * SLAB }>(width, items, planes, n),
         9..=16 => bitshuffle_narrow::<16, { 16 * SLAB }>(width, items, planes, n),
@@ -96,13 +89,14 @@ pub(super) fn bitunshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
     }
     let (planes, tail) = src.split_at(n * width);
     let (items, dst_tail) = dst.split_at_mut(n * width);
-    let together = share_places(width, n / 8);
+    let crowded = crowded(8 * width, n / 8);
     match width {
-        0..=2 if together => bitunshuffle_narrow::<2, SLABS>(width, planes, items, n),
-        3..=4 if together => bitunshuffle_narrow::<4, SLABS>(width, planes, items, n),
-        5..=8 if together => bitunshuffle_narrow::<8, SLABS>(width, planes, items, n),
-        9..=16 if together => bitunshuffle_narrow::<16, SLABS>(width, planes, items, n),
-        0..=2 => bitunshuffle_narrow::<2, { 2 * SLAB }>(width, planes, items, n),
+        1 => bytes_from_planes(planes, items),
+        2 if crowded => bitunshuffle_narrow::<2, SLABS>(width, planes, items, n),
+        3..=4 if crowded => bitunshuffle_narrow::<4, SLABS>(width, planes, items, n),
+        5..=8 if crowded => bitunshuffle_narrow::<8, SLABS>(width, planes, items, n),
+        9..=16 if crowded => bitunshuffle_narrow::<16, SLABS>(width, planes, items, n),
+        2 => bitunshuffle_narrow::<2, { 2 * SLAB }>(width, planes, items, n),
         3..=4 => bitunshuffle_narrow::<4, { 4 * SLAB }>(width, planes, items, n),
         5..=8 => bitunshuffle_narrow::<8, { 8 * SLAB }>(width, planes, items, n),
         9..=16 => bitunshuffle_narrow::<16, { 16 * SLAB }>(width, planes, items, n),
@@ -124,9 +118,42 @@ pub(super) fn bitunshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
     dst_tail.copy_from_slice(tail);
 }
 
+/// Items of one byte are rows as they are.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+fn bytes_to_planes(bytes: &[u8], planes: &mut [u8]) {
+    let mut row = PlaneRows([0; SLAB]);
+    let stride = bytes.len() / 8;
+    for (first, count) in slabs(8 * misalignment(planes), bytes.len(), SLAB, STRIP) {
+        let planes = &mut planes[first / 8..];
+        if count == SLAB {
+            row_to_bits(&bytes[first..], 0, planes, stride, SLAB);
+        } else {
+            row.0[..count].copy_from_slice(&bytes[first..][..count]);
+            row_to_bits(&row.0, 0, planes, stride, count);
+        }
+    }
+}
+
+/// Inverse of [`bytes_to_planes`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+fn bytes_from_planes(planes: &[u8], bytes: &mut [u8]) {
+    let mut row = PlaneRows([0; SLAB]);
+    let stride = bytes.len() / 8;
+    // Slabs begin at whole bytes of the planes.
+    for (first, count) in slabs(misalignment(bytes) / 8 * 8, bytes.len(), SLAB, STRIP) {
+        let planes = &planes[first / 8..];
+        if count == SLAB {
+            row_from_bits(planes, stride, SLAB, &mut bytes[first..], 0);
+        } else {
+            row_from_bits(planes, stride, count, &mut row.0, 0);
+            bytes[first..][..count].copy_from_slice(&row.0[..count]);
+        }
+    }
+}
+
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn bitshuffle_narrow<const P: usize, const N: usize>(width: usize, items: &[u8], planes: &mut [u8], n: usize) {
-    let index = gather::<P>(width);
+    let index = gather(width);
     let mut rows = PlaneRows([0; N]);
     let mut slabs = slabs(8 * misalignment(planes), n, SLAB, STRIP);
     let mut group = [(0, 0); 64];
@@ -150,7 +177,7 @@ fn bitshuffle_narrow<const P: usize, const N: usize>(width: usize, items: &[u8],
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn bitunshuffle_narrow<const P: usize, const N: usize>(width: usize, planes: &[u8], items: &mut [u8], n: usize) {
-    let index = scatter::<P>(width);
+    let index = scatter(width);
     let mut rows = PlaneRows([0; N]);
     let mut slabs = slabs(0, n, SLAB, STRIP);
     let mut group = [(0, 0); 64];
@@ -176,13 +203,12 @@ fn bitunshuffle_narrow<const P: usize, const N: usize>(width: usize, planes: &[u
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 #[inline]
 fn row_to_bits(rows: &[u8], j: usize, planes: &mut [u8], stride: usize, count: usize) {
-    let index = transposed_bytes::<false>();
+    let index = Permutation::load(const { &before_exchange(8, transposed_bytes(false)) });
     let mut v = [_mm512_setzero_si512(); 8];
     for (q, v) in v.iter_mut().enumerate() {
-        let bits = reverse_bits(transpose_bits(load(rows, j * SLAB + q * STRIP)));
-        *v = _mm512_permutexvar_epi8(index, bits);
+        *v = reverse_bits(transpose_bits(load(rows, j * SLAB + q * STRIP)));
     }
-    for (k, v) in transpose(v).into_iter().enumerate() {
+    for (k, v) in permute_and_transpose(index, v).into_iter().enumerate() {
         if count == SLAB {
             store(planes, k * stride, v)
         } else {
@@ -195,32 +221,26 @@ fn row_to_bits(rows: &[u8], j: usize, planes: &mut [u8], stride: usize, count: u
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 #[inline]
 fn row_from_bits(planes: &[u8], stride: usize, count: usize, rows: &mut [u8], j: usize) {
-    let index = transposed_bytes::<true>();
+    let index = Permutation::load(const { &after_exchange(transposed_bytes(true)) });
     let mut v = [_mm512_setzero_si512(); 8];
     for (k, v) in v.iter_mut().enumerate() {
         *v = if count == SLAB { load(planes, k * stride) } else { load_part(planes, k * stride, count / 8) };
     }
-    for (q, v) in transpose(v).into_iter().enumerate() {
-        let bytes = transpose_bits(_mm512_permutexvar_epi8(index, v));
-        store(rows, j * SLAB + q * STRIP, bytes);
+    for (q, v) in transpose_and_permute(index, v).into_iter().enumerate() {
+        store(rows, j * SLAB + q * STRIP, transpose_bits(v));
     }
 }
 
-/// Byte `b` of quad word `q` goes to byte `q` of quad word `b`, or of the byte opposite to it: see [`transpose_bits`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-#[inline]
-fn transposed_bytes<const REVERSED: bool>() -> __m512i {
-    const fn table(reversed: bool) -> [u8; 64] {
-        let mut table = [0; 64];
-        let mut i = 0;
-        while i < 64 {
-            let (q, b) = (i / 8, i % 8);
-            table[i] = (8 * (if reversed { 7 - b } else { b }) + q) as u8;
-            i += 1;
-        }
-        table
+/// Byte `b` of quad word `q` goes to byte `q` of quad word `b`, or of the one opposite to it: see [`transpose_bits`].
+const fn transposed_bytes(reversed: bool) -> [u8; VECTOR] {
+    let mut table = [0; VECTOR];
+    let mut i = 0;
+    while i < VECTOR {
+        let (q, b) = (i / 8, i % 8);
+        table[i] = (8 * (if reversed { 7 - b } else { b }) + q) as u8;
+        i += 1;
     }
-    vector(const { table(REVERSED) })
+    table
 }
 
 /// Transposes the 8 x 8 bits of each quad word, in mirror writing: bit `k` of byte `t` becomes bit `7 - t` of byte `k`.

@@ -9,11 +9,11 @@
 
 use std::arch::x86_64::*;
 
-use super::transpose::{transpose, transpose_bytes};
-use super::{
-    AHEAD, VECTOR, load_part, load_planes, load_rows, prefetch, store, store_part, store_planes, store_rows, vector,
+use super::transpose::{
+    Permutation, after_exchange, before_exchange, permute_and_transpose, transpose_and_permute, transpose_bytes,
 };
-use crate::simd::{items_before_line, misalignment, scalar, slabs, strips};
+use super::{AHEAD, VECTOR, load_part, load_planes, load_rows, prefetch, store, store_part, store_planes, store_rows};
+use crate::simd::{crowded, items_before_line, misalignment, scalar, slabs, strips};
 
 /// Items that are transposed at a time.
 pub(super) const STRIP: usize = 64;
@@ -21,9 +21,16 @@ pub(super) const STRIP: usize = 64;
 /// Bytes of the columns of wide items.
 pub(super) const COLUMN: usize = 16;
 
+/// Items whose bytes are collected where planes are crowded.
+const SLAB: usize = 512;
+
+/// The bytes of a column for a slab, one plane after the other.
+#[repr(align(64))]
+struct Tile([u8; COLUMN * SLAB]);
+
 /// See [`crate::simd::shuffle`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-pub(super) fn shuffle(width: usize, src: &[u8], dst: &mut [u8]) {
+pub(super) fn shuffle(fetch_ahead: bool, width: usize, src: &[u8], dst: &mut [u8]) {
     let n = src.len() / width;
     if n < STRIP {
         return scalar::shuffle(width, src, dst);
@@ -31,10 +38,11 @@ pub(super) fn shuffle(width: usize, src: &[u8], dst: &mut [u8]) {
     let (items, tail) = src.split_at(n * width);
     let (planes, dst_tail) = dst.split_at_mut(n * width);
     match width {
-        0..=2 => shuffle_narrow::<2>(width, items, planes, n),
-        3..=4 => shuffle_narrow::<4>(width, items, planes, n),
-        5..=8 => shuffle_narrow::<8>(width, items, planes, n),
-        9..=16 => shuffle_narrow::<16>(width, items, planes, n),
+        0..=2 => shuffle_narrow::<2>(fetch_ahead, width, items, planes, n),
+        3..=4 => shuffle_narrow::<4>(fetch_ahead, width, items, planes, n),
+        5..=8 => shuffle_narrow::<8>(fetch_ahead, width, items, planes, n),
+        9.. if crowded(width, n) => shuffle_crowded(width, items, planes, n),
+        9..=16 => shuffle_narrow::<16>(fetch_ahead, width, items, planes, n),
         _ => {
             for (first, _) in slabs(misalignment(planes), n, STRIP, STRIP) {
                 for column in strips(width, COLUMN) {
@@ -49,7 +57,7 @@ pub(super) fn shuffle(width: usize, src: &[u8], dst: &mut [u8]) {
 
 /// See [`crate::simd::unshuffle`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-pub(super) fn unshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
+pub(super) fn unshuffle(fetch_ahead: bool, width: usize, src: &[u8], dst: &mut [u8]) {
     let n = src.len() / width;
     if n < STRIP {
         return scalar::unshuffle(width, src, dst);
@@ -57,10 +65,10 @@ pub(super) fn unshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
     let (planes, tail) = src.split_at(n * width);
     let (items, dst_tail) = dst.split_at_mut(n * width);
     match width {
-        0..=2 => unshuffle_narrow::<2>(width, planes, items, n),
-        3..=4 => unshuffle_narrow::<4>(width, planes, items, n),
-        5..=8 => unshuffle_narrow::<8>(width, planes, items, n),
-        9..=16 => unshuffle_narrow::<16>(width, planes, items, n),
+        0..=2 => unshuffle_narrow::<2>(fetch_ahead, width, planes, items, n),
+        3..=4 => unshuffle_narrow::<4>(fetch_ahead, width, planes, items, n),
+        5..=8 => unshuffle_narrow::<8>(fetch_ahead, width, planes, items, n),
+        9..=16 => unshuffle_narrow::<16>(fetch_ahead, width, planes, items, n),
         _ => {
             for first in strips(n, STRIP) {
                 for column in strips(width, COLUMN) {
@@ -74,22 +82,49 @@ pub(super) fn unshuffle(width: usize, src: &[u8], dst: &mut [u8]) {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn shuffle_narrow<const P: usize>(width: usize, items: &[u8], planes: &mut [u8], n: usize) {
-    let index = gather::<P>(width);
+fn shuffle_narrow<const P: usize>(fetch_ahead: bool, width: usize, items: &[u8], planes: &mut [u8], n: usize) {
+    let index = gather(width);
     for (first, _) in slabs(misalignment(planes), n, STRIP, STRIP) {
-        for plane in 0..width {
-            prefetch(planes, plane * n + first + 2 * VECTOR);
+        if fetch_ahead {
+            for plane in 0..width {
+                prefetch(planes, plane * n + first + 2 * VECTOR);
+            }
         }
         strip_to_planes::<P>(width, index, &items[first * width..], planes, n, first);
     }
 }
 
+/// The same for items of more than 8 bytes whose planes are [`CROWDED`]: the bytes of several strips are collected, and
+/// written to one plane after the other.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn unshuffle_narrow<const P: usize>(width: usize, planes: &[u8], items: &mut [u8], n: usize) {
-    let index = scatter::<P>(width);
+fn shuffle_crowded(width: usize, items: &[u8], planes: &mut [u8], n: usize) {
+    let index = gather(width.min(COLUMN));
+    let mut tile = Tile([0; COLUMN * SLAB]);
+    for (first, count) in slabs(misalignment(planes), n, SLAB, STRIP) {
+        for column in strips(width.max(COLUMN), COLUMN) {
+            for at in strips(count, STRIP) {
+                let items = &items[(first + at) * width + column..];
+                if width <= COLUMN {
+                    strip_to_planes::<COLUMN>(width, index, items, &mut tile.0, SLAB, at);
+                } else {
+                    column_to_planes(width, items, &mut tile.0, SLAB, at);
+                }
+            }
+            for (row, j) in tile.0.chunks_exact(SLAB).zip(column..width) {
+                planes[j * n + first..][..count].copy_from_slice(&row[..count]);
+            }
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+fn unshuffle_narrow<const P: usize>(fetch_ahead: bool, width: usize, planes: &[u8], items: &mut [u8], n: usize) {
+    let index = scatter(width);
     for (first, _) in slabs(items_before_line(width, items), n, STRIP, STRIP) {
-        for line in 0..width {
-            prefetch(items, first * width + line * VECTOR + AHEAD.max(2 * P * VECTOR));
+        if fetch_ahead {
+            for line in 0..width {
+                prefetch(items, first * width + line * VECTOR + AHEAD.max(2 * P * VECTOR));
+            }
         }
         strip_from_planes::<P>(width, index, planes, n, first, &mut items[first * width..]);
     }
@@ -97,28 +132,40 @@ fn unshuffle_narrow<const P: usize>(width: usize, planes: &[u8], items: &mut [u8
 
 /// Byte `j` of item `i` of a vector goes to byte `i` of piece `j`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-pub(super) fn gather<const P: usize>(width: usize) -> __m512i {
-    let items = VECTOR / P;
-    let mut index = [0; VECTOR];
-    for j in 0..width {
-        for i in 0..items {
-            index[j * items + i] = (i * width + j) as u8;
-        }
-    }
-    vector(index)
+pub(super) fn gather(width: usize) -> Permutation {
+    static GATHER: [[[u8; VECTOR]; 2]; COLUMN + 1] = tables(false);
+    Permutation::load(&GATHER[width])
 }
 
 /// Byte `i` of piece `j` goes to byte `j` of item `i` of a vector.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-pub(super) fn scatter<const P: usize>(width: usize) -> __m512i {
-    let items = VECTOR / P;
-    let mut index = [0; VECTOR];
-    for j in 0..width {
-        for i in 0..items {
-            index[i * width + j] = (j * items + i) as u8;
+pub(super) fn scatter(width: usize) -> Permutation {
+    static SCATTER: [[[u8; VECTOR]; 2]; COLUMN + 1] = tables(true);
+    Permutation::load(&SCATTER[width])
+}
+
+/// The permutations for all widths. (They take longer to compute than a small block to shuffle.)
+const fn tables(inverse: bool) -> [[[u8; VECTOR]; 2]; COLUMN + 1] {
+    let mut tables = [[[0; VECTOR]; 2]; COLUMN + 1];
+    let mut width = 1;
+    while width <= COLUMN {
+        let pieces = if width == 1 { 2 } else { width.next_power_of_two() };
+        let items = VECTOR / pieces;
+        let mut index = [0; VECTOR];
+        let mut byte = 0;
+        while byte < items * width {
+            let (i, j) = (byte / width, byte % width);
+            if inverse {
+                index[byte] = (j * items + i) as u8;
+            } else {
+                index[j * items + i] = byte as u8;
+            }
+            byte += 1;
         }
+        tables[width] = if inverse { after_exchange(index) } else { before_exchange(pieces, index) };
+        width += 1;
     }
-    vector(index)
+    tables
 }
 
 /// Puts byte `j` of the first 64 items into plane `j`, from `at` on. The planes are `stride` bytes apart.
@@ -126,7 +173,7 @@ pub(super) fn scatter<const P: usize>(width: usize) -> __m512i {
 #[inline]
 pub(super) fn strip_to_planes<const P: usize>(
     width: usize,
-    index: __m512i,
+    index: Permutation,
     items: &[u8],
     planes: &mut [u8],
     stride: usize,
@@ -135,9 +182,9 @@ pub(super) fn strip_to_planes<const P: usize>(
     let bytes = VECTOR / P * width;
     let mut v = [_mm512_setzero_si512(); P];
     for (q, v) in v.iter_mut().enumerate() {
-        *v = _mm512_permutexvar_epi8(index, load_part(items, q * bytes, bytes));
+        *v = load_part(items, q * bytes, bytes);
     }
-    store_planes(planes, stride, at, width, transpose(v));
+    store_planes(planes, stride, at, width, permute_and_transpose(index, v));
 }
 
 /// Inverse of [`strip_to_planes`].
@@ -145,15 +192,15 @@ pub(super) fn strip_to_planes<const P: usize>(
 #[inline]
 pub(super) fn strip_from_planes<const P: usize>(
     width: usize,
-    index: __m512i,
+    index: Permutation,
     planes: &[u8],
     stride: usize,
     at: usize,
     items: &mut [u8],
 ) {
     let bytes = VECTOR / P * width;
-    for (q, v) in transpose(load_planes::<P>(planes, stride, at, width)).into_iter().enumerate() {
-        let v = _mm512_permutexvar_epi8(index, v);
+    let v = transpose_and_permute(index, load_planes::<P>(planes, stride, at, width));
+    for (q, v) in v.into_iter().enumerate() {
         if bytes == VECTOR {
             store(items, q * bytes, v)
         } else {
