@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use super::block_decoder::{BlockDecoder, DecodeContext};
 use super::check::{Scratch, zeroed};
+use super::copy::copy;
 use super::header::ChunkHeader;
 use super::map::{BlockMap, BlockMapBody};
 use super::{ChunkContext, ChunkError};
@@ -278,7 +279,7 @@ fn check_destination(header: &ChunkHeader, dst: &[u8]) -> Result<(), ChunkError>
 /// Copies the data of a stored chunk, of which all bytes are there.
 fn copy_stored(header: &ChunkHeader, chunk: &[u8], dst: &mut [u8]) -> Result<(), ChunkError> {
     check_destination(header, dst)?;
-    dst.copy_from_slice(&chunk[header.header_len()..header.cbytes]);
+    copy(&chunk[header.header_len()..header.cbytes], dst);
     Ok(())
 }
 

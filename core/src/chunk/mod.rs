@@ -6,6 +6,7 @@ mod assemble;
 mod block_decoder;
 mod block_encoder;
 mod check;
+mod copy;
 mod decoder;
 mod dict;
 mod encoder;

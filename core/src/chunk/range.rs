@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::block_decoder::DecodeContext;
 use super::check::{resized, zeroed};
+use super::copy::copy;
 use super::header::{MAX_BLOCKSIZE, flag, flag2};
 use super::map::{BlockMapBody, WORD};
 use super::{BlockMap, ChunkContext, ChunkDecoder, ChunkError, ChunkHeader};
@@ -106,7 +107,7 @@ impl ChunkDecoder {
             && let Some(found) = stored.get(bytes.clone())
             && found.len() == dst.len()
         {
-            dst.copy_from_slice(found);
+            copy(found, dst);
             return Ok(());
         }
         if self.decode_in_block(chunk, bytes.clone(), ctx, dst).is_some() {

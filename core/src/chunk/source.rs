@@ -1,6 +1,7 @@
 //! The bytes that a chunk is made of, which may lie in several pieces of memory.
 
 use super::block_encoder::resized;
+use super::copy::copy;
 
 /// The bytes of one block before it is encoded.
 #[derive(Clone, Copy)]
@@ -38,7 +39,7 @@ impl<'a> SourceBlock<'a> {
     /// Copies the bytes to `dst`, which has their length.
     pub(crate) fn copy_to(&self, dst: &mut [u8]) {
         match *self {
-            Self::Whole(bytes) => dst.copy_from_slice(bytes),
+            Self::Whole(bytes) => copy(bytes, dst),
             Self::Pieces { pieces, mut skip, .. } => {
                 let mut rest = dst;
                 for piece in pieces {
@@ -48,7 +49,7 @@ impl<'a> SourceBlock<'a> {
                     let piece = &piece[skip..];
                     let len = piece.len().min(rest.len());
                     let (part, tail) = std::mem::take(&mut rest).split_at_mut(len);
-                    part.copy_from_slice(&piece[..len]);
+                    copy(&piece[..len], part);
                     rest = tail;
                     skip = 0;
                 }
