@@ -87,8 +87,7 @@ impl Pace {
 #[derive(Debug, Clone)]
 pub struct Times(Vec<Vec<Option<f64>>>);
 
-/// Runs the contestants in turns. The order is reversed in every other round, so that no contestant always finds the
-/// data of the round in a cache that another one has filled.
+/// Runs the contestants in turns, in the [`order`] of each round.
 ///
 /// # Errors
 /// The first error of any contestant ends the race.
@@ -101,8 +100,7 @@ pub fn race(lanes: &mut [Lane<'_>], pace: Pace, clock: Clock) -> Result<Times> {
         if pace.is_over(round, start.elapsed()) {
             break;
         }
-        for turn in 0..lanes.len() {
-            let i = if round % 2 == 0 { turn } else { lanes.len() - 1 - turn };
+        for i in order(lanes.len(), round) {
             if lanes[i].optional && round > 0 && used[i] >= share {
                 times[i].push(None);
                 continue;
@@ -114,6 +112,15 @@ pub fn race(lanes: &mut [Lane<'_>], pace: Pace, clock: Clock) -> Result<Times> {
         }
     }
     Ok(Times(times))
+}
+
+/// The order in which `count` contestants take their turns in a round.
+///
+/// It is reversed in every other round, and then begins with the next one: all are the first as often, who finds the data
+/// of the round in no cache, and all have each neighbour before them as often as after them.
+fn order(count: usize, round: usize) -> impl Iterator<Item = usize> {
+    let first = round / 2;
+    (0..count).map(move |turn| (first + if round.is_multiple_of(2) { turn } else { count - 1 - turn }) % count)
 }
 
 impl Times {
@@ -195,6 +202,12 @@ mod tests {
         assert!(pace.is_over(9, Duration::from_secs(2)));
         assert!(!pace.is_over(2, Duration::from_secs(100)));
         assert!(pace.is_over(3, Duration::from_secs(100)));
+    }
+
+    #[test]
+    fn everybody_is_first_as_often() {
+        let rounds: Vec<Vec<usize>> = (0..6).map(|round| order(3, round).collect()).collect();
+        assert_eq!(rounds, [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1], [1, 0, 2]]);
     }
 
     #[test]
