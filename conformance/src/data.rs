@@ -54,8 +54,8 @@ pub fn samples(len: usize) -> Vec<Sample> {
     ]
 }
 
-/// Lengths around all boundaries: empty to tiny, around powers of two, around multiples of eight items of the type, and
-/// a few thousand bytes that are a multiple of nothing.
+/// Lengths around all small boundaries: tiny ones, around powers of two, around multiples of eight items of the type, and
+/// some thousands of bytes that are a multiple of nothing.
 pub fn lengths(typesize: usize) -> Vec<usize> {
     let mut lengths =
         vec![1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 255, 256, 257, 1023, 4096, 4099, 70_001];

@@ -38,7 +38,7 @@ impl Kind {
         let mut random = Random::new(seed ^ (len as u64).rotate_left(32) ^ self as u64);
         match self {
             Self::Zeros => vec![0; len],
-            Self::Constant => vec![0xa5; len],
+            Self::Constant => vec![if len.is_multiple_of(2) { 0xff } else { 0xa5 }; len],
             Self::Noise => noise(&mut random, len),
             Self::Integers => {
                 let width = if matches!(typesize, 2 | 4 | 8) { typesize } else { 4 };
@@ -138,9 +138,13 @@ pub(super) fn alignments() -> impl Iterator<Item = (usize, usize)> {
     alone.chain((1..16).flat_map(|offset| [(offset, offset), (offset, 16 - offset)]))
 }
 
-/// Lengths beyond those of [`lengths`](crate::data::lengths), up to the largest blocks that are usual.
-pub(super) const LARGE: [usize; 8] =
-    [100_003, (1 << 17) + 1, 300_000, 1 << 20, (3 << 19) + 5, (1 << 21) + 1, (3 << 20) - 1, (4 << 20) + 13];
+/// Lengths beyond those of [`lengths`](crate::data::lengths), up to the largest blocks that are usual. Most blocks are as
+/// long as a power of two, and counts that take another byte change there.
+pub(super) fn large() -> impl Iterator<Item = usize> {
+    let blocks = (13..20).flat_map(|log| [(1 << log) - 1, 1 << log, (1 << log) + 1]);
+    let others = [100_003, 300_000, 1 << 20, (3 << 19) + 5, (1 << 21) + 1, (3 << 20) - 1, (4 << 20) + 13];
+    others.into_iter().chain(blocks)
+}
 
 /// Type sizes that a chunk can have: all small ones, and those around powers of two.
 pub(super) fn typesizes() -> impl Iterator<Item = usize> {

@@ -165,7 +165,7 @@ impl Session {
             return;
         }
         let typesizes = self.main_typesizes();
-        for (i, len) in input::LARGE.into_iter().enumerate() {
+        for (i, len) in input::large().enumerate() {
             let meta = self.settings.metas[i % self.settings.metas.len()];
             let (case, src) = self.case(Kind::Mixed, len, typesizes[(i * 3 + 3) % typesizes.len()], meta);
             each(case, src);

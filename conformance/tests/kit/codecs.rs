@@ -49,6 +49,13 @@ fn flaws_of_codecs_are_found() {
 }
 
 #[test]
+fn flaws_at_the_usual_lengths_of_blocks_are_found() {
+    let lengths = [8192, 65_535, 65_536, 1 << 18];
+    let flaws = lengths.map(|len| (Flaw::OneLength(len), Promise::Restores));
+    assert_all_found(&flaws, |flaw| check_codec(&with_codec(CodecTraits::PLAIN, Rle::new(flaw))).run().unwrap());
+}
+
+#[test]
 fn meta_bytes_that_are_ignored_are_found() {
     let registry = with_codec(CodecTraits::PLAIN, Rle::new(Flaw::IgnoresMeta));
     let check = check_codec(&registry).metas(&[1, 2, 9]);

@@ -33,6 +33,13 @@ fn flaws_of_filters_are_found() {
 }
 
 #[test]
+fn flaws_at_the_usual_lengths_of_blocks_are_found() {
+    let lengths = [8192, 65_535, 65_536, 1 << 18];
+    let flaws = lengths.map(|len| (Flaw::OneLength(len), Promise::Restores));
+    assert_all_found(&flaws, |flaw| check_filter(&with_filter(FilterTraits::LOSSLESS, Transform(flaw))).run().unwrap());
+}
+
+#[test]
 fn state_is_found() {
     for (what, promise) in
         [(Memory::Encoder, Promise::Calls), (Memory::Decoder, Promise::Calls), (Memory::SharedScratch, Promise::Clones)]

@@ -13,6 +13,8 @@ pub(crate) enum Flaw {
     LongStreams,
     /// Loses a byte from one to four MiB.
     Megabytes,
+    /// Loses a byte at this length.
+    OneLength(usize),
     WideTypes,
     WideItems,
     /// Copies words that it believes to be aligned.
@@ -88,6 +90,7 @@ impl Rle {
         match self.flaw {
             Flaw::LongStreams => src.len() > 70_000,
             Flaw::Megabytes => (1 << 20..=4 << 20).contains(&src.len()),
+            Flaw::OneLength(len) => src.len() == len,
             Flaw::WideTypes => ctx.block.typesize > 8,
             Flaw::WideItems => ctx.block.item_size.is_some_and(|size| size > 255),
             Flaw::Misaligned => src.len() > 100 && !(src.as_ptr() as usize).is_multiple_of(8),

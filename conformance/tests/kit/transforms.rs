@@ -11,6 +11,8 @@ pub(crate) enum Flaw {
     /// Loses a byte above 70,000.
     LongBlocks,
     Megabytes,
+    /// Loses a byte at this length.
+    OneLength(usize),
     WideTypes,
     WideItems,
     Misaligned,
@@ -51,6 +53,7 @@ impl Transform {
         match self.0 {
             Flaw::LongBlocks => src.len() > 70_000,
             Flaw::Megabytes => (1 << 20..=4 << 20).contains(&src.len()),
+            Flaw::OneLength(len) => src.len() == len,
             Flaw::WideTypes => ctx.typesize > 8,
             Flaw::WideItems => ctx.item_size.is_some_and(|size| size > 255),
             Flaw::Misaligned => src.len() > 100 && !(src.as_ptr() as usize).is_multiple_of(8),
