@@ -226,6 +226,14 @@ fn commit_makes_nothing() {
     assert_eq!(fs::read_dir(&path).expect("a directory").count(), 0);
     let said = run(args!["info", &path]).bad_data();
     assert!(said.contains("a directory, but not a sparse frame"), "{said}");
+    // Chunks whose index is lost are not parts that somebody has left.
+    let lost = directory.path().join("lost");
+    fs::write(directory.path().join("bytes"), [7; 5000]).expect("it is written");
+    run(args!["compress", "-q", directory.path().join("bytes"), &lost, "--layout", "sparse"]).ok();
+    fs::remove_file(lost.join("chunks.b2frame")).expect("there is an index");
+    let said = run(args!["commit", &lost, "--discard"]).bad_data();
+    assert!(said.contains("chunks without an index") && said.contains("recover"), "{said}");
+    assert_eq!(fs::read_dir(&lost).expect("a directory").count(), 1);
     let file = directory.path().join("file");
     fs::write(&file, "text").expect("it is written");
     let said = run(args!["commit", &file]).bad_data();

@@ -15,6 +15,9 @@ use crate::error::WriteError;
 /// going to commit, the claim of a [`PlaceTarget`](super::PlaceTarget) whose process died, and all chunk files that no
 /// index names. An existing frame stays as it is. Returns the number of chunk files removed.
 ///
+/// Chunk files without a plan and without an index are not from an unfinished writer, which begins with its plan: the index
+/// is lost, and [`recover`](crate::recover) can save them. They stay.
+///
 /// Editors must be gone, too: unlike [`compact_place`](crate::edit::compact_place) this does not keep them from
 /// committing chunks that it removes.
 ///
@@ -25,7 +28,8 @@ use crate::error::WriteError;
 ///
 /// # Errors
 /// When the place fails, or there is an index that cannot be read; the call may be repeated. [`ShareError::Committing`]
-/// when another writer changes the plan at the same time.
+/// when another writer changes the plan at the same time. [`ShareError::NoIndex`] when there are chunk files, but neither a
+/// plan nor an index.
 pub async fn clear<P: SparsePlace + ?Sized>(place: &P) -> Result<u64, ShareError> {
     clear_at(place, None).await
 }
@@ -47,6 +51,9 @@ async fn clear_at<P: SparsePlace + ?Sized>(place: &P, registry: Option<&Registry
     };
     let (claim, version) = match found {
         Some((claim, version)) => (claim, Some(version)),
+        None if place.index().await?.is_none() => {
+            return if place.chunks().await?.is_empty() { Ok(0) } else { Err(ShareError::NoIndex) };
+        }
         None => (PlanFile::of_one(), None),
     };
     // No writer takes over while files are removed.

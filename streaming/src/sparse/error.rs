@@ -65,6 +65,9 @@ pub enum ShareError {
     /// There is no plan: nobody has created the frame.
     #[error("nobody has created a frame here that several writers fill: `SharedWriter::create` does")]
     NoPlan,
+    /// There are chunk files, but neither a plan nor an index: not what an unfinished writer leaves.
+    #[error("there are chunks without an index, which no writer has left behind: `recover` saves what they hold")]
+    NoIndex,
     /// The plan of this writer is gone without a frame having been committed: it was cleared, perhaps to start over
     /// with another plan.
     #[error("the plan of this writer has been cleared: what it has written is not part of any frame")]
@@ -163,7 +166,7 @@ impl ShareError {
             Self::Array(error) => error.kind(),
             Self::Nd(error) => ErrorKind::of_array(error),
             Self::Missing { .. } => ErrorKind::Unfinished,
-            Self::Damaged { .. } | Self::BadPlan { .. } => ErrorKind::Damaged,
+            Self::Damaged { .. } | Self::BadPlan { .. } | Self::NoIndex => ErrorKind::Damaged,
             Self::WrittenTooOften { .. } | Self::TooManyChunks { .. } => ErrorKind::Limit,
             Self::NoSuchChunk { .. } | Self::Length { .. } | Self::PlanDiffers { .. } => ErrorKind::InvalidInput,
         }
