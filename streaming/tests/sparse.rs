@@ -89,6 +89,7 @@ fn a_slash_and_unknown_files_do_not_matter() {
     }
     let error = SparseTarget::create(&slash).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AlreadyExists, "other files would be lost: {error}");
+    assert!(error.to_string().contains("it contains \"notes.txt\""), "{error}");
 }
 
 #[test]

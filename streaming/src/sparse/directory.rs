@@ -1,5 +1,6 @@
 //! The directory of a sparse frame.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -78,16 +79,16 @@ pub(crate) fn write_index(directory: &Path, index: &[u8], durable: bool) -> io::
     if durable { sync_directory(directory) } else { Ok(()) }
 }
 
-/// Whether a directory contains only files of a sparse frame, so that it may be replaced.
-pub(crate) fn is_replaceable(directory: &Path) -> io::Result<bool> {
+/// The name of something in a directory that is not part of a sparse frame, so that the directory must not be replaced.
+pub(crate) fn foreign_file(directory: &Path) -> io::Result<Option<OsString>> {
     for entry in fs::read_dir(directory)? {
         let name = entry?.file_name();
         let belongs = |name: &str| is_own(name) || temporary_of(name).is_some_and(is_own);
         if !name.to_str().is_some_and(belongs) {
-            return Ok(false);
+            return Ok(Some(name));
         }
     }
-    Ok(true)
+    Ok(None)
 }
 
 /// Whether files of a sparse frame have such a name.

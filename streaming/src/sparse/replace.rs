@@ -6,17 +6,21 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::directory::is_replaceable;
+use super::directory::foreign_file;
 use crate::disk::{Temporary, parent_of};
 
 /// Checks that a directory may replace `path`.
 pub(crate) fn check_replaceable(path: &Path) -> io::Result<()> {
+    let refuse = |reason| Err(io::Error::new(io::ErrorKind::AlreadyExists, reason));
     match path.metadata() {
-        Ok(metadata) if metadata.is_dir() && is_replaceable(path)? => Ok(()),
-        Ok(_) => Err(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            format!("{} is not a sparse frame and cannot be replaced by one", path.display()),
-        )),
+        Ok(metadata) if metadata.is_dir() => match foreign_file(path)? {
+            Some(name) => refuse(format!(
+                "{} cannot be replaced: it contains {name:?}, which is not part of a sparse frame",
+                path.display(),
+            )),
+            None => Ok(()),
+        },
+        Ok(_) => refuse(format!("{} is not a sparse frame and cannot be replaced by one", path.display())),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(e) => Err(e),
     }
