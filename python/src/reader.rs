@@ -6,6 +6,7 @@ use std::{io, mem, process};
 use futures::StreamExt;
 use futures::future::poll_fn;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use oxiblosc::frame::Checksums;
 use oxiblosc::nd::{ArrayError, NdArray, Selection};
 use oxiblosc::source::{ProgressSource, RangeSource};
 use oxiblosc::{Chain, ChecksumPolicy, ChunkStream, FingerprintCheck, FrameReader, Progress, ReadOptions};
@@ -304,11 +305,17 @@ impl Reader {
         Ok(found)
     }
 
+    /// The names of the variable-length metalayers, without that of the checksums, which no caller can set.
     fn vlmetalayer_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        Ok(self.state(py)?.frame.vlmetalayer_names())
+        let mut names = self.state(py)?.frame.vlmetalayer_names();
+        names.retain(|name| name != Checksums::NAME);
+        Ok(names)
     }
 
     fn vlmetalayer<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        if name == Checksums::NAME {
+            return Ok(None);
+        }
         let state = self.state(py)?;
         let content = drive(py, &Watch::default(), || state.frame.vlmetalayer(name))?;
         Ok(content.map(|content| PyBytes::new(py, &content)))

@@ -75,6 +75,19 @@ def test_aligned_fields(tmp_path):
     assert np.array_equal(array[50:], expected) and array[0] == expected[7]
 
 
+def test_checksums_are_no_attribute(tmp_path):
+    oxiblosc.save(tmp_path / "a", np.arange(10), checksums=True, attrs={"a": 1})
+    array = oxiblosc.open(tmp_path / "a", mode="a")
+    assert dict(array.attrs) == {"a": 1} and "oxiblosc_checksums" not in array.attrs
+    assert oxiblosc.info(tmp_path / "a")["attributes"] == ["a"]
+    oxiblosc.save(tmp_path / "b", np.arange(10), attrs=array.attrs)
+    assert dict(oxiblosc.open(tmp_path / "b").attrs) == {"a": 1}
+    with array.edit() as editor:
+        assert dict(editor.attrs) == {"a": 1}
+        editor.attrs.clear()
+    assert not array.attrs and oxiblosc.open(tmp_path / "a", checksums=True)[3] == 3
+
+
 def test_reading_only(place):
     array = oxiblosc.open(place[0])
     for change in (
