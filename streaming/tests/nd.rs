@@ -274,6 +274,7 @@ fn what_does_not_fit_is_refused() {
         assert_eq!(sink.close().await.unwrap_err().to_string(), missing);
         let too_many = sink.push(Bytes::from(vec![1; 5])).await.unwrap_err();
         assert!(matches!(too_many, ArrayError::Length { expected: 24, found: 25 }));
+        assert!(too_many.to_string().ends_with("requires 24 bytes, found more"), "{too_many}");
         // None of these harms the sink; a write takes what there is room for.
         assert_eq!(sink.write(&[1; 100]).await.unwrap(), 4);
         assert!(sink.write(&[1]).await.is_err());

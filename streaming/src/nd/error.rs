@@ -48,11 +48,12 @@ pub enum ArrayError {
         expected: &'static str,
     },
     /// The array is not as long as its shape says.
-    #[error("the shape of the array requires {expected} bytes, found {found}")]
+    #[error("the shape of the array requires {expected} bytes, found {}",
+        if .found > .expected { "more".into() } else { found.to_string() })]
     Length {
         /// Bytes that the shape requires.
         expected: u64,
-        /// Bytes given.
+        /// Bytes given. When there are more than required, those up to the end of the write that went too far.
         found: u64,
     },
     /// The last row is incomplete.
