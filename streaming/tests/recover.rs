@@ -267,6 +267,8 @@ fn a_directory_without_its_index() {
     assert_eq!(found.replaced, [4]);
     assert_eq!(decoded_file(&output)[5 * CHUNK..], data[5 * CHUNK..8 * CHUNK]);
     assert!(matches!(recover(directory.path(), &output), Err(RecoverError::NoFiles)));
+    assert!(matches!(seal_file(directory.path()), Err(RecoverError::NoFiles)));
+    assert!(matches!(seal_file(&path), Err(RecoverError::Seal { .. })));
 }
 
 #[test]

@@ -153,7 +153,7 @@ pub(super) async fn recover<T: Target>(
     })
 }
 
-fn ids(directory: &Path) -> io::Result<BTreeSet<u32>> {
+pub(super) fn ids(directory: &Path) -> io::Result<BTreeSet<u32>> {
     let mut ids = BTreeSet::new();
     for entry in fs::read_dir(directory)? {
         ids.extend(entry?.file_name().to_str().and_then(chunk_file_id));

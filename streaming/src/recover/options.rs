@@ -3,13 +3,16 @@
 use std::path::Path;
 use std::time::Instant;
 
+use oxiblosc_core::frame::INDEX_FILE;
 use oxiblosc_core::{Limits, Registry};
 
+use super::files::ids;
 use super::work_limit::WorkLimit;
 use super::{RecoverError, Recovered};
 use crate::edit::{FrameFile, LockedFile};
 use crate::progress::Progress;
 use crate::source::RangeSource;
+use crate::sparse::directory::HEADER_FILE;
 use crate::target::Target;
 
 /// Options for recovering or sealing a frame, with bounds on the work.
@@ -133,7 +136,12 @@ impl RecoverOptions {
     /// # Errors
     /// As [`seal`](Self::seal).
     pub fn seal_file(&self, path: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
-        if path.as_ref().is_dir() {
+        let directory = path.as_ref();
+        if directory.is_dir() {
+            let names = [INDEX_FILE, HEADER_FILE];
+            if !names.iter().any(|name| directory.join(name).exists()) && ids(directory)?.is_empty() {
+                return Err(RecoverError::NoFiles);
+            }
             return Err(RecoverError::Seal { reason: "it is a sparse frame, whose index says all or is not there" });
         }
         self.seal(&mut LockedFile::open(path, true)?)
