@@ -98,7 +98,11 @@ pub enum FrameError {
     )]
     Unfinished,
     /// The frame claims to be longer than what there is, or shorter than its own parts.
-    #[error("frame length at offset 16 is {}, expected {}", *.found as i64, Between(*.min, *.max))]
+    #[error("frame length at offset 16 is {}, {}", *.found as i64, if (*.max..i64::MAX as u64).contains(.found) {
+        format!("but only {max} bytes are there")
+    } else {
+        format!("expected {}", Between(*.min, *.max))
+    })]
     FrameLen {
         /// The length found.
         found: u64,
@@ -527,13 +531,13 @@ impl fmt::Display for Found {
     }
 }
 
-/// The values that a field may have. The maximum of the type stands for no upper bound.
+/// The values that a field may have. The maximum of the type stands for no upper bound, as does one below the minimum.
 struct Between(u64, u64);
 
 impl fmt::Display for Between {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self(min, max) if *max >= i64::MAX as u64 => write!(f, "at least {min}"),
+            Self(min, max) if *max >= i64::MAX as u64 || min > max => write!(f, "at least {min}"),
             Self(min, max) => write!(f, "{min}..={max}"),
         }
     }

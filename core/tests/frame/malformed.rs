@@ -186,6 +186,9 @@ fn frame_length_out_of_bounds() {
         FrameError::FrameLen { found, max, .. } if (found, max) == (len + 1, len)
     );
     assert_refused!(file[..file.len() - 1], FrameError::FrameLen { .. });
+    // Not even the header is whole.
+    let error = open_counting(&file[..87], limits(|_| {})).unwrap_err().to_string();
+    assert_eq!(error, format!("frame length at offset 16 is {len}, but only 87 bytes are there"));
     assert_refused!(patched(file.clone(), 16, &u64::MAX.to_be_bytes()), FrameError::FrameLen { found: u64::MAX, .. });
     assert_refused!(patched(file, 16, &96_u64.to_be_bytes()), FrameError::FrameLen { found: 96, min: 97, .. });
     let empty = write(&FrameParams::new(encode(4), 400), [], &[]).unwrap();
