@@ -66,6 +66,13 @@ def _plugin(value: Any) -> int | str:
     return value if isinstance(value, str) else int(value)
 
 
+def _number(name: str, value: Any, least: int, most: int = 2**31 - 1) -> int:
+    value = int(value)
+    if not least <= value <= most:
+        raise ValueError(f"{name} is {value}, expected {least} to {most}")
+    return value
+
+
 def encoding(params: dict[str, Any], *, typesize: int | None = None) -> dict[str, Any]:
     """The dictionary that the native part takes.
 
@@ -94,7 +101,7 @@ def encoding(params: dict[str, Any], *, typesize: int | None = None) -> dict[str
         "codec_meta": int(full["codec_meta"]),
         "clevel": int(full["clevel"]),
         "filters": [_plugin(name) for name in filters],
-        "filters_meta": [int(meta) & 0xFF for meta in metas],
+        "filters_meta": [_number("filters_meta", meta, -128, 255) & 0xFF for meta in metas],
         "typesize": int(full["typesize"]),
         "blocksize": int(full["blocksize"]),
         "chunksize": int(full["chunksize"]),

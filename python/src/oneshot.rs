@@ -1,8 +1,8 @@
 //! One buffer, one chunk.
 
 use numpy::PyReadonlyArray1;
-use oxiblosc::Inline;
 use oxiblosc::chunk::{ChunkContext, ChunkDecoder, ChunkEncoder, ChunkError, ChunkHeader};
+use oxiblosc::{Inline, WriteError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -20,11 +20,13 @@ pub(crate) fn compress<'py>(
     let (params, registry) = encoding.params(py)?;
     let pool = encoding.pool();
     let chunk = py.detach(|| {
-        let mut encoder = ChunkEncoder::new(&params.standalone(), &registry)?;
-        match pool.threads() {
+        let encoder = ChunkEncoder::new(&params.standalone(), &registry);
+        let mut encoder = encoder.map_err(|source| WriteError::Params(source.into()))?;
+        let chunk = match pool.threads() {
             0 => encoder.encode(data, &ChunkContext::default(), &Inline),
             _ => encoder.encode(data, &ChunkContext::default(), &pool),
-        }
+        };
+        chunk.map_err(|source| WriteError::Encode { chunk: 0, source: source.into() })
     });
     Ok(PyBytes::new(py, &chunk.map_err(|e| error::raise(py, e))?))
 }

@@ -145,6 +145,18 @@ def test_what_is_refused(tmp_path):
     assert not path.exists()
 
 
+@pytest.mark.parametrize("make", [oxiblosc.compress, oxiblosc.to_bytes])
+def test_wrong_parameters_are_not_damage(make):
+    data = np.arange(9, dtype="f4")
+    with pytest.raises(ValueError, match="filters_meta is 300"):
+        make(data, filters=(4,), filters_meta=(300,))
+    with pytest.raises(oxiblosc.InvalidInputError, match="invalid filter meta 44"):
+        make(data, filters=(4,), filters_meta=(44,))
+    with pytest.raises(oxiblosc.InvalidInputError, match="4 or 8, the side of a cell"):
+        make(data, codec="ndlz", codec_meta=5)
+    make(data, filters=(4,), filters_meta=(-5,))
+
+
 def test_progress_and_checksums(tmp_path):
     seen = []
     data = np.arange(6_000_000)

@@ -233,9 +233,21 @@ impl ErrorKind {
 
     /// The kind of an error of encoding a chunk: there are no bytes yet that could be damaged.
     pub(crate) fn of_encoding(error: &ChunkError) -> Self {
-        match Self::of_chunk(error) {
-            Self::Damaged => Self::Other,
-            kind => kind,
+        match error {
+            ChunkError::Configure { .. }
+            | ChunkError::Encode { source: CodecError::Meta { .. } | CodecError::Geometry { .. }, .. }
+            | ChunkError::Pipeline {
+                source:
+                    PipelineError::Filter {
+                        source: FilterError::Meta { .. } | FilterError::TypeSize { .. } | FilterError::Geometry { .. },
+                        ..
+                    },
+                ..
+            } => Self::InvalidInput,
+            error => match Self::of_chunk(error) {
+                Self::Damaged => Self::Other,
+                kind => kind,
+            },
         }
     }
 

@@ -10,7 +10,8 @@ use common::{CHUNK, Flaky, Mood, data, frame, options};
 use futures::{AsyncWriteExt, SinkExt, TryStreamExt};
 use oxiblosc_core::chunk::EncodeParams;
 use oxiblosc_core::nd::Selection;
-use oxiblosc_core::{Chain, Limits, Registry};
+use oxiblosc_core::pipeline::FilterSlots;
+use oxiblosc_core::{Chain, FilterId, Limits, Registry};
 use oxiblosc_streaming::blocking::FrameEditor;
 use oxiblosc_streaming::nd::{ArrayOptions, NdArray};
 use oxiblosc_streaming::recover;
@@ -140,8 +141,17 @@ fn of_writing() {
     };
     let nan = WriteOptions::new(EncodeParams { typesize: 0, ..EncodeParams::default() });
     let level = WriteOptions::new(EncodeParams { level: 77, ..EncodeParams::default() });
+    // Four bytes do not have so many bits of precision, which only the filter knows.
+    let filters = FilterSlots::from_list(&[(FilterId::TRUNC_PREC, 44)]).unwrap();
+    let mut precision =
+        WriteOptions::new(EncodeParams { typesize: 4, filters, ..EncodeParams::default() }).in_memory().unwrap();
+    let precision = block_on(async {
+        precision.write_all(&data(CHUNK)).await?;
+        precision.close().await.map(drop).map_err(io::Error::from)
+    });
     let full = || io::Error::from(io::ErrorKind::StorageFull);
     all(vec![
+        (fails(precision), ErrorKind::InvalidInput),
         (fails(flaky(&broken)), ErrorKind::Transient),
         (fails(block_on(closed.send(Bytes::from_static(b"more")))), ErrorKind::Closed),
         (fails(nan.in_memory()), ErrorKind::InvalidInput),
