@@ -98,13 +98,13 @@ def encoding(params: dict[str, Any], *, typesize: int | None = None) -> dict[str
     metas = [metas] if isinstance(metas, int) else list(metas)
     return {
         "codec": _plugin(full["codec"]),
-        "codec_meta": int(full["codec_meta"]),
-        "clevel": int(full["clevel"]),
+        "codec_meta": _number("codec_meta", full["codec_meta"], 0, 255),
+        "clevel": _number("clevel", full["clevel"], 0, 9),
         "filters": [_plugin(name) for name in filters],
         "filters_meta": [_number("filters_meta", meta, -128, 255) & 0xFF for meta in metas],
-        "typesize": int(full["typesize"]),
-        "blocksize": int(full["blocksize"]),
-        "chunksize": int(full["chunksize"]),
+        "typesize": _number("typesize", full["typesize"], 1),
+        "blocksize": _number("blocksize", full["blocksize"], 0),
+        "chunksize": _number("chunksize", full["chunksize"], 0),
         "splitmode": int(getattr(full["splitmode"], "value", full["splitmode"])),
         "use_dict": bool(full["use_dict"]),
         "nthreads": threads(full["nthreads"]),

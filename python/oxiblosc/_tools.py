@@ -20,9 +20,9 @@ def compress(data: Any, typesize: int | None = None, clevel: int = 5, **params: 
     is a chunk that C-Blosc 1 and numcodecs read.
     """
     if typesize is None:
-        typesize = data.dtype.itemsize if isinstance(data, np.ndarray) else memoryview(data).itemsize
+        typesize = max(data.dtype.itemsize if isinstance(data, np.ndarray) else memoryview(data).itemsize, 1)
     blosc1 = params.pop("blosc1", False)
-    made = encoding({**params, "clevel": clevel}, typesize=max(typesize, 1))
+    made = encoding({**params, "clevel": clevel}, typesize=typesize)
     made["blosc1"] = bool(blosc1)
     return _oxiblosc.compress(_dtype.buffer(data), made)
 

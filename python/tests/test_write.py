@@ -157,6 +157,17 @@ def test_wrong_parameters_are_not_damage(make):
     make(data, filters=(4,), filters_meta=(-5,))
 
 
+@pytest.mark.parametrize(
+    "name, value",
+    [("typesize", 0), ("typesize", -1), ("clevel", -1), ("clevel", 10), ("blocksize", -1), ("codec_meta", 300)],
+)
+def test_numbers_out_of_range(name, value):
+    with pytest.raises(ValueError, match=f"{name} is {value}, expected"):
+        oxiblosc.compress(b"abcd" * 9, **{name: value})
+    with pytest.raises(ValueError, match=f"{name} is {value}, expected"):
+        oxiblosc.writer(io.BytesIO(), **{name: value})
+
+
 def test_progress_and_checksums(tmp_path):
     seen = []
     data = np.arange(6_000_000)
