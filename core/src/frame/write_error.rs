@@ -73,7 +73,10 @@ pub enum FrameWriteError {
         len: usize,
     },
     /// The frame to be edited or copied does not match its checksums.
-    #[error("header, index or trailer do not match the checksums of the frame: recover it into a copy first")]
+    #[error(
+        "header, index or trailer do not match the checksums of the frame: they are damaged, or were changed in place by \
+         software that does not keep checksums; recover the frame into a copy first"
+    )]
     Checksums,
     /// A variable-length metalayer could not be compressed.
     #[error("variable-length metalayer {name:?} cannot be encoded")]
