@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import http.server
+import re
 import socket
 import subprocess
 import sys
@@ -56,6 +57,10 @@ class Proxy:
         self.requests = self.nbytes = 0
         #: Seconds by which each response is late, as over a network.
         self.delay = 0.0
+        #: Whether ranges are cut out of objects in memory, which must not change. A server may take longer for it than
+        #: a client for all that it does.
+        self.keeps = False
+        kept: dict[str, tuple[list[tuple[str, str]], bytes]] = {}
         host = server.removeprefix("http://")
         connections = threading.local()
         proxy = self
@@ -67,20 +72,43 @@ class Proxy:
 
             def pass_on(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                if not hasattr(connections, "server"):
-                    connections.server = http.client.HTTPConnection(host, timeout=60)
-                connections.server.request(self.command, self.path, body, dict(self.headers))
-                response = connections.server.getresponse()
-                data = response.read()
+                asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range") or "")
+                if proxy.keeps and asked and self.command == "GET":
+                    status, headers, data = self.part(*asked.groups())
+                else:
+                    status, headers, data = self.fetch(body, dict(self.headers))
                 proxy._count(len(data))
-                self.send_response_only(response.status)
-                for name, value in response.getheaders():
+                self.send_response_only(status)
+                length = dict(headers).get("Content-Length", "0") if self.command == "HEAD" else str(len(data))
+                for name, value in headers:
                     if name.lower() not in ("transfer-encoding", "connection", "content-length"):
                         self.send_header(name, value)
-                length = response.getheader("Content-Length") if self.command == "HEAD" else str(len(data))
-                self.send_header("Content-Length", length or "0")
+                self.send_header("Content-Length", length)
                 self.end_headers()
                 self.wfile.write(data)
+
+            def fetch(self, body: bytes, headers: dict[str, str]) -> tuple[int, list[tuple[str, str]], bytes]:
+                if not hasattr(connections, "server"):
+                    connections.server = http.client.HTTPConnection(host, timeout=60)
+                connections.server.request(self.command, self.path, body, headers)
+                response = connections.server.getresponse()
+                return response.status, response.getheaders(), response.read()
+
+            def part(self, first: str, last: str) -> tuple[int, list[tuple[str, str]], bytes]:
+                if self.path not in kept:
+                    whole = {name: value for name, value in self.headers.items() if name.lower() != "range"}
+                    status, headers, data = self.fetch(b"", whole)
+                    if status != 200:
+                        return status, headers, data
+                    # A checksum is that of the whole object.
+                    headers = [(name, value) for name, value in headers if "checksum" not in name.lower()]
+                    kept[self.path] = headers, data
+                headers, data = kept[self.path]
+                begin = int(first) if first else max(len(data) - int(last), 0)
+                end = min(int(last) + 1, len(data)) if first and last else len(data)
+                if begin >= end:
+                    return 416, [], b""
+                return 206, [*headers, ("Content-Range", f"bytes {begin}-{end - 1}/{len(data)}")], data[begin:end]
 
             do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = pass_on
 
