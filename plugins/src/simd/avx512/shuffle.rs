@@ -94,7 +94,7 @@ fn shuffle_narrow<const P: usize>(fetch_ahead: bool, width: usize, items: &[u8],
     }
 }
 
-/// The same for items of more than 8 bytes whose planes are [`CROWDED`]: the bytes of several strips are collected, and
+/// The same for items of more than 8 bytes whose planes are [`crowded`]: the bytes of several strips are collected, and
 /// written to one plane after the other.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn shuffle_crowded(width: usize, items: &[u8], planes: &mut [u8], n: usize) {
