@@ -87,7 +87,7 @@ impl Pace {
 #[derive(Debug, Clone)]
 pub struct Times(Vec<Vec<Option<f64>>>);
 
-/// Runs the contestants in turns, in the [`order`] of each round.
+/// Runs the contestants in turns, whose order changes from round to round (see `order`).
 ///
 /// # Errors
 /// The first error of any contestant ends the race.
