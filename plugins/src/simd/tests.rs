@@ -60,16 +60,22 @@ fn compare(name: &str, widths: impl Iterator<Item = usize>, whole_words: bool, k
         for len in lengths() {
             // In a separate allocation, so that a tool like Valgrind notices reads beyond it.
             let src = &noise[width..][..if whole_words { len - len % width } else { len }].to_vec()[..];
-            let expected = run(src.len(), |dst| kernel(Level::SCALAR, width, src, dst));
-            let restored = run(src.len(), |dst| inverse(Level::SCALAR, width, &expected, dst));
-            assert!(restored == src, "{name}: scalar, width {width}, {len} bytes");
-            for level in Level::available() {
-                let there = run(src.len(), |dst| kernel(level, width, src, dst));
-                assert!(there == expected, "{name}: {level}, width {width}, {len} bytes");
-                let back = run(src.len(), |dst| inverse(level, width, &expected, dst));
-                assert!(back == src, "inverse of {name}: {level}, width {width}, {len} bytes");
-            }
+            compare_block(name, width, src, kernel, inverse);
         }
+    }
+}
+
+/// See [`compare`].
+fn compare_block(name: &str, width: usize, src: &[u8], kernel: Kernel, inverse: Kernel) {
+    let len = src.len();
+    let expected = run(len, |dst| kernel(Level::SCALAR, width, src, dst));
+    let restored = run(len, |dst| inverse(Level::SCALAR, width, &expected, dst));
+    assert!(restored == src, "{name}: scalar, width {width}, {len} bytes");
+    for level in Level::available() {
+        let there = run(len, |dst| kernel(level, width, src, dst));
+        assert!(there == expected, "{name}: {level}, width {width}, {len} bytes");
+        let back = run(len, |dst| inverse(level, width, &expected, dst));
+        assert!(back == src, "inverse of {name}: {level}, width {width}, {len} bytes");
     }
 }
 
@@ -87,20 +93,11 @@ fn bitshuffle_twins() {
 #[test]
 fn twins_of_crowded_planes() {
     let noise = noise(64 * 8200);
-    let kernels: [(&str, Kernel, Kernel); 2] =
-        [("shuffle", shuffle, unshuffle), ("bitshuffle", bitshuffle, bitunshuffle)];
     for width in (1..=17).chain([24, 32, 64]) {
         for items in [4088, 4096, 4104, 8192, 12_288, 32_760, 32_768, 32_776] {
             let Some(src) = noise.get(..items * width + 7.min(width - 1)) else { continue };
-            for (name, kernel, inverse) in kernels {
-                let expected = run(src.len(), |dst| kernel(Level::SCALAR, width, src, dst));
-                for level in Level::available() {
-                    let there = run(src.len(), |dst| kernel(level, width, src, dst));
-                    assert!(there == expected, "{name}: {level}, width {width}, {items} items");
-                    let back = run(src.len(), |dst| inverse(level, width, &expected, dst));
-                    assert!(back == src, "inverse of {name}: {level}, width {width}, {items} items");
-                }
-            }
+            compare_block("shuffle", width, src, shuffle, unshuffle);
+            compare_block("bitshuffle", width, src, bitshuffle, bitunshuffle);
         }
     }
 }
