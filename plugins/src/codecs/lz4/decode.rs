@@ -166,10 +166,11 @@ const SHORT_OUTPUT: usize = 14 + 18 + SLACK;
 /// them.
 const SHORT_INPUT: usize = 1 + 16 + 2;
 
-/// Up to this length literals are copied inline; beyond it a call of `memcpy` pays.
-const SHORT_LITERALS: usize = 64;
+/// Long runs of literals are copied in steps of so many bytes. A call of `memcpy` takes longer for a few hundred bytes:
+/// it branches on the length, which is hard to predict.
+const LITERAL_STEP: usize = 64;
 
-const _: () = assert!(SHORT_OUTPUT >= SHORT_LITERALS);
+const _: () = assert!(SHORT_OUTPUT >= LITERAL_STEP);
 
 /// Code that does not expect near matches tolerates one in this many bytes of input: if they are more frequent and
 /// without a pattern, mispredicted branches cost more than doing without the branch.
@@ -253,23 +254,23 @@ unsafe fn sequences<M: RepeatKernel, const NEAR: bool>(src: &[u8], dst: &mut [u8
             let Some((more, next)) = continuation(src, input + 1, dst.len()) else { return done };
             (len, input) = (len + more, next - 1);
             // After the literals there must be as much room as after the literals of a short sequence.
-            if src.len() - input < 1 + len + SHORT_LITERALS || dst.len() - output < len + SHORT_OUTPUT {
+            if src.len() - input < 1 + len + LITERAL_STEP || dst.len() - output < len + SHORT_OUTPUT {
                 return done;
             }
-            // SAFETY: both buffers hold `len + SHORT_LITERALS` bytes from here, by the check above; they are different
-            // allocations, one borrowed mutably.
+            // SAFETY: both buffers hold `len + LITERAL_STEP` bytes from here, by the check above, and a step begins before
+            // `len`; they are different allocations, one borrowed mutably.
             unsafe {
-                let to = dst.as_mut_ptr().add(output);
-                if len <= SHORT_LITERALS {
-                    overcopy::copy(from.add(input + 1), to, SHORT_LITERALS);
-                } else {
-                    to.copy_from_nonoverlapping(from.add(input + 1), len);
+                let (from, to) = (from.add(input + 1), dst.as_mut_ptr().add(output));
+                let mut done = 0;
+                while done < len {
+                    overcopy::copy(from.add(done), to.add(done), LITERAL_STEP);
+                    done += LITERAL_STEP;
                 }
             }
         }
         output += len;
 
-        // SAFETY: a short run leaves at least SHORT_INPUT - 1 - 14 = 4 bytes of the input, a long one SHORT_LITERALS.
+        // SAFETY: a short run leaves at least SHORT_INPUT - 1 - 14 = 4 bytes of the input, a long one LITERAL_STEP.
         let distance = unsafe { u16::from_le(from.add(input + len).add(1).cast::<u16>().read_unaligned()) };
         let distance = usize::from(distance);
         input += len + 3;
