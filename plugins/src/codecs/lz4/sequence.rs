@@ -2,7 +2,7 @@
 //!
 //! Source: LZ4 block format, which also gives the end-of-block rules that decoders rely on.
 
-use crate::codecs::overcopy;
+use crate::codecs::overcopy::{self, SLACK};
 
 /// "The minimum match length is 4."
 pub(super) const MIN_MATCH: usize = 4;
@@ -54,7 +54,8 @@ impl<'a> SequenceWriter<'a> {
             }
             self.at += 1 + literals + 2;
         } else {
-            self.literals(src.get(anchor..start)?, code.min(CONTINUED) as u8)?;
+            self.token(literals, code.min(CONTINUED) as u8)?;
+            self.run(src, anchor, start)?;
             self.push(&(distance as u16).to_le_bytes())?;
         }
         self.continued(code)
@@ -62,14 +63,30 @@ impl<'a> SequenceWriter<'a> {
 
     /// Writes the last literals and returns the length of the block.
     pub(super) fn last(mut self, literals: &[u8]) -> Option<usize> {
-        self.literals(literals, 0)?;
+        self.token(literals.len(), 0)?;
+        self.push(literals)?;
         Some(self.at)
     }
 
-    fn literals(&mut self, literals: &[u8], low: u8) -> Option<()> {
-        self.push(&[(literals.len().min(CONTINUED) as u8) << 4 | low])?;
-        self.continued(literals.len())?;
-        self.push(literals)
+    /// Writes a token, and what continues its number of literals.
+    fn token(&mut self, literals: usize, low: u8) -> Option<()> {
+        self.push(&[(literals.min(CONTINUED) as u8) << 4 | low])?;
+        self.continued(literals)
+    }
+
+    /// Writes the literals `src[anchor..start]`. A call of `memcpy` takes longer for a few hundred bytes: it branches on the
+    /// length, which is hard to predict.
+    #[inline(always)]
+    fn run(&mut self, src: &[u8], anchor: usize, start: usize) -> Option<()> {
+        let literals = src.get(anchor..start)?;
+        if src.len() - start < SLACK || self.dst.len() - self.at < literals.len() + SLACK {
+            return self.push(literals);
+        }
+        // SAFETY: both buffers hold SLACK bytes after the literals, as just checked; they are different allocations, one
+        // borrowed mutably.
+        unsafe { overcopy::copy(literals.as_ptr(), self.dst.as_mut_ptr().add(self.at), literals.len()) };
+        self.at += literals.len();
+        Some(())
     }
 
     /// Writes the bytes that continue a length of `len` after its nibble.
