@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -30,6 +30,8 @@ const LONGEST: u64 = 8 << 20;
 /// This much of the end of a contiguous frame is requested together with its beginning. It holds the index and trailer
 /// of some hundred chunks, which would otherwise cost a round trip of their own.
 const TAIL: u64 = 4 << 10;
+/// The end is waited for this long at least, however fast the beginning came.
+const LEAST_PATIENCE: Duration = Duration::from_millis(50);
 /// The cost of a request in bytes: some ten milliseconds at some hundred megabytes a second.
 const REQUEST_COST: u64 = 1 << 20;
 
@@ -166,9 +168,10 @@ impl ObjectSource {
         .await??;
         let bytes = bytes.slice(..bytes.len().min(usize::try_from(head).unwrap_or(usize::MAX)));
         let tail = match last {
-            // No longer than asking for it now would take.
+            // No longer than asking for it now would take, but for what a busy machine needs to notice an answer: asking
+            // again is one request more.
             Some(last) if meta.size > head => {
-                let patience = begin.elapsed();
+                let patience = begin.elapsed().max(LEAST_PATIENCE);
                 spawn(async move { timeout(patience, last).await.ok() }).await?.transpose()?.flatten()
             }
             _ => None,
