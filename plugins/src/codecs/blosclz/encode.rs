@@ -1,12 +1,11 @@
-//! The BloscLZ encoder: a probe of whether compression pays, and one greedy pass with a table of where six bytes were last
-//! seen.
+//! The BloscLZ encoder: a probe of whether compression pays, and one greedy pass with a table of where seven bytes were
+//! last seen.
 //!
 //! What a level promises is C-Blosc2's: the probe looks at the same part of the input, and asks for the same ratio. The
-//! search is our own. C-Blosc2 takes no match of six bytes or less and ends every one a byte early; this encoder takes
-//! matches of six, as far as they reach in both directions, and looks at ever fewer positions where it finds none. What it
-//! writes is smaller, and is found in half the time or less.
+//! search is our own. C-Blosc2 looks for four bytes at every position, drops what is shorter than seven, and ends every
+//! match a byte early. This encoder looks for seven, at ever fewer positions where it finds none, and takes a match as far
+//! as it reaches in both directions. That writes less, in half the time.
 
-use super::FAR_DISTANCE;
 use super::count::OpCounter;
 use super::write::OpWriter;
 use crate::codecs::input::{Input, UncheckedInput, common, common_before};
@@ -35,11 +34,9 @@ const MATCH_LIMIT: usize = 12;
 /// The last bytes are always literals: a decoder may drop a match that nothing follows.
 const LAST_LITERALS: usize = 3;
 
-/// The bytes of a match that the table finds. Shorter ones save little, and each costs time.
-const FOUND: usize = 6;
-
-/// The shortest match at a far distance, which takes four bytes and often splits a run of literals, which takes one.
-const MIN_FAR: usize = 7;
+/// The shortest match. Shorter ones save little: a far one takes four bytes, and the run of literals that it splits another.
+/// In records they also hide longer ones that begin a few bytes later.
+const MIN_MATCH: usize = 7;
 
 /// Logarithm of the number of table entries: 16 KiB of them leave room for the data in a level 1 cache.
 const TABLE_LOG: u32 = 13;
@@ -96,7 +93,7 @@ pub(super) trait Operations {
     fn last(&mut self, src: &[u8], anchor: usize) -> Option<()>;
 }
 
-/// The low 16 bits of the positions where six bytes were last seen, by their hash.
+/// The low 16 bits of the positions where seven bytes were last seen, by their hash.
 struct Table([u16; 1 << TABLE_LOG]);
 
 impl Table {
@@ -106,7 +103,7 @@ impl Table {
     /// 2^16, and where `at` is as well, it is the difference to one of those.
     #[inline(always)]
     fn exchange(&mut self, word: u64, at: usize) -> usize {
-        let hash = (word << (64 - 8 * FOUND)).wrapping_mul(0x9E37_79B1_85EB_CA87) >> (64 - TABLE_LOG);
+        let hash = (word << (64 - 8 * MIN_MATCH)).wrapping_mul(0x9E37_79B1_85EB_CA87) >> (64 - TABLE_LOG);
         let before = std::mem::replace(&mut self.0[hash as usize], at as u16);
         (at as u16).wrapping_sub(before).into()
     }
@@ -154,12 +151,9 @@ impl Table {
                 before = unsafe { common_before(input, p - distance, p, most) };
             }
             loop {
-                let from = p + FOUND;
-                // SAFETY: the distance is at most p, and p + FOUND <= limit + FOUND <= end.
-                let len = before + FOUND + unsafe { common(input, from - distance, from, end) };
-                if distance > FAR_DISTANCE && len < MIN_FAR {
-                    break;
-                }
+                let from = p + MIN_MATCH;
+                // SAFETY: the distance is at most p, and p + MIN_MATCH <= limit + MIN_MATCH <= end.
+                let len = before + MIN_MATCH + unsafe { common(input, from - distance, from, end) };
                 p -= before;
                 to.sequence(src, anchor, p, distance, len)?;
                 p += len;
@@ -205,7 +199,7 @@ unsafe fn found<'a>(input: impl Input<'a>, word: u64, at: usize, distance: usize
     // SAFETY: by the contract.
     let earlier = unsafe { word_at(input, at - distance) };
     // One branch for both conditions: where there are no matches, the distance is as good as random.
-    (earlier ^ word) << (64 - 8 * FOUND) | u64::from(distance == 0) == 0
+    (earlier ^ word) << (64 - 8 * MIN_MATCH) | u64::from(distance == 0) == 0
 }
 
 #[cfg(test)]
