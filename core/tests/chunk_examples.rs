@@ -201,7 +201,10 @@ fn blosclz() {
     );
     let data = TEXT.repeat(3);
     assert_eq!(decode(&chunk), data);
-    assert_eq!(encode(&data, EncodeParams { filters: FilterSlots::NONE, ..EncodeParams::default() }), chunk);
+    // Our encoder searches in its own way, and must not find less.
+    let ours = encode(&data, EncodeParams { filters: FilterSlots::NONE, ..EncodeParams::default() });
+    assert_eq!(decode(&ours), data);
+    assert!(ours.len() <= chunk.len(), "{} bytes, and {} by C-Blosc2", ours.len(), chunk.len());
 }
 
 /// T (72 B), lz4hc cl5
