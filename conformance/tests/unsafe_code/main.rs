@@ -17,6 +17,7 @@ const PLACES: &[(&str, &str)] = &[
     ("plugins/src/codecs/blosclz/", "codec kernels"),
     ("plugins/src/codecs/lz4/", "codec kernels"),
     ("plugins/src/codecs/zlib/", "codec kernels"),
+    ("plugins/src/codecs/greedy.rs", "codec kernels"),
     ("plugins/src/codecs/input.rs", "codec kernels"),
     ("plugins/src/codecs/match_tables.rs", "codec kernels"),
     ("plugins/src/codecs/overcopy.rs", "codec kernels"),

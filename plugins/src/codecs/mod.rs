@@ -19,6 +19,7 @@
 //! to allocate or to run on.
 
 mod blosclz;
+mod greedy;
 mod input;
 mod lz4;
 mod match_tables;

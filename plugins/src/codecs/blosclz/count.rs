@@ -1,40 +1,36 @@
 //! Counts the bytes of a BloscLZ stream that nobody writes.
 
-use super::encode::Operations;
 use super::{CONTINUED, FAR_DISTANCE, LENGTH_BIAS, MAX_LITERALS};
+use crate::codecs::greedy::Sequences;
 
-/// How many bytes the operations so far would take.
+/// How many bytes the sequences so far would take.
 #[derive(Default)]
 pub(super) struct OpCounter {
     written: usize,
 }
 
 impl OpCounter {
-    pub(super) fn written(&self) -> usize {
-        self.written
-    }
-
-    #[inline(always)]
-    fn literals(&mut self, len: usize) {
-        self.written += len + len.div_ceil(MAX_LITERALS);
+    /// The length of the stream, which ends with so many literals.
+    pub(super) fn finish(self, literals: usize) -> usize {
+        self.written + with_lengths(literals)
     }
 }
 
-impl Operations for OpCounter {
+impl Sequences for OpCounter {
     #[inline(always)]
     fn sequence(&mut self, _: &[u8], anchor: usize, start: usize, distance: usize, len: usize) -> Option<()> {
-        self.literals(start - anchor);
-        self.written += match (len - LENGTH_BIAS).checked_sub(CONTINUED) {
-            None => 2,
-            Some(rest) => 3 + rest / 255,
+        let lengths = match (len - LENGTH_BIAS).checked_sub(CONTINUED) {
+            None => 1,
+            Some(rest) => 2 + rest / 255,
         };
-        self.written += if distance > FAR_DISTANCE { 2 } else { 0 };
+        let distance = if distance > FAR_DISTANCE { 3 } else { 1 };
+        self.written += with_lengths(start - anchor) + lengths + distance;
         Some(())
     }
+}
 
-    #[inline(always)]
-    fn last(&mut self, src: &[u8], anchor: usize) -> Option<()> {
-        self.literals(src.len() - anchor);
-        Some(())
-    }
+/// What so many literals take, with the bytes that begin their runs.
+#[inline(always)]
+fn with_lengths(literals: usize) -> usize {
+    literals + literals.div_ceil(MAX_LITERALS)
 }

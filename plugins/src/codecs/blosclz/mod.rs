@@ -1,7 +1,7 @@
 //! BloscLZ, Blosc's own codec: LZ77 in the format of FastLZ level 2.
 //!
 //! Source: chunk format document, codec 0; the stream format, and what each level asks of the data, are C-Blosc2's. The
-//! encoder searches in its own way, and writes less than C-Blosc2.
+//! encoder searches in its own way, and mostly writes less.
 //!
 //! It is written here because the codec is part of C-Blosc2 and not a library of its own. `cargo run --release -p
 //! oxiblosc-bench -- --codec blosclz` measures speed and size against C-Blosc2 and the crate blosc2-pure-rs.
@@ -77,6 +77,23 @@ mod tests {
     #[test]
     fn round_trips() {
         testing::round_trips::<Blosclz>(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], None);
+    }
+
+    /// The encoder keeps 16 bits of a position: what repeats exactly that far back looks like the position itself.
+    #[test]
+    fn repeats_around_2_to_the_16() {
+        let mut random = testing::Random(3);
+        for distance in 65_530..65_543 {
+            let mut src: Vec<u8> = (0..distance).map(|_| (random.next() >> 56) as u8).collect();
+            src.extend_from_within(..);
+            src.extend_from_within(..100_000);
+            let packed =
+                testing::compress(&mut Blosclz::default(), &testing::context(9), &[&[7; 20_000], &src[..]].concat());
+            let packed = packed.expect("its beginning shrinks");
+            let back = testing::decompress(&mut Blosclz::default(), &testing::context(9), &packed, 20_000 + src.len());
+            assert!(back.is_ok_and(|back| back[..20_000] == [7; 20_000] && back[20_000..] == src), "{distance}");
+            assert_eq!(packed.len() < src.len() / 2, distance < 1 << 16, "{distance}: {} bytes", packed.len());
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Writes the operations of a BloscLZ stream.
 
-use super::encode::Operations;
 use super::{CONTINUED, FAR_DISTANCE, LENGTH_BIAS, MAX_LITERALS};
+use crate::codecs::greedy::Sequences;
 use crate::codecs::overcopy;
 
 /// Set in the first byte of a stream.
@@ -59,8 +59,13 @@ impl<'a> OpWriter<'a> {
         Some(())
     }
 
-    /// Marks the stream and returns its length.
-    pub(super) fn finish(self) -> Option<usize> {
+    /// Writes the last literals, `src[anchor..]`, marks the stream and returns its length.
+    pub(super) fn finish(mut self, src: &[u8], anchor: usize) -> Option<usize> {
+        // Nothing was found: the result would not fit.
+        if anchor == 0 {
+            return None;
+        }
+        self.literals(src, anchor, src.len())?;
         // C-Blosc2 always keeps one byte of the output unused.
         if self.at >= self.dst.len() {
             return None;
@@ -83,7 +88,7 @@ fn first_byte(near: usize, len: usize) -> u8 {
     (len.min(CONTINUED) << 5 | near >> 8) as u8
 }
 
-impl Operations for OpWriter<'_> {
+impl Sequences for OpWriter<'_> {
     #[inline(always)]
     fn sequence(&mut self, src: &[u8], anchor: usize, start: usize, distance: usize, len: usize) -> Option<()> {
         let (literals, distance, len) = (start - anchor, distance - 1, len - LENGTH_BIAS);
@@ -116,15 +121,6 @@ impl Operations for OpWriter<'_> {
         self.at += run + 2 + continued + if near == FAR_DISTANCE { 2 } else { 0 };
         Some(())
     }
-
-    #[inline(always)]
-    fn last(&mut self, src: &[u8], anchor: usize) -> Option<()> {
-        // Nothing was found: the result would not fit.
-        if anchor == 0 {
-            return None;
-        }
-        self.literals(src, anchor, src.len())
-    }
 }
 
 #[cfg(test)]
@@ -146,7 +142,7 @@ mod tests {
                     for distance in [1, 255, 256, 257, 8191, 8192, 8193, 8448, 65_535, 1 + random.below(65_535)] {
                         let mut counter = OpCounter::default();
                         counter.sequence(&src, anchor, start, distance, len).expect("it always goes on");
-                        let expected = counter.written();
+                        let expected = counter.finish(0);
                         let mut parts = vec![0; expected];
                         let mut writer = OpWriter::new(&mut parts);
                         writer.literals(&src, anchor, start).expect("it fits");

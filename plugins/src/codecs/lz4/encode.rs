@@ -3,13 +3,11 @@
 use std::hint::select_unpredictable;
 
 use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MAX_DISTANCE, MIN_MATCH, SequenceWriter};
-use crate::codecs::input::{Input, UncheckedInput, common, common_before};
+use crate::codecs::greedy::{self, Rules, Table, slot_at};
+use crate::codecs::input::{Input, UncheckedInput};
 
 /// Logarithm of the bytes of a table: half of a usual level 1 data cache, to leave room for the data.
 const TABLE_LOG: u32 = 14;
-
-/// After this many positions without a match the steps get longer by one (logarithm).
-const SKIP_LOG: u32 = 6;
 
 /// The tables of an encoder, kept from stream to stream.
 pub(super) struct FastEncoder {
@@ -86,28 +84,10 @@ fn primed<'a, T: Table>(dict: impl Input<'a>, mut table: T) -> Box<T> {
     Box::new(table)
 }
 
-/// A table of positions, keyed by the bytes found there.
-///
-/// # Safety
-/// [`exchange`](Self::exchange) returns 0 or a number that is not above a position entered before: encoders read there
-/// without another check.
-unsafe trait Table {
-    /// Whether positions can be too far apart for a match.
-    const CHECK_DISTANCE: bool;
-
-    /// The slot for the bytes in `word`, in memory order from the lowest.
-    fn slot(word: u64) -> usize;
-
-    /// Returns the position last entered in `slot` and enters `at` instead. An empty slot holds position 0.
-    fn exchange(&mut self, slot: usize, at: usize) -> usize;
-}
-
 struct Narrow([u16; 1 << (TABLE_LOG - 1)]);
 
 // SAFETY: what is returned was entered, and cutting off its high bits did not make it larger.
 unsafe impl Table for Narrow {
-    const CHECK_DISTANCE: bool = false;
-
     #[inline(always)]
     fn slot(word: u64) -> usize {
         ((word as u32).wrapping_mul(2_654_435_761) >> (32 - (TABLE_LOG - 1))) as usize
@@ -117,14 +97,18 @@ unsafe impl Table for Narrow {
     fn exchange(&mut self, slot: usize, at: usize) -> usize {
         std::mem::replace(&mut self.0[slot], at as u16).into()
     }
+
+    #[inline(always)]
+    unsafe fn matches<'a>(src: impl Input<'a>, candidate: usize, at: usize) -> bool {
+        // SAFETY: by the contract.
+        unsafe { src.load4(candidate) == src.load4(at) }
+    }
 }
 
 struct Wide([u32; 1 << (TABLE_LOG - 2)]);
 
 // SAFETY: as for `Narrow`.
 unsafe impl Table for Wide {
-    const CHECK_DISTANCE: bool = true;
-
     #[inline(always)]
     fn slot(word: u64) -> usize {
         // Five bytes: in a long input, too many matches of four differ in the fifth.
@@ -135,29 +119,15 @@ unsafe impl Table for Wide {
     fn exchange(&mut self, slot: usize, at: usize) -> usize {
         std::mem::replace(&mut self.0[slot], at as u32) as usize
     }
-}
 
-/// The slot for what is found at `at`.
-///
-/// # Safety
-/// `at + 8 <= src.bytes().len()`.
-#[inline(always)]
-unsafe fn slot_at<'a, T: Table>(src: impl Input<'a>, at: usize) -> usize {
-    // SAFETY: by the contract.
-    T::slot(u64::from_le(unsafe { src.load8(at) }))
-}
-
-/// Whether a match can begin at `at`, with the bytes at `candidate`.
-///
-/// # Safety
-/// `candidate <= at` and `at + 4 <= src.bytes().len()`.
-#[inline(always)]
-unsafe fn matches<'a, T: Table>(src: impl Input<'a>, candidate: usize, at: usize) -> bool {
-    // No branch on the distance: where there are no matches, it is as good as random.
-    let far = if T::CHECK_DISTANCE { at.wrapping_sub(candidate) / (MAX_DISTANCE + 1) } else { 0 };
-    let candidate = select_unpredictable(far == 0, candidate, 0);
-    // SAFETY: by the contract; 0 is not behind `at` either.
-    unsafe { src.load4(candidate) ^ src.load4(at) | far as u32 == 0 }
+    #[inline(always)]
+    unsafe fn matches<'a>(src: impl Input<'a>, candidate: usize, at: usize) -> bool {
+        // Positions can be too far apart. No branch on that: where there are no matches, it is as good as random.
+        let far = at.wrapping_sub(candidate) / (MAX_DISTANCE + 1);
+        let candidate = select_unpredictable(far == 0, candidate, 0);
+        // SAFETY: by the contract; 0 is not behind `at` either.
+        unsafe { src.load4(candidate) ^ src.load4(at) | far as u32 == 0 }
+    }
 }
 
 /// Compresses `src` from `start` on into `dst`, or returns `None` if the result does not fit.
@@ -174,72 +144,14 @@ unsafe fn compress<'a, T: Table>(
 ) -> Option<usize> {
     let bytes = src.bytes();
     let mut out = SequenceWriter::new(dst);
-    let mut anchor = start;
-    // Positions that are hashed are at most `limit + 1`, which is 12 bytes before the end. Those that are compared are at
-    // most `limit`, and candidates come out of the table, where positions are entered in ascending order.
-    if let Some(limit) = bytes.len().checked_sub(MATCH_LIMIT + 1) {
-        let end = bytes.len() - LAST_LITERALS;
-        // Without a dictionary there is nothing that the first position could match.
+    if bytes.len() > MATCH_LIMIT {
+        // In the table of a dictionary this replaces a later position, and what is written depends on it.
         // SAFETY: the input is longer than 12 bytes.
         table.exchange(unsafe { slot_at::<T>(src, 0) }, 0);
-        let mut p = start.max(1);
-        // SAFETY: at most limit + 1.
-        let mut slot = unsafe { slot_at::<T>(src, p.min(limit + 1)) };
-        'sequence: while p <= limit {
-            let mut next = p;
-            let mut step = 1;
-            let mut tries = acceleration << SKIP_LOG;
-            let mut candidate;
-            loop {
-                p = next;
-                next = p + step;
-                if next > limit + 1 {
-                    break 'sequence;
-                }
-                step = tries >> SKIP_LOG;
-                tries += 1;
-                candidate = table.exchange(slot, p);
-                // SAFETY: next <= limit + 1, as just checked; p is before it, and the candidate was entered before `p`.
-                let found = unsafe {
-                    slot = slot_at::<T>(src, next);
-                    matches::<T>(src, candidate, p)
-                };
-                if found {
-                    break;
-                }
-            }
-            let most = candidate.min(p - anchor);
-            if most > 0 && bytes[p - 1] == bytes[candidate - 1] {
-                // SAFETY: `most` is no more than the candidate, which is before `p`.
-                let before = unsafe { common_before(src, candidate, p, most) };
-                p -= before;
-                candidate -= before;
-            }
-            loop {
-                let distance = p - candidate;
-                // SAFETY: the candidate is before `p`, and p + MIN_MATCH <= limit + 4 <= end.
-                let len = MIN_MATCH + unsafe { common(src, candidate + MIN_MATCH, p + MIN_MATCH, end) };
-                out.sequence(bytes, anchor, p, distance, len)?;
-                p += len;
-                anchor = p;
-                if p > limit {
-                    break 'sequence;
-                }
-                // SAFETY: p <= limit, as just checked, and it is behind a match; the candidate was entered before `p`.
-                let found = unsafe {
-                    table.exchange(slot_at::<T>(src, p - 2), p - 2);
-                    candidate = table.exchange(slot_at::<T>(src, p), p);
-                    matches::<T>(src, candidate, p)
-                };
-                if !found {
-                    break;
-                }
-            }
-            p += 1;
-            // SAFETY: at most limit + 1.
-            slot = unsafe { slot_at::<T>(src, p.min(limit + 1)) };
-        }
     }
+    let rules = Rules { min_match: MIN_MATCH, match_limit: MATCH_LIMIT, last_literals: LAST_LITERALS };
+    // SAFETY: the positions are those of the contract, and 4 + 5 is less than 12.
+    let anchor = unsafe { greedy::find(table, src, start, acceleration, rules, &mut out)? };
     out.last(&bytes[anchor..])
 }
 

@@ -8,6 +8,7 @@
 use super::matches::{Finder, MatchInterval};
 use super::segment::Segment;
 use super::sequence::SequenceWriter;
+use crate::codecs::greedy::Sequences;
 use crate::codecs::input::Input;
 use crate::codecs::match_tables::Table;
 

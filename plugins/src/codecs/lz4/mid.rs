@@ -2,6 +2,7 @@
 //! bytes were last seen and one for four. The long table finds the best matches, the short one the rest.
 
 use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MAX_DISTANCE, MIN_MATCH, SequenceWriter};
+use crate::codecs::greedy::Sequences;
 use crate::codecs::input::{Input, common, common_before};
 use crate::codecs::match_tables::{multiply, table_log};
 

@@ -2,6 +2,7 @@
 //!
 //! Source: LZ4 block format, which also gives the end-of-block rules that decoders rely on.
 
+use crate::codecs::greedy::Sequences;
 use crate::codecs::overcopy::{self, SLACK};
 
 /// "The minimum match length is 4."
@@ -28,37 +29,6 @@ pub(super) struct SequenceWriter<'a> {
 impl<'a> SequenceWriter<'a> {
     pub(super) fn new(dst: &'a mut [u8]) -> Self {
         Self { dst, at: 0 }
-    }
-
-    /// Writes the literals `src[anchor..start]` and the match of `len` bytes that follows them; `None` if they do not
-    /// fit.
-    #[inline(always)]
-    pub(super) fn sequence(
-        &mut self,
-        src: &[u8],
-        anchor: usize,
-        start: usize,
-        distance: usize,
-        len: usize,
-    ) -> Option<()> {
-        let literals = start - anchor;
-        let code = len - MIN_MATCH;
-        if literals < CONTINUED && anchor + 16 <= src.len() && self.dst.len() - self.at >= 1 + 16 + 2 {
-            // SAFETY: 16 bytes are readable at `anchor` and 19 writable at `self.at`, as just checked; the distance goes
-            // at most 14 bytes after the token.
-            unsafe {
-                let to = self.dst.as_mut_ptr().add(self.at);
-                *to = (literals << 4 | code.min(CONTINUED)) as u8;
-                overcopy::store16(to.add(1), overcopy::load16(src.as_ptr().add(anchor)));
-                to.add(1 + literals).cast::<u16>().write_unaligned((distance as u16).to_le());
-            }
-            self.at += 1 + literals + 2;
-        } else {
-            self.token(literals, code.min(CONTINUED) as u8)?;
-            self.run(src, anchor, start)?;
-            self.push(&(distance as u16).to_le_bytes())?;
-        }
-        self.continued(code)
     }
 
     /// Writes the last literals and returns the length of the block.
@@ -110,5 +80,29 @@ impl<'a> SequenceWriter<'a> {
         self.dst.get_mut(self.at..self.at + bytes.len())?.copy_from_slice(bytes);
         self.at += bytes.len();
         Some(())
+    }
+}
+
+impl Sequences for SequenceWriter<'_> {
+    #[inline(always)]
+    fn sequence(&mut self, src: &[u8], anchor: usize, start: usize, distance: usize, len: usize) -> Option<()> {
+        let literals = start - anchor;
+        let code = len - MIN_MATCH;
+        if literals < CONTINUED && anchor + 16 <= src.len() && self.dst.len() - self.at >= 1 + 16 + 2 {
+            // SAFETY: 16 bytes are readable at `anchor` and 19 writable at `self.at`, as just checked; the distance goes
+            // at most 14 bytes after the token.
+            unsafe {
+                let to = self.dst.as_mut_ptr().add(self.at);
+                *to = (literals << 4 | code.min(CONTINUED)) as u8;
+                overcopy::store16(to.add(1), overcopy::load16(src.as_ptr().add(anchor)));
+                to.add(1 + literals).cast::<u16>().write_unaligned((distance as u16).to_le());
+            }
+            self.at += 1 + literals + 2;
+        } else {
+            self.token(literals, code.min(CONTINUED) as u8)?;
+            self.run(src, anchor, start)?;
+            self.push(&(distance as u16).to_le_bytes())?;
+        }
+        self.continued(code)
     }
 }

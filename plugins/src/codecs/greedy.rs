@@ -1,0 +1,142 @@
+//! One greedy pass over an input, with a table of where a few bytes were last seen: the search of `lz4` and `blosclz`.
+//!
+//! Where it finds nothing it looks at ever fewer positions. What it finds it takes, as far as it reaches in both
+//! directions, and looks for another match right behind it.
+
+use super::input::{Input, common, common_before};
+
+/// After this many positions without a match the steps get longer by one (logarithm).
+const SKIP_LOG: u32 = 6;
+
+/// What a format asks of matches.
+pub(super) struct Rules {
+    /// The length of the shortest ones.
+    pub(super) min_match: usize,
+    /// They start more than this many bytes before the end of the input.
+    pub(super) match_limit: usize,
+    /// They end this many bytes before it, or earlier.
+    pub(super) last_literals: usize,
+}
+
+/// A table of positions, keyed by the bytes found there.
+///
+/// # Safety
+/// If no position above `at` has been entered, [`exchange`](Self::exchange) returns none above `at`: the search reads there
+/// without another check.
+pub(super) unsafe trait Table {
+    /// The slot for the bytes in `word`, in memory order from the lowest.
+    fn slot(word: u64) -> usize;
+
+    /// Enters position `at` in `slot`, and returns where the same bytes may be found. An empty table holds position 0.
+    fn exchange(&mut self, slot: usize, at: usize) -> usize;
+
+    /// Whether a match can begin at `at`, with the bytes at `candidate`.
+    ///
+    /// # Safety
+    /// `candidate <= at` and `at + 8 <= src.bytes().len()`.
+    unsafe fn matches<'a>(src: impl Input<'a>, candidate: usize, at: usize) -> bool;
+}
+
+/// Takes what is found, or counts it.
+pub(super) trait Sequences {
+    /// Takes the literals `src[anchor..start]`, which may be none, and the match of `len` bytes that follows them; `None` if
+    /// they do not fit.
+    fn sequence(&mut self, src: &[u8], anchor: usize, start: usize, distance: usize, len: usize) -> Option<()>;
+}
+
+/// The slot for what is found at `at`.
+///
+/// # Safety
+/// `at + 8 <= src.bytes().len()`.
+#[inline(always)]
+pub(super) unsafe fn slot_at<'a, T: Table>(src: impl Input<'a>, at: usize) -> usize {
+    // SAFETY: by the contract.
+    T::slot(u64::from_le(unsafe { src.load8(at) }))
+}
+
+/// Finds the sequences of `src` from `start` on, and returns where the literals begin that follow the last one; `None` if
+/// `out` does not take them all. Higher acceleration means that fewer positions are tried.
+///
+/// # Safety
+/// The positions in `table` are 0 or below `start`. `rules` is such that eight bytes can be read at all positions where a
+/// match may start and at the next one, and that a shortest match fits there: `match_limit` is 7 or more, and
+/// `last_literals + min_match` at most `match_limit + 1`.
+#[inline(always)]
+pub(super) unsafe fn find<'a, T: Table>(
+    table: &mut T,
+    src: impl Input<'a>,
+    start: usize,
+    acceleration: usize,
+    rules: Rules,
+    out: &mut impl Sequences,
+) -> Option<usize> {
+    let Rules { min_match, match_limit, last_literals } = rules;
+    let bytes = src.bytes();
+    let mut anchor = start;
+    // Positions that are hashed are at most `limit + 1`, which is `match_limit` bytes before the end. Those that are compared
+    // are at most `limit`, and candidates come out of the table, where positions are entered in ascending order.
+    let Some(limit) = bytes.len().checked_sub(match_limit + 1) else {
+        return Some(anchor);
+    };
+    let end = bytes.len() - last_literals;
+    // Without a dictionary there is nothing that the first position could match.
+    let mut p = start.max(1);
+    // SAFETY: at most limit + 1.
+    let mut slot = unsafe { slot_at::<T>(src, p.min(limit + 1)) };
+    'sequence: while p <= limit {
+        let mut next = p;
+        let mut step = 1;
+        let mut tries = acceleration << SKIP_LOG;
+        let mut candidate;
+        loop {
+            p = next;
+            next = p + step;
+            if next > limit + 1 {
+                break 'sequence;
+            }
+            step = tries >> SKIP_LOG;
+            tries += 1;
+            candidate = table.exchange(slot, p);
+            // SAFETY: next <= limit + 1, as just checked; p is before it, and the candidate is not above `p`.
+            let found = unsafe {
+                slot = slot_at::<T>(src, next);
+                T::matches(src, candidate, p)
+            };
+            if found {
+                break;
+            }
+        }
+        let most = candidate.min(p - anchor);
+        if most > 0 && bytes[p - 1] == bytes[candidate - 1] {
+            // SAFETY: `most` is no more than the candidate, which is not above `p`.
+            let before = unsafe { common_before(src, candidate, p, most) };
+            p -= before;
+            candidate -= before;
+        }
+        loop {
+            let distance = p - candidate;
+            // SAFETY: the candidate is not above `p`, and p + min_match <= limit + min_match <= end.
+            let len = min_match + unsafe { common(src, candidate + min_match, p + min_match, end) };
+            out.sequence(bytes, anchor, p, distance, len)?;
+            p += len;
+            anchor = p;
+            if p > limit {
+                break 'sequence;
+            }
+            // SAFETY: p <= limit, as just checked. It is behind a match, which ends more than two bytes after the last
+            // position that was entered, so that p - 2 is above that; the candidate is not above `p`.
+            let found = unsafe {
+                table.exchange(slot_at::<T>(src, p - 2), p - 2);
+                candidate = table.exchange(slot_at::<T>(src, p), p);
+                T::matches(src, candidate, p)
+            };
+            if !found {
+                break;
+            }
+        }
+        p += 1;
+        // SAFETY: at most limit + 1.
+        slot = unsafe { slot_at::<T>(src, p.min(limit + 1)) };
+    }
+    Some(anchor)
+}
