@@ -54,44 +54,64 @@ pub(super) unsafe fn slot_at<'a, T: Table>(src: impl Input<'a>, at: usize) -> us
     T::slot(u64::from_le(unsafe { src.load8(at) }))
 }
 
-/// Finds the sequences of `src` from `start` on, and returns where the literals begin that follow the last one; `None` if
-/// `out` does not take them all. Higher acceleration means that fewer positions are tried.
+/// How far a search has come.
+#[derive(Clone, Copy)]
+pub(super) struct Progress {
+    /// Where the literals begin that no sequence has yet.
+    pub(super) anchor: usize,
+    /// The next position to look at.
+    next: usize,
+    /// How far the one after it is.
+    step: usize,
+    /// What the steps after that follow from.
+    tries: usize,
+    /// What they begin with after a match. Higher means that fewer positions are tried.
+    first_tries: usize,
+}
+
+impl Progress {
+    /// A search from `start` on. Higher acceleration means that fewer positions are tried.
+    pub(super) fn new(start: usize, acceleration: usize) -> Self {
+        // Without a dictionary there is nothing that the first position could match.
+        let tries = acceleration << SKIP_LOG;
+        Self { anchor: start, next: start.max(1), step: 1, tries, first_tries: tries }
+    }
+}
+
+/// Finds the sequences of `src` that begin before `until`, and says how far it came; `None` if `out` does not take them all.
 ///
 /// # Safety
-/// The positions in `table` are 0 or below `start`. `rules` is such that eight bytes can be read at all positions where a
-/// match may start and at the next one, and that a shortest match fits there: `match_limit` is 7 or more, and
+/// The positions in `table` are 0 or below that of `progress`. `rules` is such that eight bytes can be read at all positions
+/// where a match may start and at the next one, and that a shortest match fits there: `match_limit` is 7 or more, and
 /// `last_literals + min_match` at most `match_limit + 1`.
 #[inline(always)]
 pub(super) unsafe fn find<'a, T: Table>(
     table: &mut T,
     src: impl Input<'a>,
-    start: usize,
-    acceleration: usize,
+    progress: Progress,
+    until: usize,
     rules: Rules,
     out: &mut impl Sequences,
-) -> Option<usize> {
+) -> Option<Progress> {
     let Rules { min_match, match_limit, last_literals } = rules;
     let bytes = src.bytes();
-    let mut anchor = start;
     // Positions that are hashed are at most `limit + 1`, which is `match_limit` bytes before the end. Those that are compared
     // are at most `limit`, and candidates come out of the table, where positions are entered in ascending order.
     let Some(limit) = bytes.len().checked_sub(match_limit + 1) else {
-        return Some(anchor);
+        return Some(progress);
     };
-    let end = bytes.len() - last_literals;
-    // Without a dictionary there is nothing that the first position could match.
-    let mut p = start.max(1);
+    let (limit, end) = (limit.min(until), bytes.len() - last_literals);
+    let Progress { mut anchor, mut next, mut step, mut tries, first_tries } = progress;
     // SAFETY: at most limit + 1.
-    let mut slot = unsafe { slot_at::<T>(src, p.min(limit + 1)) };
-    'sequence: while p <= limit {
-        let mut next = p;
-        let mut step = 1;
-        let mut tries = acceleration << SKIP_LOG;
+    let mut slot = unsafe { slot_at::<T>(src, next.min(limit + 1)) };
+    'sequence: while next <= limit {
+        let mut p;
         let mut candidate;
         loop {
             p = next;
             next = p + step;
             if next > limit + 1 {
+                next = p;
                 break 'sequence;
             }
             step = tries >> SKIP_LOG;
@@ -106,22 +126,16 @@ pub(super) unsafe fn find<'a, T: Table>(
                 break;
             }
         }
-        let most = candidate.min(p - anchor);
-        if most > 0 && bytes[p - 1] == bytes[candidate - 1] {
-            // SAFETY: `most` is no more than the candidate, which is not above `p`.
-            let before = unsafe { common_before(src, candidate, p, most) };
-            p -= before;
-            candidate -= before;
-        }
+        // SAFETY: no more than the candidate has before it, which is not above `p`.
+        let mut start = p - unsafe { common_before(src, candidate, p, candidate.min(p - anchor)) };
         loop {
-            let distance = p - candidate;
+            // From `p` and not from the start, so that the next search need not wait for what is found before `p`.
             // SAFETY: the candidate is not above `p`, and p + min_match <= limit + min_match <= end.
-            let len = min_match + unsafe { common(src, candidate + min_match, p + min_match, end) };
-            out.sequence(bytes, anchor, p, distance, len)?;
-            p += len;
-            anchor = p;
+            next = p + min_match + unsafe { common(src, candidate + min_match, p + min_match, end) };
+            out.sequence(bytes, anchor, start, p - candidate, next - start)?;
+            (p, start, anchor) = (next, next, next);
             if p > limit {
-                break 'sequence;
+                break;
             }
             // SAFETY: p <= limit, as just checked. It is behind a match, which ends more than two bytes after the last
             // position that was entered, so that p - 2 is above that; the candidate is not above `p`.
@@ -131,12 +145,13 @@ pub(super) unsafe fn find<'a, T: Table>(
                 T::matches(src, candidate, p)
             };
             if !found {
+                next = p + 1;
                 break;
             }
         }
-        p += 1;
+        (step, tries) = (1, first_tries);
         // SAFETY: at most limit + 1.
-        slot = unsafe { slot_at::<T>(src, p.min(limit + 1)) };
+        slot = unsafe { slot_at::<T>(src, next.min(limit + 1)) };
     }
-    Some(anchor)
+    Some(Progress { anchor, next, step, tries, first_tries })
 }

@@ -150,14 +150,14 @@ pub(super) unsafe fn common<'a>(input: impl Input<'a>, earlier: usize, at: usize
 #[inline(always)]
 pub(super) unsafe fn common_before<'a>(input: impl Input<'a>, earlier: usize, at: usize, most: usize) -> usize {
     let mut done = 0;
-    // One branch for the usual case instead of one per byte.
-    while earlier - done >= 8 && done < most {
+    // Eight bytes are compared even where nothing is asked for: whether anything is cannot be predicted.
+    while earlier - done >= 8 {
         // SAFETY: both have eight bytes before them.
         let difference = unsafe { input.load8(at - done - 8) ^ input.load8(earlier - done - 8) };
-        if difference != 0 {
-            return most.min(done + difference.to_le().leading_zeros() as usize / 8);
+        done += difference.to_le().leading_zeros() as usize / 8;
+        if difference != 0 || done >= most {
+            return done.min(most);
         }
-        done += 8;
     }
     let bytes = input.bytes();
     while done < most && bytes[at - 1 - done] == bytes[earlier - 1 - done] {

@@ -45,6 +45,8 @@ pub(crate) fn data(len: usize) -> Vec<(&'static str, Vec<u8>)> {
     let floats = (0..len.div_ceil(4)).flat_map(float).take(len).collect();
     let quarter = len.div_ceil(4).max(1);
     let shuffled = (0..len).map(|i| float(i % quarter)[(i / quarter).min(3)]).collect();
+    // Every four of them have been there before, as in the high bytes of numbers.
+    let letters = (0..len).map(|_| random.below(3) as u8).collect();
     let period = 1 + random.below(40);
     let periodic = (0..len).map(|i| (i % period * 7) as u8).collect();
     vec![
@@ -54,6 +56,7 @@ pub(crate) fn data(len: usize) -> Vec<(&'static str, Vec<u8>)> {
         ("text", text),
         ("floats", floats),
         ("shuffled floats", shuffled),
+        ("letters", letters),
         ("periodic", periodic),
     ]
 }

@@ -8,7 +8,7 @@
 
 use super::count::OpCounter;
 use super::write::OpWriter;
-use crate::codecs::greedy::{self, Rules, Sequences, Table};
+use crate::codecs::greedy::{self, Progress, Rules, Sequences, Table};
 use crate::codecs::input::{Input, UncheckedInput};
 
 /// Logarithm of the bytes of the part of the input that the probe looks at, by level, at most.
@@ -93,7 +93,7 @@ impl Recent {
         self.0.fill(0);
         let rules = Rules { min_match: MIN_MATCH, match_limit: MATCH_LIMIT, last_literals: LAST_LITERALS };
         // SAFETY: the table holds nothing but zeros, and 7 + 3 is less than 12.
-        unsafe { greedy::find(self, src, 0, 1, rules, out) }
+        unsafe { greedy::find(self, src, Progress::new(0, 1), usize::MAX, rules, out) }.map(|progress| progress.anchor)
     }
 }
 

@@ -20,6 +20,12 @@ pub(super) const MAX_DISTANCE: usize = 65_535;
 /// The value of a nibble whose length continues in the following bytes.
 const CONTINUED: usize = 15;
 
+/// The most literals of a short sequence.
+const MOST: usize = 32;
+
+/// The most bytes that a short sequence writes: a token, literals, a distance, and a byte more for each length.
+const SHORT: usize = 1 + 1 + MOST + 2 + 1;
+
 /// Writes sequences to a buffer until it is full.
 pub(super) struct SequenceWriter<'a> {
     dst: &'a mut [u8],
@@ -88,21 +94,60 @@ impl Sequences for SequenceWriter<'_> {
     fn sequence(&mut self, src: &[u8], anchor: usize, start: usize, distance: usize, len: usize) -> Option<()> {
         let literals = start - anchor;
         let code = len - MIN_MATCH;
-        if literals < CONTINUED && anchor + 16 <= src.len() && self.dst.len() - self.at >= 1 + 16 + 2 {
-            // SAFETY: 16 bytes are readable at `anchor` and 19 writable at `self.at`, as just checked; the distance goes
-            // at most 14 bytes after the token.
-            unsafe {
-                let to = self.dst.as_mut_ptr().add(self.at);
-                *to = (literals << 4 | code.min(CONTINUED)) as u8;
-                overcopy::store16(to.add(1), overcopy::load16(src.as_ptr().add(anchor)));
-                to.add(1 + literals).cast::<u16>().write_unaligned((distance as u16).to_le());
-            }
-            self.at += 1 + literals + 2;
-        } else {
+        if literals > MOST || anchor + MOST > src.len() || self.dst.len() - self.at < SHORT || code >= CONTINUED + 255 {
             self.token(literals, code.min(CONTINUED) as u8)?;
             self.run(src, anchor, start)?;
             self.push(&(distance as u16).to_le_bytes())?;
+            return self.continued(code);
         }
-        self.continued(code)
+        // Nobody can predict which of the lengths are continued, so that both are, each under what follows if it is not.
+        let long_run = usize::from(literals >= CONTINUED);
+        let long_match = usize::from(code >= CONTINUED);
+        // SAFETY: as many bytes as are copied are readable at `anchor`, and as many as the longest short sequence has are
+        // writable at `self.at`, as just checked.
+        unsafe {
+            let to = self.dst.as_mut_ptr().add(self.at);
+            *to = (literals.min(CONTINUED) << 4 | code.min(CONTINUED)) as u8;
+            *to.add(1) = literals.wrapping_sub(CONTINUED) as u8;
+            let to = to.add(1 + long_run);
+            overcopy::copy(src.as_ptr().add(anchor), to, MOST);
+            let to = to.add(literals);
+            to.cast::<u16>().write_unaligned((distance as u16).to_le());
+            *to.add(2) = code.wrapping_sub(CONTINUED) as u8;
+        }
+        self.at += 1 + long_run + literals + 2 + long_match;
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both ways to write a sequence write the same, and neither more than there is room for.
+    #[test]
+    fn short_sequences_are_written_as_long_ones() {
+        let src: Vec<u8> = (0..600).map(|i| i as u8).collect();
+        for anchor in [0, 100, 560, 570] {
+            for literals in [0, 1, 14, 15, 16, 31, 32, 33, 300].into_iter().filter(|n| anchor + n <= src.len()) {
+                for len in [4, 5, 18, 19, 20, 273, 274, 275, 600] {
+                    let start = anchor + literals;
+                    // As much room as it takes sends all but the longest down the long way, and more room the short way.
+                    let extra = |length: usize| length.checked_sub(15).map_or(0, |rest| 1 + rest / 255);
+                    let expected = 1 + extra(literals) + literals + 2 + extra(len - MIN_MATCH);
+                    let mut exact = vec![0; expected];
+                    let mut writer = SequenceWriter::new(&mut exact);
+                    assert_eq!(writer.sequence(&src, anchor, start, 0x1234, len), Some(()));
+                    assert_eq!(writer.at, expected);
+                    let mut more = vec![0; expected + 100];
+                    let mut writer = SequenceWriter::new(&mut more);
+                    assert_eq!(writer.sequence(&src, anchor, start, 0x1234, len), Some(()));
+                    assert_eq!(writer.at, expected);
+                    assert_eq!(exact, more[..expected], "{literals} literals from {anchor}, a match of {len}");
+                    let mut short = vec![0; expected - 1];
+                    assert_eq!(SequenceWriter::new(&mut short).sequence(&src, anchor, start, 0x1234, len), None);
+                }
+            }
+        }
     }
 }
