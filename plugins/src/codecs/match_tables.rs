@@ -3,25 +3,10 @@
 //! There are two tables for that. [`HashRows`] keeps the last few positions for each hash side by side, so that one vector
 //! comparison finds them; [`HashChains`] links all positions with the same hash, however many there are.
 
-/// Positions further back are not found: only the low 16 bits of a position are kept.
+/// Positions further back are not found: only the low 16 bits of a position are kept. All distances that the tables return
+/// are 1..=`MAX_DISTANCE` and at most the position they count from, whatever was entered: encoders read that far back
+/// without another check. The bytes there must still be compared.
 const MAX_DISTANCE: usize = 65_535;
-
-/// A table of positions, keyed by the bytes found there.
-///
-/// # Safety
-/// [`distances`](Self::distances) returns none above `at`, whatever was entered before: encoders read that far back
-/// without another check.
-pub(super) unsafe trait Table: Clone {
-    /// Clears the table for an input of `len` bytes.
-    fn begin(&mut self, len: usize);
-
-    /// Enters position `at` of the bytes `word` (little-endian). Positions are entered in ascending order.
-    fn enter(&mut self, word: u32, at: usize);
-
-    /// The distances from `at` to the positions where `word` may be found, nearest first. They are 1..=`MAX_DISTANCE`
-    /// and at most `at`. The bytes there must still be compared.
-    fn distances(&self, word: u32, at: usize) -> impl Iterator<Item = usize>;
-}
 
 /// A hash, whose highest bits are the best.
 #[inline(always)]
@@ -58,34 +43,42 @@ impl Default for HashChains {
 }
 
 impl HashChains {
+    /// Clears the table for an input of `len` bytes.
+    pub(super) fn begin(&mut self, len: usize) {
+        let log = table_log(len, HEADS_LOG);
+        self.shift = 32 - log;
+        // Links need no clearing: a chain is followed from a position of this input through others that were entered before.
+        self.heads[..1 << log].fill(0);
+    }
+
     #[inline(always)]
     fn head(&self, word: u32) -> usize {
         // The mask has no effect, as the shift is at least 32 - HEADS_LOG, but shows the compiler that the index is in
         // range.
         (multiply(word) >> self.shift) as usize & ((1 << HEADS_LOG) - 1)
     }
-}
 
-// SAFETY: the links end at the first distance above their reach, which is at most `at`.
-unsafe impl Table for HashChains {
-    fn begin(&mut self, len: usize) {
-        let log = table_log(len, HEADS_LOG);
-        self.shift = 32 - log;
-        // Links need no clearing: a chain is followed from a head of this input through positions of this input.
-        self.heads[..1 << log].fill(0);
-    }
-
+    /// Enters position `at` of the bytes `word` (little-endian), and returns how far back the last one with the same hash
+    /// is; out of reach if there is none. Positions are entered in ascending order.
     #[inline(always)]
-    fn enter(&mut self, word: u32, at: usize) {
+    pub(super) fn enter(&mut self, word: u32, at: usize) -> usize {
         let head = self.head(word);
         let biased = (at + BIAS) as u32;
-        let before = std::mem::replace(&mut self.heads[head], biased);
-        self.back[at & 0xFFFF] = biased.wrapping_sub(before).min(MAX_DISTANCE as u32) as u16;
+        let distance = biased.wrapping_sub(std::mem::replace(&mut self.heads[head], biased));
+        self.back[at & 0xFFFF] = distance.min(MAX_DISTANCE as u32) as u16;
+        distance as usize
     }
 
+    /// What [`enter`](Self::enter) has returned for `at`, which has been entered, or [`MAX_DISTANCE`] if that is less.
     #[inline(always)]
-    fn distances(&self, word: u32, at: usize) -> impl Iterator<Item = usize> {
-        let distance = (at + BIAS).wrapping_sub(self.heads[self.head(word)] as usize);
+    pub(super) fn link(&self, at: usize) -> usize {
+        self.back[at & 0xFFFF].into()
+    }
+
+    /// The distances from `at` to the positions of its chain, nearest first, beginning with `distance`, which `enter` or
+    /// `link` has returned. Positions after `at` may have been entered since.
+    #[inline(always)]
+    pub(super) fn distances(&self, at: usize, distance: usize) -> impl Iterator<Item = usize> {
         ChainIter { back: &self.back, at, distance, reach: at.min(MAX_DISTANCE) }
     }
 }
@@ -110,7 +103,8 @@ impl Iterator for ChainIter<'_> {
         if found > self.reach {
             return None;
         }
-        // The link of a position within reach is its own: the next one with the same low bits has not been entered yet.
+        // The link of a position within reach is its own, as the next one with the same low bits has not been entered yet,
+        // unless that was done ahead: then the chain goes on anywhere, and is compared all the same.
         self.distance += usize::from(self.back[(self.at - found) & 0xFFFF]);
         Some(found)
     }
@@ -160,16 +154,17 @@ impl<const N: usize, const ROWS: usize> HashRows<N, ROWS> {
     }
 }
 
-// SAFETY: `SlotIter` compares every distance with `at` before it returns it.
-unsafe impl<const N: usize, const ROWS: usize> Table for HashRows<N, ROWS> {
-    fn begin(&mut self, len: usize) {
+impl<const N: usize, const ROWS: usize> HashRows<N, ROWS> {
+    /// Clears the table for an input of `len` bytes.
+    pub(super) fn begin(&mut self, len: usize) {
         let log = table_log(len, (N * ROWS).ilog2()) - N.ilog2();
         self.shift = 32 - log;
         self.rows[..1 << log].fill(HashRow::EMPTY);
     }
 
+    /// Enters position `at` of the bytes `word` (little-endian). Positions are entered in ascending order.
     #[inline(always)]
-    fn enter(&mut self, word: u32, at: usize) {
+    pub(super) fn enter(&mut self, word: u32, at: usize) {
         let (row, tag) = self.row(word);
         let row = &mut self.rows[row];
         let place = usize::from(row.oldest) % N;
@@ -178,8 +173,9 @@ unsafe impl<const N: usize, const ROWS: usize> Table for HashRows<N, ROWS> {
         row.places[place] = at as u16;
     }
 
+    /// The distances from `at` to the positions where `word` may be found, nearest first.
     #[inline(always)]
-    fn distances(&self, word: u32, at: usize) -> impl Iterator<Item = usize> {
+    pub(super) fn distances(&self, word: u32, at: usize) -> impl Iterator<Item = usize> {
         let (row, tag) = self.row(word);
         let row = &self.rows[row];
         let oldest = usize::from(row.oldest) % N;

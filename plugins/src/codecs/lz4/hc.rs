@@ -10,7 +10,7 @@ use super::segment::Segment;
 use super::sequence::SequenceWriter;
 use crate::codecs::greedy::Sequences;
 use crate::codecs::input::Input;
-use crate::codecs::match_tables::Table;
+use crate::codecs::match_tables::HashChains;
 
 /// Segments are cut after this many bytes.
 const MAX_SEGMENT: usize = 2048;
@@ -23,10 +23,10 @@ const OVERLAP: usize = 2;
 
 /// Compresses `input` from `start` on into `dst`, or returns `None` if the result does not fit. The bytes before
 /// `start` are the dictionary. The table is empty. A search compares `depth` candidates.
-pub(super) fn compress<'a, I: Input<'a>, T: Table>(
-    input: I,
+pub(super) fn compress<'a>(
+    input: impl Input<'a>,
     start: usize,
-    table: &mut T,
+    table: &mut HashChains,
     segment: &mut Segment,
     depth: usize,
     dst: &mut [u8],

@@ -4,7 +4,7 @@ use super::hc;
 use super::mid;
 use super::segment::Segment;
 use crate::codecs::input::{Input, UncheckedInput};
-use crate::codecs::match_tables::{HashChains, Table};
+use crate::codecs::match_tables::HashChains;
 
 /// How a level finds matches.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use super::segment::Segment;
 use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MIN_MATCH};
 use crate::codecs::input::{Input, common, common_before};
-use crate::codecs::match_tables::Table;
+use crate::codecs::match_tables::HashChains;
 
 /// In matches of at least this length, only every [`SPARSE_STEP`]th position is entered. The others are found by
 /// searching backwards from these.
@@ -11,6 +11,13 @@ const SPARSE_FROM: usize = 32;
 
 /// See [`SPARSE_FROM`].
 const SPARSE_STEP: usize = 3;
+
+/// So many positions are entered at once where searches follow close upon each other, so that they need not wait for what
+/// was entered just before, and few of them branch on how many there are.
+const AHEAD: usize = 96;
+
+/// A search follows close upon the one before if fewer positions than this have not been entered.
+const NEAR: usize = 20;
 
 /// A match: `bytes[start..end]` equals the bytes `distance` before it, and so does every part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +28,9 @@ pub(super) struct MatchInterval {
 }
 
 /// Looks for matches in one input.
-pub(super) struct Finder<'t, I, T> {
+pub(super) struct Finder<'t, I> {
     input: I,
-    table: &'t mut T,
+    table: &'t mut HashChains,
     /// The first position that has not been entered.
     next: usize,
     /// The last position where a match may start: [`MATCH_LIMIT`] bytes before the end of the input.
@@ -34,18 +41,14 @@ pub(super) struct Finder<'t, I, T> {
     depth: usize,
 }
 
-impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
+impl<'t, 'a, I: Input<'a>> Finder<'t, I> {
     /// Creates a finder with an empty `table`, and enters what is before `start`. `None` if there is no room for a
     /// match.
-    pub(super) fn new(input: I, start: usize, table: &'t mut T, depth: usize) -> Option<Self> {
+    pub(super) fn new(input: I, start: usize, table: &'t mut HashChains, depth: usize) -> Option<Self> {
         let len = input.bytes().len();
         let limit = len.checked_sub(MATCH_LIMIT).filter(|&limit| start <= limit)?;
-        let finder = Self { input, table, next: start, limit, end: len - LAST_LITERALS, depth };
-        for at in 0..start {
-            // SAFETY: at < start <= limit.
-            let word = unsafe { finder.word(at) };
-            finder.table.enter(word, at);
-        }
+        let mut finder = Self { input, table, next: 0, limit, end: len - LAST_LITERALS, depth };
+        finder.enter_all(start);
         Some(finder)
     }
 
@@ -55,26 +58,59 @@ impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
         self.limit
     }
 
-    /// The four bytes at `at`, the first one lowest.
+    /// Enters position `next`, and returns how far back its chain begins.
+    ///
+    /// # Safety
+    /// `self.next <= self.limit`.
+    #[inline(always)]
+    unsafe fn enter_next(&mut self) -> usize {
+        let at = self.next;
+        self.next += 1;
+        // SAFETY: by the contract `at` is 12 bytes before the end, or earlier.
+        let word = u32::from_le(unsafe { self.input.load4(at) });
+        self.table.enter(word, at)
+    }
+
+    /// Enters all positions before `to` where a match may start.
+    #[inline(always)]
+    fn enter_all(&mut self, to: usize) {
+        let to = to.min(self.limit + 1);
+        while self.next < to {
+            // SAFETY: next < to <= limit + 1.
+            unsafe { self.enter_next() };
+        }
+    }
+
+    /// Enters all positions before `to` where a match may start, or some if they lie in a long match.
+    #[inline(always)]
+    fn enter_sparsely(&mut self, to: usize) {
+        let to = to.min(self.limit + 1);
+        while self.next + SPARSE_FROM < to {
+            // SAFETY: next < to <= limit + 1.
+            unsafe { self.enter_next() };
+            self.next += SPARSE_STEP - 1;
+        }
+        self.enter_all(to);
+    }
+
+    /// How far back the chain of `at` begins. Enters what is before `at`, `at` itself, and what is close behind it if the
+    /// next searches are likely to be there.
     ///
     /// # Safety
     /// `at <= self.limit`.
     #[inline(always)]
-    unsafe fn word(&self, at: usize) -> u32 {
-        // SAFETY: by the contract `at` is 12 bytes before the end, or earlier.
-        u32::from_le(unsafe { self.input.load4(at) })
-    }
-
-    /// Enters all positions before `to`, or some if they lie in a long match.
-    #[inline(always)]
-    pub(super) fn enter(&mut self, to: usize) {
-        let to = to.min(self.limit + 1);
-        while self.next < to {
-            // SAFETY: next < to <= limit + 1.
-            let word = unsafe { self.word(self.next) };
-            self.table.enter(word, self.next);
-            self.next += if to - self.next > SPARSE_FROM { SPARSE_STEP } else { 1 };
+    unsafe fn chain(&mut self, at: usize) -> usize {
+        if at < self.next {
+            return self.table.link(at);
         }
+        let near = at - self.next < NEAR;
+        self.enter_sparsely(at);
+        // SAFETY: what is before `at` has been entered, so that `at` is next.
+        let distance = unsafe { self.enter_next() };
+        if near {
+            self.enter_all(at + AHEAD);
+        }
+        distance
     }
 
     /// Looks for matches that contain the four bytes at `at`, and may begin anywhere from `low` on. Adds to `segment`
@@ -86,12 +122,11 @@ impl<'t, 'a, I: Input<'a>, T: Table> Finder<'t, I, T> {
     #[inline(always)]
     pub(super) fn search(&mut self, at: usize, low: usize, segment: &mut Segment) -> Option<usize> {
         assert!(low <= at && at <= self.limit, "a match starts before the limit");
-        self.enter(at);
-        let input = self.input;
         // SAFETY: at <= limit.
-        let word = unsafe { self.word(at) };
+        let distance = unsafe { self.chain(at) };
+        let input = self.input;
         let (mut start, mut end) = (at, at + MIN_MATCH - 1);
-        for distance in self.table.distances(word, at).take(self.depth) {
+        for distance in self.table.distances(at, distance).take(self.depth) {
             let candidate = at - distance;
             // Most candidates differ in the bytes that would make their match longer than the best so far.
             // SAFETY: end < self.end and start <= at <= limit, so four bytes can be read from `end - 3` and from

@@ -12,7 +12,7 @@ use super::codes::{MAX_DISTANCE, MAX_MATCH, MIN_MATCH};
 use super::cost::BIT;
 use super::prices::{MatchCosts, add_up};
 use crate::codecs::input::{Input, UncheckedInput, common};
-use crate::codecs::match_tables::{HashRows, Table};
+use crate::codecs::match_tables::HashRows;
 
 /// Bytes that are loaded to look for a match.
 const WORD: usize = 4;
