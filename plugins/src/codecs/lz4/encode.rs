@@ -198,7 +198,8 @@ unsafe fn compress_short<'a>(
     // SAFETY: the positions are those of the contract, then those of the first part, which were entered under either key.
     let end = unsafe {
         let first = search::<4>(table, src, begin, start + FIRST_PART, &mut counted)?;
-        if counted.is_dense() {
+        // Under longer keys nothing of a dictionary would be found.
+        if start == 0 && counted.is_dense() {
             search::<6>(table, src, first, usize::MAX, &mut out)?
         } else {
             greedy::find(&mut Narrow::<4>(table), src, first, usize::MAX, RULES, &mut out)?
