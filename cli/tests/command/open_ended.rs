@@ -199,6 +199,66 @@ fn what_is_left_of_damaged_frames() {
     }
 }
 
+/// A recovery that saves no chunk is a failure, and leaves no frame of zeros behind; an empty frame has lost nothing.
+#[test]
+fn frames_of_which_nothing_is_left() {
+    let dir = tempdir().expect("a directory");
+    let [path, sparse, copy] = ["frame", "sparse", "copy"].map(|name| dir.path().join(name));
+    let data = array_bytes("faces.npy", CHUNK);
+    let nothing = |input: &Path| {
+        // What is there stays, if it may be replaced.
+        let replaces = input.is_file();
+        if replaces {
+            fs::write(&copy, "precious").expect("a file");
+        }
+        for options in [&[][..], &["--json"], &["--quiet"]] {
+            let args = args!["recover", input, &copy];
+            let refused = run(args.into_iter().chain(options.iter().map(Into::into)));
+            assert!(refused.stdout.is_empty(), "{refused:?}");
+            let said = refused.bad_data();
+            assert!(said.contains(&*input.to_string_lossy()) && said.contains("nothing could be saved"), "{said}");
+        }
+        if replaces {
+            assert_eq!(fs::read(&copy).expect("a file"), b"precious");
+            fs::remove_file(&copy).expect("a file");
+            let piped = run(args!["recover", input, "-"]);
+            assert!(piped.stdout.is_empty());
+            piped.bad_data();
+            run(args!["recover", input, &copy]).bad_data();
+        }
+        assert!(!copy.exists());
+    };
+    for layout in ["contiguous", "open"] {
+        let args = args!["compress", "-", &path, "--layout", layout, "--chunk-size", "40000", "--checksum", "xxh3"];
+        run_with(args, &data).ok();
+        let whole = fs::read(&path).expect("a frame");
+        let reader = oxiblosc::blocking::FrameReader::from_bytes(whole.clone()).expect("a frame");
+        let span = reader.frame().span(0).expect("an entry").expect("stored");
+        // Its only chunk is damaged, and cut off in the middle.
+        let mut damaged = whole.clone();
+        damaged[span.start as usize + 32..span.end as usize].fill(0xA5);
+        for bytes in [&damaged[..], &whole[..whole.len() / 2]] {
+            fs::write(&path, bytes).expect("a file");
+            nothing(&path);
+        }
+    }
+    run_with(args!["compress", "-", &sparse, "--chunk-size", "40000", "--layout", "sparse"], &data).ok();
+    fs::remove_file(sparse.join("00000000.chunk")).expect("a chunk file");
+    nothing(&sparse);
+    let index = sparse.join("chunks.b2frame");
+    let bytes = fs::read(&index).expect("the index");
+    fs::write(&index, &bytes[..bytes.len() - 10]).expect("a file");
+    nothing(&sparse);
+
+    for layout in ["contiguous", "open", "sparse"] {
+        let (empty, copy) = (dir.path().join(format!("empty-{layout}")), dir.path().join(format!("copy-{layout}")));
+        run(args!["compress", "-", &empty, "--layout", layout]).ok();
+        let said = String::from_utf8(run(args!["recover", &empty, &copy]).ok()).expect("text");
+        assert!(said.contains("0 chunks saved, 0 bytes, nothing lost"), "{said}");
+        run(args!["verify", "--quiet", &copy]).ok();
+    }
+}
+
 /// The options that limit recovery and sealing are exact to the byte, and the message names the option to raise.
 #[test]
 fn bounds_of_recovery() {

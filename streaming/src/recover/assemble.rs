@@ -98,6 +98,7 @@ where
     let lost = if scan.head.is_unfinished() { None } else { scan.head.header.nbytes.checked_sub(totals.nbytes) };
     let lost = lost.or_else(|| (missing > 0 || found == Found::Open).then_some(totals.lost));
     budget.check_time()?;
+    totals.check_not_empty(scan.had_chunks())?;
     let summary = output.finish().await?;
     let missing_plugins = totals.missing(registry);
     Ok(Recovered {
@@ -184,6 +185,11 @@ impl RecoveryCount {
     /// Why chunks have not been checked.
     pub(super) fn missing(&self, registry: &Registry) -> Vec<MissingPlugin> {
         registry.missing(self.plugins.iter().copied())
+    }
+
+    /// Refuses to make an empty frame, or one of zeros alone, of a frame that `had_chunks`.
+    pub(super) fn check_not_empty(&self, had_chunks: bool) -> Result<(), RecoverError> {
+        if self.chunks == 0 && (had_chunks || !self.replaced.is_empty()) { Err(RecoverError::Nothing) } else { Ok(()) }
     }
 
     pub(super) fn lose(&mut self, chunks: Range<u64>, nbytes: u64) {

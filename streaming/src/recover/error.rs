@@ -27,6 +27,9 @@ pub enum RecoverError {
     /// the chunks.
     #[error("the index of the sparse frame is damaged")]
     Index(#[source] Box<ReadError>),
+    /// No chunk of a frame that had chunks is complete and intact. Nothing has been written under the name of the output.
+    #[error("nothing could be saved: no chunk of the frame is complete and intact")]
+    Nothing,
     /// Frames this old can be recovered only if they open.
     #[error("a damaged frame in the {layout:?} layout cannot be recovered")]
     Layout {

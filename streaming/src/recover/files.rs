@@ -135,6 +135,7 @@ pub(super) async fn recover<T: Target>(
         write_specials(&mut output, &mut blocks, SpecialKind::Zero, item.nbytes, count, &mut budget).await?;
     }
     budget.check_time()?;
+    totals.check_not_empty(scan.had_chunks())?;
     let summary = output.finish().await?;
     let missing_plugins = totals.missing(&registry);
     Ok(Recovered {

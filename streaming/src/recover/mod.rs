@@ -69,8 +69,8 @@ use crate::target::{FileTarget, SparseTarget, Target};
 /// ```
 ///
 /// # Errors
-/// When not even the header of the frame is intact, when input or output fail, and when it would take more than the
-/// default [`RecoverOptions`] allow.
+/// When not even the header of the frame is intact, or no chunk of a frame that had some, when input or output fail, and
+/// when it would take more than the default [`RecoverOptions`] allow.
 pub fn recover(input: impl AsRef<Path>, output: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
     RecoverOptions::new().recover(input, output)
 }
@@ -95,9 +95,9 @@ fn recover_path(input: &Path, output: &Path, options: &RecoverOptions) -> Result
 /// Recovers the frame in `source` into `target`; see [`recover()`]. (A sparse frame must have its index.)
 ///
 /// # Errors
-/// When not even the header of the frame is intact, when source or target fail, and when it would take more than the
-/// default [`RecoverOptions`] allow. The target has then not been committed, and what was written to it is left as it
-/// is.
+/// When not even the header of the frame is intact, or no chunk of a frame that had some, when source or target fail, and
+/// when it would take more than the default [`RecoverOptions`] allow. The target has then not been committed, and what was
+/// written to it is left as it is.
 pub async fn recover_into<S, T>(source: S, target: &mut T) -> Result<Recovered, RecoverError>
 where
     S: RangeSource + 'static,

@@ -65,6 +65,7 @@ where
         output.copy_encoded_vlmetalayers(&without_checksums(&frame.trailer().vlmetalayers))?;
         whole.copy(&params, &mut output).await?;
         whole.budget.check_time()?;
+        whole.totals.check_not_empty(frame.nchunks() > 0)?;
         (output.finish().await?, false)
     };
     let missing = whole.totals.missing(reader.registry());
@@ -211,6 +212,7 @@ impl<S: RangeSource + 'static> ReadableFrame<'_, S> {
             }
         }
         self.budget.check_time()?;
+        self.totals.check_not_empty(frame.nchunks() > 0)?;
         Ok((output.finish().await?, lost.is_some()))
     }
 

@@ -40,6 +40,11 @@ pub(super) struct Scan {
 }
 
 impl Scan {
+    /// Whether the frame had chunks: its header says so, or something lies where they would be.
+    pub(super) fn had_chunks(&self) -> bool {
+        if self.head.is_unfinished() { self.unused > 0 } else { self.head.header.nbytes > 0 }
+    }
+
     /// Whether the header announces variable-length metalayers that are missing.
     pub(super) fn lost_vlmetalayers(&self) -> bool {
         self.head.header.has_vlmetalayers && self.vlmetalayers.is_empty()
