@@ -89,7 +89,7 @@ impl CliError {
         }
     }
 
-    /// An error of writing to standard output, where a broken pipe is no failure.
+    /// An error of writing to standard output, where a broken pipe is not worth a message.
     pub(crate) fn stdout(source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::BrokenPipe => Self::BrokenPipe,
@@ -109,7 +109,8 @@ impl CliError {
     /// The exit status of the command.
     pub(crate) fn status(&self) -> u8 {
         match self {
-            Self::BrokenPipe => 0,
+            // As shells report it for programs that SIGPIPE ends: 128 plus its number.
+            Self::BrokenPipe => 141,
             Self::Io { .. } | Self::Data { .. } | Self::Different => 1,
             Self::Usage(_) | Self::NotCompared(_) => 2,
             Self::NotVerified { .. } => 3,

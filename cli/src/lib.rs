@@ -59,6 +59,7 @@ mod units;
 mod verify;
 mod writer;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -68,11 +69,13 @@ use serde_json::json;
 use args::{Cli, Command};
 use error::CliError;
 
-/// Runs the command with the arguments of the program and returns its exit status: 0 if all went well, 2 for bad usage, 1
-/// for other errors, or what `oxiblosc help` says of a subcommand. Bad usage ends the program at once.
+/// Runs the command with the arguments of the program and returns its exit status: 0 if all went well, 2 for bad usage,
+/// 141 if the reader of standard output has closed it, 1 for other errors, or what `oxiblosc help` says of a subcommand.
 pub fn main() -> ExitCode {
-    // Bad usage exits here, with status 2.
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(reply) => return print(&reply),
+    };
     progress::set_mode(cli.progress);
     if !cli.command.only_looks() {
         interrupt::watch();
@@ -82,19 +85,31 @@ pub fn main() -> ExitCode {
     blocking::settle();
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            progress::stop();
-            let message = error.message();
-            match error.status() {
-                _ if error.is_silent() => {}
-                status if progress::is_json() => {
-                    progress::event(&json!({ "event": "error", "status": status, "message": message }));
-                }
-                _ => eprintln!("oxiblosc: {message}"),
-            }
-            ExitCode::from(error.status())
-        }
+        Err(error) => fail(&error),
     }
+}
+
+/// Prints the help or version that was asked for, or what is wrong with the arguments.
+fn print(reply: &clap::Error) -> ExitCode {
+    match reply.print().and_then(|()| io::stdout().flush()) {
+        Err(error) if !reply.use_stderr() => fail(&CliError::stdout(error)),
+        // Lossless: 0 or 2.
+        _ => ExitCode::from(reply.exit_code() as u8),
+    }
+}
+
+/// Says why the command failed, and returns its exit status.
+fn fail(error: &CliError) -> ExitCode {
+    progress::stop();
+    let message = error.message();
+    match error.status() {
+        _ if error.is_silent() => {}
+        status if progress::is_json() => {
+            progress::event(&json!({ "event": "error", "status": status, "message": message }));
+        }
+        _ => eprintln!("oxiblosc: {message}"),
+    }
+    ExitCode::from(error.status())
 }
 
 fn run(cli: &Cli) -> Result<(), CliError> {

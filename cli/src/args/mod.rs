@@ -39,7 +39,8 @@ http(s)://. Credentials and endpoint come from the environment (AWS_ACCESS_KEY_I
 OXIBLOSC_PLUGINS in the environment has libraries to load, as --plugin does, separated as in PATH.
 
 Exit status: 0 done, 1 the data is bad or could not be read or written, 2 bad usage, 3 (verify) nothing bad was found, \
-but a filter or codec is missing that is needed to verify everything. For diff: 0 equal, 1 different, 2 not compared.";
+but a filter or codec is missing that is needed to verify everything, 141 the reader of standard output has closed it. \
+For diff: 0 equal, 1 different, 2 not compared.";
 
 /// Compress, read, inspect, change and check Blosc2 frames, arrays and chunks.
 #[derive(Debug, Parser)]

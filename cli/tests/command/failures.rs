@@ -265,7 +265,15 @@ fn a_broken_pipe_is_quiet() {
     drop(stdout);
     let output = child.wait_with_output().expect("the program ends");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.status.code(), Some(141), "not everything has been written");
+    // The same for texts, of which nothing arrives.
+    for args in [&args!["--help"][..], &args!["--version"], &args!["plugins"], &args!["info", &frame]] {
+        let mut child = command(args);
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = child.stdout(writer).output().expect("the program was built");
+        assert_eq!((output.status.code(), output.stderr.len()), (Some(141), 0), "{args:?}");
+    }
 }
 
 #[test]
@@ -277,6 +285,56 @@ fn a_full_disk_is_reported() {
     let data = array_bytes("fmri.npy", 100_000);
     let message = run_with(args!["compress", "-", full], &data).bad_data();
     assert!(message.contains("/dev/full"), "{message}");
+}
+
+/// What cannot be printed is a failure of every command, also of those that only print a few lines.
+#[test]
+fn a_full_standard_output_is_reported() {
+    let full = Path::new("/dev/full");
+    if !full.exists() {
+        return;
+    }
+    let dir = tempdir().expect("a directory");
+    let [frame, other, open, copy] = ["frame", "other", "open", "copy"].map(|name| dir.path().join(name));
+    let data = array_path("fmri.npy");
+    run(args!["compress", &data, &frame]).ok();
+    run(args!["compress", &data, &other, "--raw"]).ok();
+    run(args!["compress", &data, &open, "--layout", "open"]).ok();
+    let commands = [
+        &args!["--help"][..],
+        &args!["-h"],
+        &args!["--version"],
+        &args!["help", "compress"],
+        &args!["compress", "--help"],
+        &args!["completions", "bash"],
+        &args!["plugins"],
+        &args!["plugins", "--json"],
+        &args!["info", &frame],
+        &args!["info", "--json", &frame],
+        &args!["verify", &frame],
+        &args!["recover", &frame, &copy],
+        &args!["recover", "--json", &frame, &copy],
+        &args!["seal", &open],
+        &args!["cat", &frame],
+        &args!["cat", &frame, "--items", "0:1"],
+        &args!["cat", &frame, "--encode", "gzip"],
+        &args!["compress", &data, "-"],
+        &args!["compress", &data, "-", "--layout", "open"],
+        &args!["copy", &frame, "-"],
+        &args!["recompress", &frame, "-"],
+        &args!["tune", "--quiet", "--budget", "0.2", &data],
+        &args!["tune", "--quiet", "--json", "--budget", "0.2", &data],
+        &args!["bench", "--quiet", "--seconds", "0.01", &data],
+        &args!["bench", "--quiet", "--json", "--seconds", "0.01", &data],
+    ];
+    // Where 1 stands for a difference.
+    let diffs = [&args!["diff", &frame, &other][..], &args!["diff", "--json", &frame, &other]];
+    for (args, status) in commands.map(|args| (args, 1)).into_iter().chain(diffs.map(|args| (args, 2))) {
+        let output = command(args).stdout(fs::File::create(full).expect("a device")).output().expect("it was built");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {said}");
+        assert!(said.starts_with("oxiblosc: standard output: ") && said.lines().count() == 1, "{args:?}: {said}");
+    }
 }
 
 fn left_in(dir: &Path) -> usize {
