@@ -74,7 +74,7 @@ fn a_broken_pipe_in_the_middle_of_an_array_is_quiet() {
     assert_eq!(output.status.code(), Some(141));
 }
 
-/// A killed writer leaves nothing under the final name.
+/// A killed writer leaves nothing under the final name, and beside it what can be recovered.
 #[test]
 fn a_killed_compress_leaves_no_frame() {
     let dir = tempdir().expect("a directory");
@@ -87,5 +87,17 @@ fn a_killed_compress_leaves_no_frame() {
         child.kill().expect("it is running");
         child.wait().expect("the program ends");
         assert!(!frame.exists(), "{layout}");
+        for left in fs::read_dir(dir.path()).expect("a directory") {
+            let (left, saved) = (left.expect("an entry").path(), dir.path().join("saved"));
+            let name = left.file_name().expect("a name").to_string_lossy().into_owned();
+            assert!(name.starts_with(&format!(".{layout}.")) && name.ends_with(".part"), "{name}");
+            // It may not have got to a chunk.
+            if run(args!["recover", &left, &saved, "--quiet"]).status == 0 {
+                assert!(run(args!["cat", &saved]).ok().iter().all(|&byte| byte == 7));
+                run(args!["verify", "--quiet", &saved]).ok();
+                let _ = fs::remove_file(&saved).or_else(|_| fs::remove_dir_all(&saved));
+            }
+            let _ = fs::remove_file(&left).or_else(|_| fs::remove_dir_all(&left));
+        }
     }
 }
