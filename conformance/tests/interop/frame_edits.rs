@@ -95,6 +95,38 @@ fn by_turns(place: Place) {
     }
 }
 
+/// An empty frame of C-Blosc2 has no chunk size, whatever it was made with. Its first chunk is taken for a full one, and
+/// nothing can be appended behind a short one that is alone.
+#[test]
+fn empty_frames_can_be_appended_to_there_after_here() {
+    let Some(mut worker) = Worker::start() else { return };
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    // The least that settles the chunk size, more, and more than the usual one.
+    for (i, len) in [64 << 10, 100_000, 5 << 20].into_iter().enumerate() {
+        for place in [Place::File, Place::Directory] {
+            let path = dir.path().join(format!("{place:?}-{i}.b2frame"));
+            create(&mut worker, &path, place);
+            let random = Random::new(i as u64);
+            let mut turns = Turns { path: &path, place, random, chunks: Vec::new(), vlmeta: BTreeMap::new() };
+            let data = turns.random.bytes(len);
+            let mut editor = FrameEditor::open(&path).expect("a current frame");
+            editor.append(&data).expect("bytes");
+            editor.commit().expect("good edits");
+            drop(editor);
+            turns.chunks = data.chunks(4 << 20).map(<[u8]>::to_vec).collect();
+            let told = format!("{len} bytes in {place:?}");
+            turns.check(&mut worker, &told);
+            for len in [CHUNK, turns.chunks[0].len(), CHUNK] {
+                let next = turns.random.bytes(len);
+                let args = json!({ "path": &path, "steps": [["append", 0]], "in_memory": false });
+                worker.call("frame_edits.edit", args, &[&next]);
+                turns.chunks.push(next);
+                turns.check(&mut worker, &told);
+            }
+        }
+    }
+}
+
 struct Turns<'a> {
     path: &'a Path,
     place: Place,

@@ -7,9 +7,17 @@ use oxiblosc_core::chunk::{ChunkHeader, SpecialValue};
 use super::{EditError, FrameEditor};
 use crate::sink::WriteOptions;
 
+/// Where a frame has no chunks and no chunk size, fewer bytes than this do not settle it: all chunks that follow would be
+/// as small.
+const SMALLEST_CHUNK: usize = 64 << 10;
+
 impl FrameEditor {
     /// Appends decoded bytes: a last chunk that is shorter than the chunk size is filled up (and encoded again), then
     /// new ones follow. If chunks differ in size, the bytes become new chunks.
+    ///
+    /// Chunks of a frame that has none yet have the size that [`EditOptions::chunk_size`](super::EditOptions::chunk_size)
+    /// says, or else [`WriteOptions::CHUNK_SIZE`]; but if the first bytes are fewer than these, and at least 64 KiB, they
+    /// are a full chunk. C-Blosc2 appends nothing to a frame whose only chunk is shorter than the chunk size.
     ///
     /// Existing bytes stay as they are. Where encoding them again could change them, as with filters and codecs that
     /// discard information, the chunk that they share with new bytes is stored uncompressed.
@@ -83,6 +91,7 @@ impl FrameEditor {
                 let part = self.decode(self.nchunks(), chunk).await?;
                 self.append_part(&slot, part.into()).await?;
             } else {
+                self.settle_chunk_size(len)?;
                 self.begin_append().await?;
                 self.put_special(self.nchunks(), value, len).await?;
             }
@@ -101,15 +110,8 @@ impl FrameEditor {
 
     /// Where appended bytes go: how many fit into the last chunk, or into a new one.
     fn slot(&mut self) -> Result<AppendSlot, EditError> {
-        let default = self.options.chunk_size.unwrap_or_else(|| {
-            let typesize = self.typesize.max(1);
-            (WriteOptions::CHUNK_SIZE / typesize).max(1).saturating_mul(typesize)
-        });
-        if self.editor.chunk_size().is_none() && self.nchunks() == 0 && !self.variable {
-            self.editor.set_chunk_size(default)?;
-        }
         let Some(chunk_size) = self.editor.chunk_size() else {
-            return Ok(AppendSlot { len: default.clamp(1, ChunkHeader::MAX_NBYTES), shared: false });
+            return Ok(AppendSlot { len: self.new_chunk_size().clamp(1, ChunkHeader::MAX_NBYTES), shared: false });
         };
         let last = match self.nchunks().checked_sub(1) {
             Some(last) => self.editor.chunk_len(last)? as usize,
@@ -121,10 +123,29 @@ impl FrameEditor {
         })
     }
 
+    /// The chunk size of a frame that has none.
+    fn new_chunk_size(&self) -> usize {
+        self.options.chunk_size.unwrap_or_else(|| {
+            let typesize = self.typesize.max(1);
+            (WriteOptions::CHUNK_SIZE / typesize).max(1).saturating_mul(typesize)
+        })
+    }
+
+    /// Gives a frame without chunks a chunk size, if it has none, before `len` bytes become its first chunk.
+    fn settle_chunk_size(&mut self, len: usize) -> Result<(), EditError> {
+        if self.editor.chunk_size().is_some() || self.nchunks() > 0 || self.variable {
+            return Ok(());
+        }
+        let whole = len >= SMALLEST_CHUNK && len.is_multiple_of(self.typesize.max(1));
+        let chunk_size = if whole && self.options.chunk_size.is_none() { len } else { self.new_chunk_size() };
+        Ok(self.editor.set_chunk_size(chunk_size)?)
+    }
+
     async fn append_part(&mut self, slot: &AppendSlot, part: Bytes) -> Result<(), EditError> {
         if slot.shared {
             return self.fill_up(part).await;
         }
+        self.settle_chunk_size(part.len())?;
         let i = self.nchunks();
         let chunk = self.encode(i, part).await?;
         self.begin_append().await?;

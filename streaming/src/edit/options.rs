@@ -59,7 +59,7 @@ impl EditOptions {
     }
 
     /// Decoded bytes of a chunk, for frames that have none yet; [`WriteOptions::CHUNK_SIZE`](crate::WriteOptions) by
-    /// default.
+    /// default, and see [`FrameEditor::append`](super::FrameEditor::append).
     pub fn chunk_size(mut self, bytes: usize) -> Self {
         self.chunk_size = Some(bytes);
         self
