@@ -56,6 +56,20 @@ fn flaws_at_the_usual_lengths_of_blocks_are_found() {
 }
 
 #[test]
+fn flaws_at_any_level_are_found() {
+    let short = (1..=9).map(|level| (Flaw::OneLevel(level), Promise::Restores));
+    let long = [2, 4, 6, 8].map(|level| (Flaw::OneLevelLong(level), Promise::Restores));
+    let flaws: Vec<_> = short.chain(long).collect();
+    assert_all_found(&flaws, |flaw| check_codec(&with_codec(CodecTraits::PLAIN, Rle::new(flaw))).run().unwrap());
+}
+
+#[test]
+fn panics_on_damage_to_long_streams_are_found() {
+    let flaws = [3000, 6000, 9000].map(|len| (Flaw::PanicsOnLongDamage(len), Promise::Damage));
+    assert_all_found(&flaws, |flaw| check_codec(&with_codec(CodecTraits::PLAIN, Rle::new(flaw))).run().unwrap());
+}
+
+#[test]
 fn meta_bytes_that_are_ignored_are_found() {
     let registry = with_codec(CodecTraits::PLAIN, Rle::new(Flaw::IgnoresMeta));
     let check = check_codec(&registry).metas(&[1, 2, 9]);

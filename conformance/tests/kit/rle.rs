@@ -13,6 +13,10 @@ pub(crate) enum Flaw {
     LongStreams,
     /// Loses a byte from one to four MiB.
     Megabytes,
+    /// Loses a byte at this level.
+    OneLevel(u8),
+    /// Only of long blocks.
+    OneLevelLong(u8),
     /// Loses a byte at this length.
     OneLength(usize),
     WideTypes,
@@ -31,6 +35,8 @@ pub(crate) enum Flaw {
     AcceptsCut,
     AcceptsHalf,
     PanicsOnDamage,
+    /// Only in streams of more bytes than this.
+    PanicsOnLongDamage(usize),
     /// Only for one value of one byte.
     PanicsRarely,
     PanicsWhenEmpty,
@@ -90,6 +96,8 @@ impl Rle {
         match self.flaw {
             Flaw::LongStreams => src.len() > 70_000,
             Flaw::Megabytes => (1 << 20..=4 << 20).contains(&src.len()),
+            Flaw::OneLevel(level) => ctx.level == Some(level),
+            Flaw::OneLevelLong(level) => ctx.level == Some(level) && src.len() > 60_000,
             Flaw::OneLength(len) => src.len() == len,
             Flaw::WideTypes => ctx.block.typesize > 8,
             Flaw::WideItems => ctx.block.item_size.is_some_and(|size| size > 255),
@@ -198,6 +206,9 @@ impl Codec for Rle {
                 self.damaged = true;
                 return corrupt(src.len(), "half a pair");
             };
+            if let Flaw::PanicsOnLongDamage(len) = self.flaw {
+                assert!(count > 0 || src.len() <= len, "a run of nothing");
+            }
             let found = at + usize::from(count);
             let Some(run) = dst.get_mut(at..found) else {
                 if self.is(Flaw::NoLength) {

@@ -56,7 +56,7 @@ impl DamagedCall {
 impl CodecRun {
     /// Whole streams with another decoded length, and parts of streams with the right one.
     pub(super) fn lengths_and_cuts(&self) {
-        for stream in &self.streams {
+        for stream in self.streams.iter().chain(&self.long_streams) {
             let Stream { case, bytes, decoded } = stream;
             let len = decoded.len();
             self.session.watch.says(Promise::Length, format!("  input: {}\n  with: {case}", describe(bytes)));
@@ -110,10 +110,15 @@ impl CodecRun {
         let _turn = self.session.watch.turn();
         let mut codec = self.instance();
         let mut random = Random::new(self.session.settings.seed ^ 0xda3a9e);
-        for stream in &self.streams {
+        let short = self.streams.iter().map(|stream| (stream, false));
+        for (stream, is_long) in short.chain(self.long_streams.iter().map(|stream| (stream, true))) {
             let call = DamagedCall::Whole(stream.decoded.len());
             let mut tries = |bytes: &[u8]| self.damaged(&mut codec, &stream.case, bytes, &call);
-            for_each_damage(&stream.bytes, &mut random, self.session.settings.thorough, &mut tries);
+            if is_long {
+                for_some_damage(&stream.bytes, &mut random, self.session.settings.thorough, &mut tries);
+            } else {
+                for_each_damage(&stream.bytes, &mut random, self.session.settings.thorough, &mut tries);
+            }
             // What damage leaves in an instance must not reach the next stream.
             let (bytes, len) = (&stream.bytes, stream.decoded.len());
             let again = self.restore(&mut *codec, &stream.case, bytes, len, Buffers::holding(0));
@@ -247,5 +252,32 @@ pub(in super::super) fn for_each_damage(
             damaged.truncate(random.below(damaged.len() + 1));
         }
         tries(&damaged);
+    }
+}
+
+/// Calls `tries` with damaged versions of a long stream: values of the first bytes and of bytes all over it, parts that are
+/// lost, repeated and foreign.
+fn for_some_damage(bytes: &[u8], random: &mut Random, thorough: bool, tries: &mut dyn FnMut(&[u8])) {
+    let places = if thorough { 400 } else { 40 };
+    let mut damaged = bytes.to_vec();
+    for at in (0..bytes.len().min(8)).chain((0..places).map(|_| random.below(bytes.len()))) {
+        for value in [0x00, 0xff, bytes[at].wrapping_add(1)] {
+            damaged[at] = value;
+            tries(&damaged);
+        }
+        damaged[at] = bytes[at];
+    }
+    for _ in 0..places / 4 {
+        let at = random.below(bytes.len());
+        let to = bytes.len().min(at + 4);
+        damaged[at..to].fill(0xff);
+        tries(&damaged);
+        damaged[at..to].copy_from_slice(&bytes[at..to]);
+        tries(&bytes[..at]);
+        tries(&bytes[at..]);
+        tries(&[&bytes[..at], &bytes[at + 1..]].concat());
+        tries(&[&bytes[..at], &bytes[at / 2..]].concat());
+        let more = 20 + random.below(1000);
+        tries(&[&bytes[..at], &noise(random, more)].concat());
     }
 }

@@ -35,7 +35,7 @@ pub struct CodecCheck<'a> {
 }
 
 impl<'a> CodecCheck<'a> {
-    /// A check with meta byte 0 at the levels 1, 5 and 9.
+    /// A check with meta byte 0, in depth at the levels 1, 5 and 9.
     pub fn new(registry: &'a Registry, id: CodecId) -> Self {
         let settings = Settings::new();
         Self { registry, id, settings, levels: vec![1, 5, 9], may_never_compress: false, known: Vec::new() }
@@ -43,7 +43,7 @@ impl<'a> CodecCheck<'a> {
 
     shared_settings!();
 
-    /// The levels to run with.
+    /// The levels to check in depth. Each of the others, from 1 to 9, has to restore a few inputs.
     #[must_use]
     pub fn levels(mut self, levels: &[u8]) -> Self {
         self.levels = levels.to_vec();
@@ -92,7 +92,8 @@ impl<'a> CodecCheck<'a> {
         let may_never_compress = self.may_never_compress;
         Ok(watched(settings.limits(), Report::new(subject), diary, move |watch| {
             let session = Session { settings, watch: Arc::clone(&watch) };
-            let mut run = CodecRun { session, entry, registry, levels, streams: Vec::new(), taken: Vec::new() };
+            let (streams, long_streams, taken) = (Vec::new(), Vec::new(), Vec::new());
+            let mut run = CodecRun { session, entry, registry, levels, streams, long_streams, taken };
             run.all(&known, may_never_compress);
         }))
     }
@@ -108,6 +109,8 @@ struct CodecRun {
     levels: Vec<u8>,
     /// Some streams that the codec made, to cut and damage.
     streams: Vec<Stream>,
+    /// A few that are longer, to be damaged in fewer places.
+    long_streams: Vec<Stream>,
     /// Parameters that the codec takes.
     #[cfg_attr(not(feature = "streams"), allow(dead_code, reason = "frames are written with them"))]
     taken: Vec<Params>,
@@ -118,6 +121,8 @@ impl CodecRun {
         self.known(known);
         if self.entry.info().traits.encode {
             self.ordinary(may_never_compress);
+            self.other_levels();
+            self.make_long_streams();
             self.alignment();
             self.position();
             self.array();

@@ -17,6 +17,8 @@ const KEPT: [Promise; 6] =
 const STREAM: usize = 3000;
 const DECODED: usize = 5000;
 const STREAMS: usize = 4;
+/// And so many longer ones.
+const LONG_STREAMS: usize = 3;
 
 impl CodecRun {
     /// Streams that somebody else has made.
@@ -95,6 +97,57 @@ impl CodecRun {
             let detail = "no stream of any kind or length got smaller, so that nothing was checked; \
                           if that is as it should be, say `may_never_compress`";
             self.session.breaks(Broken::new(Promise::Compresses, detail));
+        }
+    }
+
+    /// The levels that are not checked in depth.
+    pub(super) fn other_levels(&self) {
+        for level in (1..=9).filter(|level| !self.levels.contains(level)) {
+            let mut each = |case: Case, src: Vec<u8>| {
+                let mut case = self.with_version(case);
+                case.stream.level = level;
+                self.once(&case, &src);
+            };
+            self.session.sample_cases(&mut each);
+            if !self.session.is_array() {
+                let (typesizes, meta) = (self.session.main_typesizes(), self.session.settings.metas[0]);
+                let long = [(Kind::Text, 5000), (Kind::Mixed, 65_536), (Kind::Runs, 100_003), (Kind::Floats, 20_000)];
+                for (i, (kind, len)) in long.into_iter().enumerate() {
+                    let typesize = typesizes[(usize::from(level) + i) % typesizes.len()];
+                    let (case, src) = self.session.case(kind, len, typesize, meta);
+                    each(case, src);
+                }
+            }
+        }
+    }
+
+    /// Streams that are longer than those that are damaged everywhere, if the codec makes such.
+    pub(super) fn make_long_streams(&mut self) {
+        if self.session.is_array() {
+            return;
+        }
+        let typesizes = self.session.main_typesizes();
+        let inputs = [
+            (Kind::Mixed, 30_000),
+            (Kind::Runs, 300_000),
+            (Kind::Text, 60_000),
+            (Kind::Floats, 60_000),
+            (Kind::Mixed, 300_000),
+        ];
+        for (i, (kind, len)) in inputs.into_iter().enumerate() {
+            let meta = self.session.settings.metas[i % self.session.settings.metas.len()];
+            let (case, src) = self.session.case(kind, len, typesizes[i % typesizes.len()], meta);
+            let case = self.with_version(case);
+            self.says(Promise::Restores, &case, src.len());
+            // What goes wrong here has been found with other inputs of these kinds.
+            let Ok(Some(bytes)) = self.quick_trip(&case, &src) else { continue };
+            let back = self.restore(&mut *self.instance(), &case, &bytes, src.len(), Buffers::holding(0));
+            if let Ok(decoded) = back
+                && bytes.len() >= STREAM
+                && self.long_streams.len() < LONG_STREAMS
+            {
+                self.long_streams.push(Stream { case, bytes, decoded });
+            }
         }
     }
 
