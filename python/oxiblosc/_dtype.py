@@ -44,6 +44,13 @@ def text(dtype: np.dtype[Any]) -> str:
     return str(dtype.descr) if dtype.kind == "V" and dtype.fields is not None else dtype.str
 
 
+def unmasked(values: Any) -> Any:
+    """The values, unless they have a mask, which `np.asarray` would drop without a word."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError("frames and arrays have no masks: fill the masked array first, with .filled()")
+    return values
+
+
 def as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """The bytes of the items in C order; without a copy if they lie like that already."""
     array = np.ascontiguousarray(array)
@@ -56,7 +63,7 @@ def as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]
 def buffer(data: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """The bytes of any object with a buffer, or of an array."""
     if isinstance(data, np.ndarray):
-        return as_bytes(data)
+        return as_bytes(unmasked(data))
     view = memoryview(data)
     if view.nbytes == 0:
         return np.empty(0, np.uint8)

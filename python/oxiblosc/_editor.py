@@ -61,6 +61,7 @@ class Editor:
     def __setitem__(self, key: Any, value: Any) -> None:
         shape, dtype = self._layout()
         cover = _index.covering(key, shape)
+        value = _dtype.unmasked(value)
         if _index.is_basic(key):
             selected = _index.result_shape(key, shape)
             values = np.broadcast_to(_leading(np.asarray(value, dtype), len(selected)), selected)
@@ -76,7 +77,7 @@ class Editor:
             self._open().append(_dtype.buffer(values))
             return
         shape, dtype = self._layout()
-        values = np.asarray(values, dtype)
+        values = np.asarray(_dtype.unmasked(values), dtype)
         axis = range(len(shape))[axis]
         if values.ndim == len(shape) - 1:
             values = np.expand_dims(values, axis)

@@ -93,7 +93,7 @@ class SharedArray:
             index = int(np.ravel_multi_index(tuple(index), self.grid)) if self.grid else 0
         window = self.window(index)
         expected = tuple(part.stop - part.start for part in window)
-        block = np.asarray(block, self.dtype)
+        block = np.asarray(_dtype.unmasked(block), self.dtype)
         if block.shape != expected:
             raise ValueError(f"chunk {index} has the shape {expected}, but this block is of shape {block.shape}")
         self._native().write(int(index), _dtype.as_bytes(block))

@@ -61,7 +61,7 @@ class Writer:
     def _bytes(self, rows: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
         if self.dtype is None or self.shape is None:
             return _dtype.buffer(rows)
-        rows = np.asarray(rows, self.dtype)
+        rows = np.asarray(_dtype.unmasked(rows), self.dtype)
         row = self.shape[1:]
         if rows.shape != row and rows.shape[1:] != row and rows.shape != self.shape:
             raise ValueError(f"rows have the shape {row}, but these are of shape {rows.shape}")
@@ -170,7 +170,7 @@ def _prepared(
         data: Any = _dtype.buffer(array)
     else:
         if not isinstance(array, Array):
-            array = np.asarray(array)
+            array = np.asarray(_dtype.unmasked(array))
         made = Writer(urlpath, array.dtype, array.shape, chunks, blocks, contiguous, params)
         data = array if isinstance(array, Array) and array.ndim else _dtype.as_bytes(np.asarray(array))
     try:

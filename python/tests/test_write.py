@@ -168,6 +168,39 @@ def test_numbers_out_of_range(name, value):
         oxiblosc.writer(io.BytesIO(), **{name: value})
 
 
+def test_masks_are_not_dropped(tmp_path):
+    masked = np.ma.masked_array(np.arange(6.0).reshape(2, 3), mask=np.eye(2, 3))
+    path = str(tmp_path / "x")
+
+    def edited(change):
+        with oxiblosc.edit(path) as e:
+            change(e)
+
+    def written(**options):
+        with oxiblosc.writer(tmp_path / "y", **options) as w:
+            w.write(masked)
+
+    oxiblosc.save(path, masked.filled(-1))
+    shared = oxiblosc.SharedArray(tmp_path / "shared", "f8", (2, 3), chunks=(2, 3))
+    for write in (
+        lambda: oxiblosc.save(tmp_path / "y", masked),
+        lambda: oxiblosc.to_bytes(masked),
+        lambda: oxiblosc.compress(masked),
+        lambda: oxiblosc.tune(masked),
+        lambda: written(dtype="f8", shape=(-1, 3)),
+        lambda: written(typesize=8),
+        lambda: shared.write(0, masked),
+        lambda: edited(lambda e: e.append(masked)),
+        lambda: edited(lambda e: e.__setitem__(..., masked)),
+        lambda: edited(lambda e: e.__setitem__([0, 1], masked)),
+        lambda: edited(lambda e: e.__setitem__((0, 0), np.ma.masked)),
+    ):
+        with pytest.raises(TypeError, match=r"\.filled\(\)"):
+            write()
+    assert not (tmp_path / "y").exists()
+    assert np.array_equal(oxiblosc.open(path)[...], masked.filled(-1))
+
+
 def test_progress_and_checksums(tmp_path):
     seen = []
     data = np.arange(6_000_000)
