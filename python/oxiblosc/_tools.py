@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _dtype, _oxiblosc
 from ._array import Array, _open, _place, open  # noqa: A004
-from ._params import Codec, Filter, encoding, threads
+from ._params import Codec, Filter, _number, encoding, threads
 
 
 def compress(data: Any, typesize: int | None = None, clevel: int = 5, **params: Any) -> bytes:
@@ -122,10 +122,11 @@ def _tune(
         data = data[:rows] if data.ndim else np.asarray(data[...])
     is_array = isinstance(data, np.ndarray)
     if typesize is None:
-        typesize = data.dtype.itemsize if is_array else memoryview(data).itemsize
+        typesize = max(data.dtype.itemsize if is_array else memoryview(data).itemsize, 1)
+    typesize = _number("typesize", typesize, 1)
     has_shape = is_array and data.dtype.itemsize == typesize and not data.dtype.hasobject
     search = {
-        "typesize": max(int(typesize), 1),
+        "typesize": typesize,
         "array": (list(data.shape), _dtype.text(data.dtype)) if has_shape else None,
         "sample_bytes": int(sample_bytes),
         "clevels": [int(level) for level in clevels],

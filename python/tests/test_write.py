@@ -166,6 +166,9 @@ def test_numbers_out_of_range(name, value):
         oxiblosc.compress(b"abcd" * 9, **{name: value})
     with pytest.raises(ValueError, match=f"{name} is {value}, expected"):
         oxiblosc.writer(io.BytesIO(), **{name: value})
+    if name == "typesize":
+        with pytest.raises(ValueError, match=f"{name} is {value}, expected"):
+            oxiblosc.tune(b"abcd" * 9, typesize=value)
 
 
 def test_masks_are_not_dropped(tmp_path):
