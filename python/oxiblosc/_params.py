@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import enum
+import sys
+import warnings
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
+
+from . import _oxiblosc
 
 
 class Codec(enum.IntEnum):
@@ -111,6 +116,16 @@ def encoding(params: dict[str, Any], *, typesize: int | None = None) -> dict[str
         "checksums": bool(full["checksums"]),
         "blosc1": False,
     }
+
+
+def warn(made: dict[str, Any], *, in_frame: bool, of_array: bool) -> None:
+    """Warns of what other software gets wrong with these parameters, at the line that called this package."""
+    frame: FrameType | None = sys._getframe()
+    level = 1
+    while frame is not None and frame.f_globals.get("__package__") == __package__:
+        frame, level = frame.f_back, level + 1
+    for text in _oxiblosc.warnings(made, in_frame, of_array):
+        warnings.warn(text, UserWarning, stacklevel=level)
 
 
 def threads(nthreads: int | None) -> int:

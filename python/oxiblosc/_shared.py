@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _dtype, _oxiblosc
 from ._array import _place
-from ._params import encoding, lengths, threads
+from ._params import encoding, lengths, threads, warn
 
 
 class SharedArray:
@@ -58,6 +58,7 @@ class SharedArray:
             lengths("blocks", blocks, len(given)),
         )
         made = encoding(params, typesize=self.dtype.itemsize)
+        warn(made, in_frame=True, of_array=True)
         self._writer = _oxiblosc.SharedWriter.create(place, made, layout, replace)
         #: Whether others had begun it. Of several that begin one array at the same time exactly one finds `False`.
         self.has_joined: bool = self._writer.has_joined

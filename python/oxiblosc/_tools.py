@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _dtype, _oxiblosc
 from ._array import Array, _open, _place, open  # noqa: A004
-from ._params import Codec, Filter, _number, encoding, threads
+from ._params import Codec, Filter, _number, encoding, threads, warn
 
 
 def compress(data: Any, typesize: int | None = None, clevel: int = 5, **params: Any) -> bytes:
@@ -24,6 +24,7 @@ def compress(data: Any, typesize: int | None = None, clevel: int = 5, **params: 
     blosc1 = params.pop("blosc1", False)
     made = encoding({**params, "clevel": clevel}, typesize=typesize)
     made["blosc1"] = bool(blosc1)
+    warn(made, in_frame=False, of_array=False)
     return _oxiblosc.compress(_dtype.buffer(data), made)
 
 

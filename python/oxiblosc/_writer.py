@@ -12,7 +12,7 @@ from . import _dtype, _oxiblosc
 from ._array import Array, _place
 from ._attrs import Attributes, pack
 from ._errors import ClosedError
-from ._params import encoding, lengths
+from ._params import encoding, lengths, warn
 from ._tasks import run
 
 # As many bytes are taken at a time: often enough for Ctrl-C and for progress.
@@ -50,6 +50,7 @@ class Writer:
                 lengths("chunks", chunks, ndim),
                 lengths("blocks", blocks, ndim),
             )
+        warn(made, in_frame=True, of_array=array is not None)
         self._attributes: dict[str, bytes] = {}
         self._writer: _oxiblosc.Writer | None = _oxiblosc.Writer(place, made, array, contiguous)
 

@@ -41,6 +41,7 @@ fn _oxiblosc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(oneshot::compress, m)?)?;
     m.add_function(wrap_pyfunction!(oneshot::decompress, m)?)?;
     m.add_function(wrap_pyfunction!(oneshot::chunk_info, m)?)?;
+    m.add_function(wrap_pyfunction!(options::warnings, m)?)?;
     m.add_function(wrap_pyfunction!(maintenance::recover, m)?)?;
     m.add_function(wrap_pyfunction!(maintenance::seal, m)?)?;
     m.add_function(wrap_pyfunction!(maintenance::compact, m)?)?;

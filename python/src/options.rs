@@ -2,7 +2,7 @@
 
 use oxiblosc::chunk::ChunkFormat;
 use oxiblosc::pipeline::{FilterSlot, FilterSlots, SLOTS};
-use oxiblosc::{EncodeParams, Registry, SplitMode, WriteOptions};
+use oxiblosc::{EncodeParams, FilterId, Registry, SplitMode, WriteOptions};
 use pyo3::prelude::*;
 
 use crate::registry::{Name, registry};
@@ -25,6 +25,35 @@ pub(crate) struct Encoding {
     checksums: bool,
     blosc1: bool,
     chunksize: usize,
+}
+
+/// What other software gets wrong with these parameters, in a frame or a single chunk, for an array or plain bytes. The
+/// words are those of `oxiblosc compress`, in `cli/src/writer.rs`.
+#[pyfunction]
+pub(crate) fn warnings(
+    py: Python<'_>,
+    encoding: Encoding,
+    in_frame: bool,
+    of_array: bool,
+) -> PyResult<Vec<&'static str>> {
+    let (params, _) = encoding.params(py)?;
+    let mut warnings = Vec::new();
+    // A bytedelta without metadata gets the type size.
+    let overflows = |slot: FilterSlot| match (slot.id, slot.meta) {
+        (FilterId::BYTEDELTA, 0) => params.typesize > 127,
+        (_, meta) => meta > 127,
+    };
+    if in_frame && params.filters.active().any(|(_, slot)| overflows(slot)) {
+        warnings.push("python-blosc2 cannot open it: filter metadata is negative or above 127");
+    }
+    let deltas = params.filters.active().filter(|(_, slot)| slot.id == FilterId::DELTA).count();
+    if deltas > 1 {
+        warnings.push("C-Blosc2 does not correctly decode data with several delta filters");
+    }
+    if deltas == 1 && in_frame && of_array {
+        warnings.push("python-blosc2 does not correctly decode parts of arrays with a delta filter");
+    }
+    Ok(warnings)
 }
 
 impl Encoding {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
+import warnings
 
 import blosc2
 import numpy as np
@@ -202,6 +204,38 @@ def test_masks_are_not_dropped(tmp_path):
             write()
     assert not (tmp_path / "y").exists()
     assert np.array_equal(oxiblosc.open(path)[...], masked.filled(-1))
+
+
+def test_warnings_of_what_others_cannot_read(tmp_path):
+    metadata = "python-blosc2 cannot open it: filter metadata is negative or above 127"
+    several = "C-Blosc2 does not correctly decode data with several delta filters"
+    parts = "python-blosc2 does not correctly decode parts of arrays with a delta filter"
+    texts, numbers = np.zeros(100, "S300"), np.zeros(100, "i4")
+    wide = {"typesize": 128, "filters": ["bytedelta"]}
+    deltas = {"filters": ["delta", "shuffle", "delta"]}
+    for expected, write in (
+        (metadata, lambda path: oxiblosc.save(path, texts, filters=["shuffle", "bytedelta"])),
+        (metadata, lambda path: oxiblosc.to_bytes(numbers, filters=["trunc_prec"], filters_meta=[-5])),
+        (metadata, lambda path: oxiblosc.writer(path, **wide).close()),
+        (metadata, lambda path: oxiblosc.SharedArray(path, "S300", (5,), filters=["bytedelta"])),
+        (metadata, lambda path: asyncio.run(oxiblosc.aio.save(path, texts, filters=["bytedelta"]))),
+        (several, lambda path: oxiblosc.save(path, numbers, **deltas)),
+        (several, lambda path: oxiblosc.compress(numbers, **deltas)),
+        (parts, lambda path: oxiblosc.save(path, numbers, filters=["delta"])),
+        (None, lambda path: oxiblosc.compress(texts, **wide)),
+        (None, lambda path: oxiblosc.save(path, texts.tobytes(), **{**wide, "typesize": 127})),
+        (None, lambda path: oxiblosc.save(path, numbers.tobytes(), filters=["delta"])),
+    ):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            write(tmp_path / str(len(os.listdir(tmp_path))))
+        assert [str(warning.message) for warning in seen] == [expected][: expected is not None]
+        assert all(warning.category is UserWarning for warning in seen)
+    with pytest.warns(UserWarning) as seen:
+        oxiblosc.save(tmp_path / "texts", texts, filters=["bytedelta"])
+    assert seen[0].filename == __file__
+    with pytest.raises(OverflowError):
+        blosc2.open(str(tmp_path / "texts"), mode="r")
 
 
 def test_progress_and_checksums(tmp_path):
