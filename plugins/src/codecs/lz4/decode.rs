@@ -357,6 +357,7 @@ pub(in crate::codecs) fn on_each_machine() -> Vec<(&'static str, Decoder)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codecs::lz4::encode;
     use crate::codecs::testing::{Random, between_guards, damaged, data};
 
     /// Decodes with both decoders and checks that they agree, on errors too.
@@ -434,7 +435,8 @@ mod tests {
         for len in [20, 64, 100, 300, 1000] {
             for (_, src) in data(len) {
                 let mut block = vec![0; 2 * len + 16];
-                let written = super::super::encode::FastEncoder::new().compress(&src, &[], &mut block, 1);
+                let effort = encode::Effort { acceleration: 1, filtered: false };
+                let written = encode::FastEncoder::new().compress(&src, &[], &mut block, effort);
                 block.truncate(written.expect("there is room"));
                 for _ in 0..200 {
                     let _ = both(&damaged(&mut random, &block), len, &[]);

@@ -21,9 +21,9 @@ mod sequence;
 use std::ops::Range;
 
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
-use oxiblosc_core::{CodecId, register_codec};
+use oxiblosc_core::{CodecId, FilterId, register_codec};
 
-use self::encode::FastEncoder;
+use self::encode::{Effort, FastEncoder};
 use self::high::{HighEncoder, MID};
 use super::sample::is_noise;
 
@@ -50,7 +50,8 @@ impl Codec for Lz4 {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
         let acceleration = 10usize.saturating_sub(ctx.level_or_default().into()).max(1);
         let dict = ctx.dict.unwrap_or_default();
-        Ok(self.encoder.get_or_insert_with(FastEncoder::new).compress(src, dict, dst, acceleration))
+        let effort = Effort { acceleration, filtered: ctx.filter != FilterId::NONE };
+        Ok(self.encoder.get_or_insert_with(FastEncoder::new).compress(src, dict, dst, effort))
     }
 
     fn decompress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, CodecError> {
