@@ -58,7 +58,7 @@ fn decompress_with<const PREFIX: bool>(
 enum Progress {
     /// To the end.
     Done,
-    /// Past a match in the dictionary, which the fast decoder does not handle.
+    /// Past a match in the dictionary or a [`LONG`] length, which the fast decoder does not handle.
     At(Cursor),
 }
 
@@ -66,21 +66,24 @@ fn corrupt(offset: usize, reason: &'static str) -> CodecError {
     CodecError::Corrupt { offset, reason }
 }
 
-/// Adds up the bytes that continue a length. `limit` is the largest length that makes sense: the sum stops there and
-/// cannot overflow.
-fn continued(src: &[u8], input: &mut usize, mut len: usize, limit: usize) -> Result<usize, CodecError> {
-    loop {
-        let byte = *src.get(*input).ok_or_else(|| corrupt(*input, "the block ends within a length"))?;
-        *input += 1;
-        len += usize::from(byte);
-        if byte != 255 || len > limit {
-            return Ok(len);
-        }
+/// The length that begins in a nibble and, if it is continued, ends in the bytes from `input` on, which it consumes.
+fn length(src: &[u8], input: &mut usize, nibble: u8) -> Result<usize, CodecError> {
+    let nibble = usize::from(nibble);
+    if nibble != CONTINUED {
+        return Ok(nibble);
     }
+    let rest = &src[*input..];
+    let eights = rest.chunks_exact(8).take_while(|&eight| eight == [255; 8]).count();
+    let full = 8 * eights + rest[8 * eights..].iter().take_while(|&&byte| byte == 255).count();
+    // Where a `usize` has 32 bits, sums with a longer one could overflow. No block can be so long.
+    let last = rest.get(full).filter(|_| full <= usize::MAX / 512);
+    let last = last.ok_or_else(|| corrupt(src.len(), "the block ends within a length"))?;
+    *input += full + 1;
+    Ok(CONTINUED + 255 * full + usize::from(*last))
 }
 
-/// Decodes from `at` to the end of the block, or to the end of the next match that begins in the dictionary, and checks
-/// everything. A `PREFIX` ends where `dst` does.
+/// Decodes from `at` to the end of the block, or to the end of the next sequence that has a [`LONG`] length or begins in
+/// the dictionary, and checks everything. A `PREFIX` ends where `dst` does.
 fn decode_checked<const PREFIX: bool>(
     src: &[u8],
     dst: &mut [u8],
@@ -89,8 +92,6 @@ fn decode_checked<const PREFIX: bool>(
 ) -> Result<Progress, CodecError> {
     let Cursor { mut input, mut output } = at;
     let expected = dst.len();
-    // What follows a length has its place, however much of it is wanted. Its sum is at most 255 for each byte.
-    let longest = |room: usize| if PREFIX { usize::MAX / 2 } else { room };
     loop {
         if PREFIX && output == expected {
             return Ok(Progress::Done);
@@ -98,10 +99,8 @@ fn decode_checked<const PREFIX: bool>(
         let token = *src.get(input).ok_or_else(|| corrupt(input, "the block ends without a last literal run"))?;
         input += 1;
 
-        let mut len = usize::from(token >> 4);
-        if len == CONTINUED {
-            len = continued(src, &mut input, len, longest(expected - output))?;
-        }
+        let mut len = length(src, &mut input, token >> 4)?;
+        let long_literals = len >= LONG;
         if len > expected - output {
             if !PREFIX {
                 return Err(CodecError::Length { expected, found: output + len });
@@ -128,11 +127,8 @@ fn decode_checked<const PREFIX: bool>(
         }
         input += 2;
 
-        let mut len = usize::from(token & 15);
-        if len == CONTINUED {
-            len = continued(src, &mut input, len, longest(expected - output))?;
-        }
-        len += MIN_MATCH;
+        let mut len = length(src, &mut input, token & 15)? + MIN_MATCH;
+        let long = long_literals || len >= LONG;
         if len > expected - output {
             if !PREFIX {
                 return Err(CodecError::Length { expected, found: output + len });
@@ -152,7 +148,7 @@ fn decode_checked<const PREFIX: bool>(
             overcopy::repeat_exact(dst, output, distance, len);
         }
         output += len;
-        if in_dict {
+        if in_dict || long {
             return Ok(Progress::At(Cursor { input, output }));
         }
     }
@@ -166,11 +162,18 @@ const SHORT_OUTPUT: usize = 14 + 18 + SLACK;
 /// them.
 const SHORT_INPUT: usize = 1 + 16 + 2;
 
-/// Long runs of literals are copied in steps of so many bytes. A call of `memcpy` takes longer for a few hundred bytes:
-/// it branches on the length, which is hard to predict.
+/// Runs of literals are copied in steps of so many bytes. A call of `memcpy` takes longer for a few hundred bytes: it
+/// branches on the length, which is hard to predict.
 const LITERAL_STEP: usize = 64;
 
 const _: () = assert!(SHORT_OUTPUT >= LITERAL_STEP);
+
+/// The fast decoder leaves lengths from here on to the checked one, for which they take no longer. (To count and copy them
+/// fast takes calls, which would take registers away from the loop for what is short.)
+const LONG: usize = 16 * 255;
+
+/// A match nearer than this does not consist of the bytes that copies of 8 bytes at a time find before it.
+const NEAR: usize = 8;
 
 /// Code that does not expect near matches tolerates one in this many bytes of input: if they are more frequent and
 /// without a pattern, mispredicted branches cost more than doing without the branch.
@@ -185,6 +188,10 @@ const NEAR_STRETCH: usize = 16 << 10;
 /// Decodes sequences from `at` on as long as both buffers have room for copies that overshoot, and returns where it
 /// stopped. The output before that position is what [`decode_checked`] would have produced; the output after it is
 /// unspecified.
+///
+/// Two things limit the speed on short sequences: the next token cannot be read before the literals of this one have been
+/// counted, and a match cannot be read before the stores of the bytes it repeats have left the processor, unless each
+/// load lies within one of them. So few steps lie between tokens, and matches are copied in pieces of 8 bytes.
 fn decode_fast(src: &[u8], dst: &mut [u8], at: Cursor) -> Cursor {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
@@ -225,24 +232,32 @@ unsafe fn decode_fast_on<M: RepeatKernel>(src: &[u8], dst: &mut [u8], mut at: Cu
 }
 
 /// Decodes sequences from `at` on, up to the first that begins after `until` in the output, is too near the end of a
-/// buffer, or looks wrong. Also stops where near matches become frequent, unless `NEAR` expects them.
+/// buffer, or looks wrong. Also stops where near matches become frequent, unless they are `EXPECTED`.
 ///
 /// # Safety
 /// The machine is an `M`, and `until + SHORT_OUTPUT <= dst.len()`.
 #[inline(always)]
-unsafe fn sequences<M: RepeatKernel, const NEAR: bool>(src: &[u8], dst: &mut [u8], at: Cursor, until: usize) -> Cursor {
+unsafe fn sequences<M: RepeatKernel, const EXPECTED: bool>(
+    src: &[u8],
+    dst: &mut [u8],
+    at: Cursor,
+    until: usize,
+) -> Cursor {
     let mut done = at;
     let Some(input_end) = src.len().checked_sub(SHORT_INPUT) else { return done };
     let from = src.as_ptr();
     // Each near match advances this by an interval, and it never falls behind the input.
     let mut near = at.input;
     loop {
-        let Cursor { mut input, mut output } = done;
+        let Cursor { input, mut output } = done;
         if input > input_end || output > until {
             return done;
         }
         // SAFETY: input <= src.len() - SHORT_INPUT.
         let token = unsafe { *from.add(input) };
+        // Where the next token would be if there were no literals. To add these is then the only step from their number
+        // to the next token.
+        let mut next = overcopy::early(input + 1 + 2);
 
         // The literals begin at `input + 1`, however many bytes it takes to say how many they are.
         let mut len = usize::from(token >> 4);
@@ -251,16 +266,17 @@ unsafe fn sequences<M: RepeatKernel, const NEAR: bool>(src: &[u8], dst: &mut [u8
             // at the top of the loop. At most 14 of them are kept.
             unsafe { overcopy::store16(dst.as_mut_ptr().add(output), overcopy::load16(from.add(input + 1))) };
         } else {
-            let Some((more, next)) = continuation(src, input + 1, dst.len()) else { return done };
-            (len, input) = (len + more, next - 1);
+            let Some((more, begin)) = continuation(src, input + 1) else { return done };
+            len += more;
             // After the literals there must be as much room as after the literals of a short sequence.
-            if src.len() - input < 1 + len + LITERAL_STEP || dst.len() - output < len + SHORT_OUTPUT {
+            if src.len() - begin < len + LITERAL_STEP || dst.len() - output < len + SHORT_OUTPUT {
                 return done;
             }
+            next = begin + 2;
             // SAFETY: both buffers hold `len + LITERAL_STEP` bytes from here, by the check above, and a step begins before
             // `len`; they are different allocations, one borrowed mutably.
             unsafe {
-                let (from, to) = (from.add(input + 1), dst.as_mut_ptr().add(output));
+                let (from, to) = (from.add(begin), dst.as_mut_ptr().add(output));
                 let mut done = 0;
                 while done < len {
                     overcopy::copy(from.add(done), to.add(done), LITERAL_STEP);
@@ -270,10 +286,10 @@ unsafe fn sequences<M: RepeatKernel, const NEAR: bool>(src: &[u8], dst: &mut [u8
         }
         output += len;
 
-        // SAFETY: a short run leaves at least SHORT_INPUT - 1 - 14 = 4 bytes of the input, a long one LITERAL_STEP.
-        let distance = unsafe { u16::from_le(from.add(input + len).add(1).cast::<u16>().read_unaligned()) };
+        next += len;
+        // SAFETY: a short run leaves at least SHORT_INPUT - 1 - 14 = 4 bytes of the input, another one LITERAL_STEP.
+        let distance = unsafe { u16::from_le(from.add(next - 2).cast::<u16>().read_unaligned()) };
         let distance = usize::from(distance);
-        input += len + 3;
         if distance.wrapping_sub(1) >= output {
             return done;
         }
@@ -284,19 +300,19 @@ unsafe fn sequences<M: RepeatKernel, const NEAR: bool>(src: &[u8], dst: &mut [u8
             // 18 + SLACK bytes are left of it. The machine is an `M` by contract.
             unsafe {
                 let to = dst.as_mut_ptr().add(output);
-                if !NEAR && overcopy::likely(distance >= 18) {
-                    overcopy::copy18(to.sub(distance), to);
+                if !EXPECTED && overcopy::likely(distance >= NEAR) {
+                    overcopy::repeat18(to, distance);
                 } else {
                     overcopy::repeat_short::<M>(to, distance, len);
-                    near = near.max(input) + NEAR_INTERVAL;
-                    if !NEAR && near > input + NEAR_BURST * NEAR_INTERVAL {
-                        return Cursor { input, output: output + len };
+                    near = near.max(next) + NEAR_INTERVAL;
+                    if !EXPECTED && near > next + NEAR_BURST * NEAR_INTERVAL {
+                        return Cursor { input: next, output: output + len };
                     }
                 }
             }
         } else {
-            let Some((more, next)) = continuation(src, input, dst.len()) else { return done };
-            (len, input) = (len + more + MIN_MATCH, next);
+            let Some((more, end)) = continuation(src, next) else { return done };
+            (len, next) = (len + more + MIN_MATCH, end);
             if dst.len() - output < len + SLACK {
                 return done;
             }
@@ -304,14 +320,14 @@ unsafe fn sequences<M: RepeatKernel, const NEAR: bool>(src: &[u8], dst: &mut [u8
             // The machine is an `M` by contract.
             unsafe { overcopy::repeat::<M>(dst.as_mut_ptr().add(output), distance, len) };
         }
-        done = Cursor { input, output: output + len };
+        done = Cursor { input: next, output: output + len };
     }
 }
 
-/// Adds up the bytes from `input` on that continue a length, and returns where they end; `None` if they do not end, or
-/// the sum exceeds `limit`.
+/// Adds up the bytes from `input` on that continue a length, and returns where they end. `None` if they do not end, or
+/// the length is a [`LONG`] one.
 #[inline(always)]
-fn continuation(src: &[u8], input: usize, limit: usize) -> Option<(usize, usize)> {
+fn continuation(src: &[u8], input: usize) -> Option<(usize, usize)> {
     let first = *src.get(input)?;
     // Usually there is no other. A separate branch for that is easier to predict than an iteration of the loop.
     if first != 255 {
@@ -325,8 +341,7 @@ fn continuation(src: &[u8], input: usize, limit: usize) -> Option<(usize, usize)
         if byte != 255 {
             return Some((len, input));
         }
-        // Stop before the sum overflows.
-        if len > limit {
+        if len >= LONG {
             return None;
         }
     }
@@ -403,8 +418,16 @@ mod tests {
             let (mut block, mut len) = (Vec::new(), 0);
             for turn in 0..4 {
                 for _ in 0..4000 {
-                    let literals = if random.below(8) == 0 { 1 + random.below(700) } else { 1 + random.below(14) };
-                    let matched = if random.below(8) == 0 { random.below(700) } else { random.below(15) };
+                    let literals = match random.below(1000) {
+                        0 => LONG - 1 + random.below(1000),
+                        1..120 => 1 + random.below(700),
+                        _ => 1 + random.below(14),
+                    };
+                    let matched = match random.below(1000) {
+                        0 => LONG - 1 + random.below(1000),
+                        1..120 => random.below(700),
+                        _ => random.below(15),
+                    };
                     block.push((literals.min(CONTINUED) << 4 | matched.min(CONTINUED)) as u8);
                     continued_length(&mut block, literals);
                     block.extend((0..literals).map(|_| random.below(256) as u8));
