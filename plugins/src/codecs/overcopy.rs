@@ -59,7 +59,7 @@ pub(super) fn early(value: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
     {
         let mut value = value;
-        // SAFETY: this is a comment.
+        // SAFETY: the template is a comment: no instruction results from it.
         unsafe {
             std::arch::asm!("/* {0} */", inout(reg) value, options(pure, nomem, nostack, preserves_flags));
         }
@@ -67,26 +67,6 @@ pub(super) fn early(value: usize) -> usize {
     }
     #[cfg(not(target_arch = "x86_64"))]
     value
-}
-
-/// Reads 8 bytes, which come first in the register.
-///
-/// # Safety
-/// 8 bytes at `src` are readable.
-#[inline(always)]
-unsafe fn load8(src: *const u8) -> CopyRegister {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: by the contract of this function. Every machine of this architecture has the instruction.
-    unsafe {
-        std::arch::x86_64::_mm_loadl_epi64(src.cast())
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let mut bytes = [0; 16];
-        // SAFETY: by the contract of this function.
-        bytes[..8].copy_from_slice(&unsafe { src.cast::<[u8; 8]>().read() });
-        u128::from_ne_bytes(bytes)
-    }
 }
 
 /// How a machine repeats a few bytes through a register.
@@ -237,17 +217,6 @@ pub(super) unsafe fn repeat_short<M: RepeatKernel>(dst: *mut u8, distance: usize
     }
 }
 
-/// Appends 8 bytes at `dst`, each equal to the one `distance` before it.
-///
-/// # Safety
-/// The machine is an `M`. `distance` is at least 1, the `distance` bytes before `dst` are readable, and 16 bytes at `dst`
-/// are readable and writable, all in one allocation.
-#[inline(always)]
-pub(super) unsafe fn repeat8<M: RepeatKernel>(dst: *mut u8, distance: usize) {
-    // SAFETY: by the contract.
-    unsafe { store16(dst, M::spread(load8(dst.sub(distance)), distance.min(8))) };
-}
-
 /// [`repeat_short`] for matches that are expected to be longer.
 ///
 /// # Safety
@@ -255,18 +224,13 @@ pub(super) unsafe fn repeat8<M: RepeatKernel>(dst: *mut u8, distance: usize) {
 #[inline(always)]
 pub(super) unsafe fn repeat<M: RepeatKernel>(dst: *mut u8, distance: usize, len: usize) {
     // SAFETY: reads begin at `dst - distance` or later. Loops begin a step at `done`, which is 0 or less than `len`, and
-    // a step touches no more than the 32 bytes from there: in the first loop because 16 <= distance <= 32, in the second
-    // because no step is above 16. Without a loop, `copy` begins at 32 where that is less than `len`.
+    // a step touches no more than the 32 bytes from there: in the second loop because 16 <= distance <= 32, in the third
+    // because no step is above 16.
     unsafe {
         let src = dst.sub(distance);
         let mut done = 0;
         if distance >= 32 {
-            // What is short has more often been written just now, and not in pieces of 32 bytes.
-            store16(dst, load16(src));
-            store16(dst.add(16), load16(src.add(16)));
-            if len > 32 {
-                copy(src.add(32), dst.add(32), len - 32);
-            }
+            copy(src, dst, len);
         } else if distance >= 16 {
             // Two overlapping registers hold one period.
             let (first, last) = (load16(src), load16(src.add(distance - 16)));
@@ -349,24 +313,6 @@ mod tests {
         kernels
     }
 
-    type RepeatFixed = unsafe fn(*mut u8, usize);
-
-    /// Those that repeat a fixed number of bytes: name, the least distance, that number, bytes that they may touch.
-    fn fixed() -> Vec<(&'static str, usize, usize, usize, RepeatFixed)> {
-        let mut kernels: Vec<(_, _, _, _, RepeatFixed)> =
-            vec![("18", 8, 18, 18, repeat18), ("portable, 8", 1, 8, 16, repeat8::<Portable>)];
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("ssse3") {
-            kernels.push(("ssse3, 8", 1, 8, 16, repeat8::<Ssse3>));
-        }
-        kernels
-    }
-
-    /// `distance` bytes, and `len` more that repeat them.
-    fn repeated(distance: usize, len: usize) -> Vec<u8> {
-        (0..distance + len).map(|i| (i % distance * 37 + 11) as u8).collect()
-    }
-
     #[test]
     fn repeat_equals_the_byte_loop() {
         for distance in 1..=80 {
@@ -438,32 +384,28 @@ mod tests {
                 runs += 1;
             }
         }
-        for (name, nearest, len, touched, repeat) in fixed() {
-            for (distance, place) in (nearest..=33).flat_map(|distance| places().map(move |place| (distance, place))) {
-                let expected = repeated(distance, len);
-                let ((), found) = memory.write(place, distance + touched, |bytes| {
-                    bytes[..distance].copy_from_slice(&expected[..distance]);
-                    // SAFETY: `distance` bytes precede and `touched` follow; the machine was asked.
-                    unsafe { repeat(bytes.as_mut_ptr().add(distance), distance) };
-                });
-                assert!(found.starts_with(&expected), "{name}: distance {distance}, {place:?}");
-                runs += 1;
-            }
+        for (distance, place) in (8..=33).flat_map(|distance| places().map(move |place| (distance, place))) {
+            let expected: Vec<u8> = (0..distance + 18).map(|i| (i % distance * 37 + 11) as u8).collect();
+            let ((), found) = memory.write(place, distance + 18, |bytes| {
+                bytes[..distance].copy_from_slice(&expected[..distance]);
+                // SAFETY: `distance` bytes precede and 18 follow.
+                unsafe { repeat18(bytes.as_mut_ptr().add(distance), distance) };
+            });
+            assert_eq!(*found, expected, "distance {distance}, {place:?}");
+            runs += 1;
         }
         println!("{runs} runs of kernels between guard pages");
     }
 
     #[test]
-    fn repeat_of_a_fixed_length_equals_the_byte_loop() {
-        for (name, nearest, len, touched, repeat) in fixed() {
-            for distance in nearest..60 {
-                let expected = repeated(distance, len);
-                let mut bytes = expected[..distance].to_vec();
-                bytes.resize(distance + touched, 0xEE);
-                // SAFETY: `distance` bytes precede and `touched` follow; the machine was asked.
-                unsafe { repeat(bytes.as_mut_ptr().add(distance), distance) };
-                assert!(bytes.starts_with(&expected), "{name}: distance {distance}");
-            }
+    fn repeat18_equals_the_byte_loop() {
+        for distance in 8..60 {
+            let expected: Vec<u8> = (0..distance + 18).map(|i| (i % distance * 29) as u8).collect();
+            let mut bytes = expected[..distance].to_vec();
+            bytes.resize(distance + 18, 0xEE);
+            // SAFETY: `distance` bytes precede and 18 follow.
+            unsafe { repeat18(bytes.as_mut_ptr().add(distance), distance) };
+            assert_eq!(bytes, expected, "distance {distance}");
         }
     }
 

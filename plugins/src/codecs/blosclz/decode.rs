@@ -235,7 +235,7 @@ unsafe fn decode_fast_on<M: RepeatKernel>(src: &[u8], dst: &mut [u8]) -> Cursor 
         if op >> 5 != CONTINUED {
             // SAFETY: distance <= output, so the bytes before are inside the output. At least SHORT_OUTPUT bytes are
             // left of it, and len <= 8. The machine is an `M` by contract.
-            unsafe { overcopy::repeat8::<M>(dst.as_mut_ptr().add(output), distance) };
+            unsafe { overcopy::repeat_short::<M>(dst.as_mut_ptr().add(output), distance, len) };
         } else if len <= dst.len() - output {
             // SAFETY: as above, and the match ends inside the output.
             unsafe { overcopy::repeat_inside::<M>(dst, output, distance, len) };

@@ -410,18 +410,19 @@ mod tests {
         assert_eq!(both(&[0x14, b'!', 4, 0, 0x10, b'.'], 10, b"abc").unwrap(), b"!abc!abc!.");
     }
 
-    /// Blocks of random sequences, alternately with many near matches and with few.
+    /// Blocks of random sequences, alternately with many near matches and with few. What they decode to is made from the
+    /// sequences, byte by byte.
     #[test]
     fn near_and_far() {
         let mut random = Random(9);
         for _ in 0..20 {
-            let (mut block, mut len) = (Vec::new(), 0);
+            let (mut block, mut expected) = (Vec::new(), Vec::new());
             for turn in 0..4 {
                 for _ in 0..4000 {
                     let literals = match random.below(1000) {
                         0 => LONG - 1 + random.below(1000),
                         1..120 => 1 + random.below(700),
-                        _ => 1 + random.below(14),
+                        _ => random.below(15).max(usize::from(expected.is_empty())),
                     };
                     let matched = match random.below(1000) {
                         0 => LONG - 1 + random.below(1000),
@@ -430,17 +431,18 @@ mod tests {
                     };
                     block.push((literals.min(CONTINUED) << 4 | matched.min(CONTINUED)) as u8);
                     continued_length(&mut block, literals);
-                    block.extend((0..literals).map(|_| random.below(256) as u8));
-                    len += literals;
+                    expected.extend((0..literals).map(|_| random.below(256) as u8));
+                    block.extend_from_slice(&expected[expected.len() - literals..]);
                     let reach = if turn % 2 == 0 || random.below(100) == 0 { 40 } else { 65_535 };
-                    let distance = 1 + random.below(len.min(reach));
+                    let distance = 1 + random.below(expected.len().min(reach));
                     block.extend((distance as u16).to_le_bytes());
                     continued_length(&mut block, matched);
-                    len += matched + MIN_MATCH;
+                    (0..matched + MIN_MATCH).for_each(|_| expected.push(expected[expected.len() - distance]));
                 }
             }
             block.extend([0x10, b'.']);
-            both(&block, len + 1, &[]).unwrap();
+            expected.push(b'.');
+            assert!(both(&block, expected.len(), &[]).unwrap() == expected);
         }
     }
 
