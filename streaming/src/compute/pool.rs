@@ -9,13 +9,13 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::thread;
+use std::thread::available_parallelism;
 
 use oxiblosc_core::Executor;
 
 use super::{Buffers, Job};
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::sync::{OnceLock, workers};
+use crate::sync::{OnceLock, thread, workers};
 
 /// A handle to worker threads; clones share the threads, and the large buffers used for the work.
 ///
@@ -149,7 +149,7 @@ impl Pool {
 
     /// A pool with one worker for each processor that the process may use.
     pub fn per_processor() -> Self {
-        Self::new(thread::available_parallelism().map_or(1, NonZeroUsize::get))
+        Self::new(available_parallelism().map_or(1, NonZeroUsize::get))
     }
 
     /// Number of workers; 0 for an inline pool.
@@ -246,16 +246,44 @@ impl Executor for Pool {
     }
 
     fn run(&self, workers: usize, work: &(dyn Fn(usize) + Sync)) {
-        match self.workers() {
-            // The caller is one of them: it starts at once, and usually need not be woken at the end.
-            Some(pool) => pool.in_place_scope(|scope| {
-                for worker in 1..workers.min(self.shared.threads) {
-                    scope.spawn(move |_| work(worker));
-                }
-                work(0);
-            }),
-            None => work(0),
+        let Some(pool) = self.workers() else { return work(0) };
+        let (busy, inside) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let part = |worker| {
+            inside.fetch_add(1, Ordering::Relaxed);
+            busy.fetch_add(1, Ordering::Relaxed);
+            work(worker);
+            busy.fetch_sub(1, Ordering::Relaxed);
+            linger_until_none(&busy);
+            inside.fetch_sub(1, Ordering::Relaxed);
+        };
+        pool.in_place_scope(|scope| {
+            for worker in 1..workers.min(self.shared.threads) {
+                let part = &part;
+                scope.spawn(move |_| part(worker));
+            }
+            // The caller is one of them, and starts at once. The end of the scope would put it to sleep if it were not
+            // the last to leave.
+            part(0);
+            linger_until_none(&inside);
+        });
+    }
+}
+
+/// Waits for `count` to become 0, but not for long: it need not, after a panic.
+///
+/// Waking a thread takes 20 to 100 microseconds, as long as a fast codec takes for a block. So all who work on a chunk
+/// stay awake until its last block is done, and find themselves awake when the next chunk follows.
+fn linger_until_none(count: &AtomicUsize) {
+    /// About 300 microseconds. Codecs that take longer for a block lose little by waking up.
+    const ROUNDS: usize = if cfg!(all(test, shuttle)) { 2 } else { 200 };
+    for _ in 0..ROUNDS {
+        // Relaxed is enough: it is the end of the scope that orders what was done in it.
+        if count.load(Ordering::Relaxed) == 0 {
+            break;
         }
+        (0..32).for_each(|_| std::hint::spin_loop());
+        // There may be fewer processors than threads.
+        thread::yield_now();
     }
 }
 
@@ -398,6 +426,24 @@ mod tests {
             assert_eq!(block_on(formatted).unwrap_err().message(), "number 3");
             assert_eq!(block_on(after), Ok(2));
         }
+    }
+
+    #[test]
+    fn a_panic_in_divided_work_reaches_the_caller() {
+        let pool = Pool::new(2);
+        for guilty in [0, 1] {
+            let (begun, ended) = (std::sync::Barrier::new(2), AtomicUsize::new(0));
+            let run = || {
+                pool.run(2, &|worker| {
+                    begun.wait();
+                    assert!(worker != guilty, "fixed");
+                    ended.fetch_add(1, Ordering::Relaxed);
+                });
+            };
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).expect_err("one of the two panicked");
+            assert_eq!(ended.into_inner(), 1);
+        }
+        assert_eq!(block_on(pool.spawn(|| 3)), Ok(3));
     }
 
     #[test]
