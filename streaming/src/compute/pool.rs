@@ -33,6 +33,8 @@ struct PoolInner {
     threads: usize,
     buffers: Buffers,
     workers: Workers,
+    /// Whether there is a processor for each thread, so that those who wait awake are in nobody's way.
+    spare: bool,
     /// Jobs that have been submitted and are not done.
     jobs: AtomicUsize,
 }
@@ -73,6 +75,9 @@ const LARGE_CHUNK: usize = 1 << 20;
 /// time.
 const MOST_BUFFERS: usize = 64;
 const MOST_BUFFER_BYTES: usize = 48 << 20;
+
+/// How many rounds to linger, about 300 microseconds: codecs that take longer for a block lose little by waking up.
+const LINGER: usize = if cfg!(all(test, shuttle)) { 2 } else { 200 };
 
 impl Pool {
     /// A pool of `threads` workers. With 0 the work is done on the calling thread, at the time of the call; so it is
@@ -139,7 +144,8 @@ impl Pool {
 
     fn of(threads: usize, workers: Workers) -> Self {
         let buffers = Buffers::with_limits(MOST_BUFFERS, MOST_BUFFER_BYTES);
-        Self { shared: Arc::new(PoolInner { threads, buffers, workers, jobs: AtomicUsize::new(0) }) }
+        let spare = threads <= processors();
+        Self { shared: Arc::new(PoolInner { threads, buffers, workers, spare, jobs: AtomicUsize::new(0) }) }
     }
 
     /// A pool without threads: work is done on the calling thread.
@@ -149,7 +155,7 @@ impl Pool {
 
     /// A pool with one worker for each processor that the process may use.
     pub fn per_processor() -> Self {
-        Self::new(available_parallelism().map_or(1, NonZeroUsize::get))
+        Self::new(processors())
     }
 
     /// Number of workers; 0 for an inline pool.
@@ -247,13 +253,14 @@ impl Executor for Pool {
 
     fn run(&self, workers: usize, work: &(dyn Fn(usize) + Sync)) {
         let Some(pool) = self.workers() else { return work(0) };
+        let rounds = if self.shared.spare { LINGER } else { 0 };
         let (busy, inside) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let part = |worker| {
             inside.fetch_add(1, Ordering::Relaxed);
             busy.fetch_add(1, Ordering::Relaxed);
             work(worker);
             busy.fetch_sub(1, Ordering::Relaxed);
-            linger_until_none(&busy);
+            linger_until_none(&busy, rounds);
             inside.fetch_sub(1, Ordering::Relaxed);
         };
         pool.in_place_scope(|scope| {
@@ -264,25 +271,28 @@ impl Executor for Pool {
             // The caller is one of them, and starts at once. The end of the scope would put it to sleep if it were not
             // the last to leave.
             part(0);
-            linger_until_none(&inside);
+            linger_until_none(&inside, rounds);
         });
     }
+}
+
+/// How many processors the process may use.
+fn processors() -> usize {
+    available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 /// Waits for `count` to become 0, but not for long: it need not, after a panic.
 ///
 /// Waking a thread takes 20 to 100 microseconds, as long as a fast codec takes for a block. So all who work on a chunk
 /// stay awake until its last block is done, and find themselves awake when the next chunk follows.
-fn linger_until_none(count: &AtomicUsize) {
-    /// About 300 microseconds. Codecs that take longer for a block lose little by waking up.
-    const ROUNDS: usize = if cfg!(all(test, shuttle)) { 2 } else { 200 };
-    for _ in 0..ROUNDS {
+fn linger_until_none(count: &AtomicUsize, rounds: usize) {
+    for _ in 0..rounds {
         // Relaxed is enough: it is the end of the scope that orders what was done in it.
         if count.load(Ordering::Relaxed) == 0 {
             break;
         }
         (0..32).for_each(|_| std::hint::spin_loop());
-        // There may be fewer processors than threads.
+        // Other programs have threads, too.
         thread::yield_now();
     }
 }
