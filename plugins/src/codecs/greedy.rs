@@ -21,8 +21,8 @@ pub(super) struct Rules {
 /// A table of positions, keyed by the bytes found there.
 ///
 /// # Safety
-/// If no position above `at` has been entered, [`exchange`](Self::exchange) returns none above `at`: the search reads there
-/// without another check.
+/// If `at` is above 0 and above all positions entered before, [`exchange`](Self::exchange) returns a position below `at`: the
+/// search reads there without another check.
 pub(super) unsafe trait Table {
     /// The slot for the bytes in `word`, in memory order from the lowest.
     fn slot(word: u64) -> usize;

@@ -96,7 +96,8 @@ impl Recent {
     }
 }
 
-// SAFETY: the distance is below 2^16, and where `at` is as well, it is the difference to 0 or to a position entered before.
+// SAFETY: the distance is at most 2^16. Where `at` is at most that as well, it is the difference to 0 or to a position entered
+// before, both of which are below `at`.
 unsafe impl Table for Recent {
     #[inline(always)]
     fn slot(word: u64) -> usize {
@@ -106,16 +107,16 @@ unsafe impl Table for Recent {
     #[inline(always)]
     fn exchange(&mut self, slot: usize, at: usize) -> usize {
         let before = std::mem::replace(&mut self.0[slot], at as u16);
-        at - usize::from((at as u16).wrapping_sub(before))
+        // 1 to 2^16 before `at`: the planes of many blocks are 2^16 bytes apart.
+        let last = at - 1;
+        last - usize::from((last as u16).wrapping_sub(before))
     }
 
     #[inline(always)]
     unsafe fn matches<'a>(src: impl Input<'a>, candidate: usize, at: usize) -> bool {
         // SAFETY: by the contract.
         let difference = unsafe { src.load8(candidate) ^ src.load8(at) }.to_le();
-        // One branch for both conditions: where there are no matches, the distance is as good as random. It is 0 where the
-        // same bytes were last seen 2^16 bytes before.
-        difference << (64 - 8 * MIN_MATCH) | u64::from(candidate == at) == 0
+        difference << (64 - 8 * MIN_MATCH) == 0
     }
 }
 

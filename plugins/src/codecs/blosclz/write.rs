@@ -139,7 +139,8 @@ mod tests {
             for literals in [0, 1, 2, 30, 31, 32, 33, 64, 65].into_iter().filter(|n| anchor + n <= src.len()) {
                 for len in [3, 6, 8, 9, 10, 263, 264, 265, 520, 800] {
                     let start = anchor + literals;
-                    for distance in [1, 255, 256, 257, 8191, 8192, 8193, 8448, 65_535, 1 + random.below(65_535)] {
+                    for distance in [1, 255, 256, 257, 8191, 8192, 8193, 8448, 65_535, 65_536, 1 + random.below(65_535)]
+                    {
                         let mut counter = OpCounter::default();
                         counter.sequence(&src, anchor, start, distance, len).expect("it always goes on");
                         let expected = counter.finish(0);
