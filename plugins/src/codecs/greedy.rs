@@ -16,6 +16,10 @@ pub(super) struct Rules {
     pub(super) match_limit: usize,
     /// They end this many bytes before it, or earlier.
     pub(super) last_literals: usize,
+    /// Whether to look for what is behind the edge between two runs under the bytes before it as well. The run behind it
+    /// has often been seen last from its middle on, and what begins there ends with the run; what matches on both sides of
+    /// the edge goes on behind the run. It takes time where there are many runs.
+    pub(super) run_edges: bool,
 }
 
 /// A table of positions, keyed by the bytes found there.
@@ -93,7 +97,7 @@ pub(super) unsafe fn find<'a, T: Table>(
     rules: Rules,
     out: &mut impl Sequences,
 ) -> Option<Progress> {
-    let Rules { min_match, match_limit, last_literals } = rules;
+    let Rules { min_match, match_limit, last_literals, run_edges } = rules;
     let bytes = src.bytes();
     // Positions that are hashed are at most `limit + 1`, which is `match_limit` bytes before the end. Those that are compared
     // are at most `limit`, and candidates come out of the table, where positions are entered in ascending order.
@@ -128,21 +132,35 @@ pub(super) unsafe fn find<'a, T: Table>(
         }
         // SAFETY: no more than the candidate has before it, which is not above `p`.
         let mut start = p - unsafe { common_before(src, candidate, p, candidate.min(p - anchor)) };
+        // How many bytes the candidate is known to match.
+        let mut known = min_match;
         loop {
             // From `p` and not from the start, so that the next search need not wait for what is found before `p`.
-            // SAFETY: the candidate is not above `p`, and p + min_match <= limit + min_match <= end.
-            next = p + min_match + unsafe { common(src, candidate + min_match, p + min_match, end) };
+            // SAFETY: the candidate is not above `p`, and p + known <= end: `known` is what was found up to there, or
+            // min_match, with p + min_match <= limit + min_match <= end.
+            next = p + known + unsafe { common(src, candidate + known, p + known, end) };
             out.sequence(bytes, anchor, start, p - candidate, next - start)?;
             (p, start, anchor) = (next, next, next);
             if p > limit {
                 break;
             }
             // SAFETY: p <= limit, as just checked. It is behind a match, which ends more than two bytes after the last
-            // position that was entered, so that p - 2 is above that; the candidate is not above `p`.
+            // position that was entered, so that p - 2 is above that; the candidate is not above `p`, nor `behind + 2`.
             let found = unsafe {
-                table.exchange(slot_at::<T>(src, p - 2), p - 2);
+                let before = u64::from_le(src.load8(p - 2));
+                let behind = table.exchange(T::slot(before), p - 2);
                 candidate = table.exchange(slot_at::<T>(src, p), p);
-                T::matches(src, candidate, p)
+                let mut found = T::matches(src, candidate, p);
+                known = min_match;
+                // An edge: two equal bytes before `p`, and two equal ones behind it.
+                if run_edges && (before ^ before >> 8) & 0xFF_00FF == 0 && T::matches(src, behind, p - 2) {
+                    let same = common_behind_edge(src, behind + 2, p, end);
+                    // A candidate that matches the eight bytes around the end of the other is taken to match farther.
+                    if same >= 8 && !(found && src.load8(candidate + same - 7) == src.load8(p + same - 7)) {
+                        (candidate, known, found) = (behind + 2, same, true);
+                    }
+                }
+                found
             };
             if !found {
                 next = p + 1;
@@ -154,4 +172,14 @@ pub(super) unsafe fn find<'a, T: Table>(
         slot = unsafe { slot_at::<T>(src, next.min(limit + 1)) };
     }
     Some(Progress { anchor, next, step, tries, first_tries })
+}
+
+/// [`common`], out of the way of the search.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn common_behind_edge<'a>(src: impl Input<'a>, earlier: usize, later: usize, end: usize) -> usize {
+    // SAFETY: by the contract.
+    unsafe { common(src, earlier, later, end) }
 }

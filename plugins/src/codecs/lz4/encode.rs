@@ -11,7 +11,8 @@ use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MAX_DISTANCE, MIN_MATCH, Seque
 use crate::codecs::greedy::{self, Progress, Rules, Sequences, Table, slot_at};
 use crate::codecs::input::{Input, UncheckedInput};
 
-const RULES: Rules = Rules { min_match: MIN_MATCH, match_limit: MATCH_LIMIT, last_literals: LAST_LITERALS };
+const RULES: Rules =
+    Rules { min_match: MIN_MATCH, match_limit: MATCH_LIMIT, last_literals: LAST_LITERALS, run_edges: false };
 
 /// How many bytes of a short input are searched before it is decided how many bytes its table is keyed by.
 const FIRST_PART: usize = 1 << 12;
