@@ -106,11 +106,11 @@ pub(super) unsafe fn find<'a, T: Table>(
     };
     let (limit, end) = (limit.min(until), bytes.len() - last_literals);
     let Progress { mut anchor, mut next, mut step, mut tries, first_tries } = progress;
-    // SAFETY: at most limit + 1.
-    let mut slot = unsafe { slot_at::<T>(src, next.min(limit + 1)) };
     'sequence: while next <= limit {
         let mut p;
         let mut candidate;
+        // SAFETY: at most limit.
+        let mut slot = unsafe { slot_at::<T>(src, next) };
         loop {
             p = next;
             next = p + step;
@@ -168,8 +168,6 @@ pub(super) unsafe fn find<'a, T: Table>(
             }
         }
         (step, tries) = (1, first_tries);
-        // SAFETY: at most limit + 1.
-        slot = unsafe { slot_at::<T>(src, next.min(limit + 1)) };
     }
     Some(Progress { anchor, next, step, tries, first_tries })
 }

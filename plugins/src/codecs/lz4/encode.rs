@@ -4,7 +4,6 @@
 //! left between short matches, as in the high bytes of shuffled numbers, longer ones are to be had: there, the rest of a
 //! short input is searched for six. That takes no more time and is up to 5 % smaller.
 
-use std::hint::select_unpredictable;
 use std::ops::Range;
 
 use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MAX_DISTANCE, MIN_MATCH, SequenceWriter};
@@ -156,10 +155,10 @@ unsafe impl Table for Wide {
 
     #[inline(always)]
     unsafe fn matches<'a>(src: impl Input<'a>, candidate: usize, at: usize) -> bool {
-        // Positions can be too far apart. No branch on that: where there are no matches, it is as good as random.
+        // Positions can be too far apart. No branch on that: where there are no matches, it is as good as random. The bytes
+        // of one that is too far away are read all the same: a select would make the load wait for the comparison.
         let far = at.wrapping_sub(candidate) / (MAX_DISTANCE + 1);
-        let candidate = select_unpredictable(far == 0, candidate, 0);
-        // SAFETY: by the contract; 0 is not behind `at` either.
+        // SAFETY: by the contract.
         unsafe { src.load4(candidate) ^ src.load4(at) | far as u32 == 0 }
     }
 }
