@@ -280,6 +280,8 @@ pub(super) unsafe fn repeat_inside<M: RepeatKernel>(dst: &mut [u8], at: usize, d
 ///
 /// # Panics
 /// When `distance` is 0 or more than `at`, or `at + len` is past the end of `dst`.
+// Few matches of a stream come here. Inlined, it takes registers from the loops that copy the others.
+#[inline(never)]
 pub(super) fn repeat_exact(dst: &mut [u8], at: usize, distance: usize, len: usize) {
     if distance == 1 {
         let byte = dst[at - 1];
