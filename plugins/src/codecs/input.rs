@@ -155,8 +155,8 @@ pub(super) unsafe fn common_before<'a>(input: impl Input<'a>, earlier: usize, at
         // SAFETY: both have eight bytes before them.
         let difference = unsafe { input.load8(at - done - 8) ^ input.load8(earlier - done - 8) };
         if difference != 0 {
-            // Trailing zeros, in the order of bytes that makes them the last ones: without instructions beyond x86-64's
-            // baseline, leading zeros are counted by `bsr`, which is slow on AMD's processors.
+            // In big-endian order, the bytes that are equal are the trailing zeros. Leading zeros are counted by `bsr` on
+            // baseline x86-64, which is slow on AMD's processors.
             let equal = difference.to_be().trailing_zeros() as usize / 8;
             return (done + equal).min(most);
         }
@@ -169,7 +169,7 @@ pub(super) unsafe fn common_before<'a>(input: impl Input<'a>, earlier: usize, at
     while done < most && bytes[at - 1 - done] == bytes[earlier - 1 - done] {
         done += 1;
     }
-    done.min(most)
+    done
 }
 
 #[cfg(test)]
@@ -247,6 +247,32 @@ mod tests {
                     };
                     assert_eq!(checked, len.min(end - distance));
                     assert_eq!(trusted, checked);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn common_before_counts_equal_bytes() {
+        for len in 0..40 {
+            for distance in 1..20 {
+                for ahead in [0, 1, 7, 8, 9] {
+                    // What differs has `ahead` bytes before it, and `len` equal ones between it and the end.
+                    let mut bytes: Vec<u8> = (0..ahead + 1 + len + distance).map(|i| (i % distance) as u8).collect();
+                    bytes[ahead] ^= 0x80;
+                    let at = bytes.len();
+                    let earlier = at - distance;
+                    for most in 0..=earlier {
+                        // SAFETY: most <= earlier <= at, which is the length.
+                        let (checked, trusted) = unsafe {
+                            (
+                                common_before(Checked(&bytes), earlier, at, most),
+                                common_before(UncheckedInput(&bytes), earlier, at, most),
+                            )
+                        };
+                        assert_eq!(checked, len.min(most), "{len} bytes, distance {distance}, {ahead} ahead");
+                        assert_eq!(trusted, checked);
+                    }
                 }
             }
         }
