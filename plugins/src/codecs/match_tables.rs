@@ -75,8 +75,19 @@ impl HashChains {
         self.back[at & 0xFFFF].into()
     }
 
-    /// The distances from `at` to the positions of its chain, nearest first, beginning with `distance`, which `enter` or
-    /// `link` has returned. Positions after `at` may have been entered since.
+    /// How far before `at` the last position was entered whose bytes have the hash of `word` (little-endian); out of reach if
+    /// there is none. Positions after `at` may have been entered since.
+    #[inline(always)]
+    pub(super) fn before(&self, word: u32, at: usize) -> usize {
+        let (at, mut last) = (at + BIAS, self.heads[self.head(word)] as usize);
+        while last >= at {
+            last -= usize::from(self.back[(last - BIAS) & 0xFFFF]);
+        }
+        at - last
+    }
+
+    /// The distances from `at` to the positions of its chain, nearest first, beginning with `distance`, which `enter`, `link`
+    /// or `before` has returned. Positions after `at` may have been entered since.
     #[inline(always)]
     pub(super) fn distances(&self, at: usize, distance: usize) -> impl Iterator<Item = usize> {
         ChainIter { back: &self.back, at, distance, reach: at.min(MAX_DISTANCE) }
