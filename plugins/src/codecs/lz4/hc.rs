@@ -15,20 +15,26 @@ use crate::codecs::match_tables::HashChains;
 /// Segments are cut after this many bytes.
 const MAX_SEGMENT: usize = 2048;
 
-/// After this many literals the steps from search to search get longer by one (logarithm).
-const SKIP_LOG: u32 = 9;
+/// How hard to search.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort {
+    /// How many candidates a search compares.
+    pub(super) depth: usize,
+    /// After this many literals the steps from search to search get longer by one (logarithm).
+    pub(super) patience: u32,
+}
 
 /// How many bytes before the end of a match the search for the next one begins.
 const OVERLAP: usize = 2;
 
 /// Compresses `input` from `start` on into `dst`, or returns `None` if the result does not fit. The bytes before
-/// `start` are the dictionary. The table is empty. A search compares `depth` candidates.
+/// `start` are the dictionary. The table is empty.
 pub(super) fn compress<'a>(
     input: impl Input<'a>,
     start: usize,
     table: &mut HashChains,
     segment: &mut Segment,
-    depth: usize,
+    Effort { depth, patience }: Effort,
     dst: &mut [u8],
 ) -> Option<usize> {
     let bytes = input.bytes();
@@ -42,7 +48,7 @@ pub(super) fn compress<'a>(
         segment.clear();
         let Some(mut end) = finder.search(at, anchor, segment) else {
             // In a long run of literals matches are rare: enter every position, but do not search at each.
-            at += 1 + ((at - anchor) >> SKIP_LOG);
+            at += 1 + ((at - anchor) >> patience);
             continue;
         };
         while end - OVERLAP <= finder.limit() && end - at < MAX_SEGMENT {

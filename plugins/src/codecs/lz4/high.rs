@@ -1,6 +1,6 @@
 //! The encoder of the codec `lz4hc`: what each level does, and dictionaries.
 
-use super::hc;
+use super::hc::{self, Effort};
 use super::mid;
 use super::segment::Segment;
 use crate::codecs::input::{Input, UncheckedInput};
@@ -11,8 +11,12 @@ use crate::codecs::match_tables::HashChains;
 enum Strategy {
     /// One greedy pass.
     Mid,
-    /// The cheapest path through the matches, for which so many candidates with the same four bytes are compared.
-    Chains(usize),
+    /// The cheapest path through the matches that are found with this effort.
+    Chains(Effort),
+}
+
+const fn chains(depth: usize, patience: u32) -> Strategy {
+    Strategy::Chains(Effort { depth, patience })
 }
 
 /// By level, so that the output is about as long as that of LZ4 HC at the same level, or shorter. (Level 0 only occurs for
@@ -21,13 +25,13 @@ const STRATEGIES: [Strategy; 10] = [
     Strategy::Mid,
     Strategy::Mid,
     Strategy::Mid,
-    Strategy::Chains(4),
-    Strategy::Chains(7),
-    Strategy::Chains(13),
-    Strategy::Chains(28),
-    Strategy::Chains(60),
-    Strategy::Chains(128),
-    Strategy::Chains(256),
+    chains(4, 10),
+    chains(7, 10),
+    chains(16, 10),
+    chains(32, 10),
+    chains(64, 10),
+    chains(128, 10),
+    chains(256, 11),
 ];
 
 /// The last level of [`Strategy::Mid`].
@@ -69,10 +73,10 @@ impl HighEncoder {
                 tables.enter(input, start);
                 mid::compress(input, start, tables, dst)
             }
-            Strategy::Chains(depth) => {
+            Strategy::Chains(effort) => {
                 let table = self.chains.get_or_insert_default();
                 table.begin(len);
-                hc::compress(input, start, table, &mut self.segment, depth, dst)
+                hc::compress(input, start, table, &mut self.segment, effort, dst)
             }
         }
     }
@@ -140,6 +144,29 @@ mod tests {
                 assert!(back == src, "seed {seed}, level {level}");
                 // "The last 5 bytes are always literals", "the last match must start at least 12 bytes before the end".
                 check_end(&packed[..written], src.len());
+            }
+        }
+    }
+
+    /// What follows a run is found behind an earlier one of the same byte, though there are thousands of positions in runs
+    /// between the two.
+    #[test]
+    fn runs_are_found_by_their_ends() {
+        let mut random = Random(3);
+        let mut noise = |len| (0..len).map(|_| 1 + random.below(255) as u8).collect::<Vec<_>>();
+        for (level, between) in [(3, 3), (5, 15), (9, 100)] {
+            for (run, other) in [(40, 500), (40, 20), (6, 300), (300, 301)] {
+                let behind = noise(100);
+                let mut src = [noise(50), vec![0; run], behind.clone(), noise(50)].concat();
+                (0..between).for_each(|_| src.extend([vec![0; other], noise(20)].concat()));
+                let len = |src: &[u8]| {
+                    let mut packed = vec![0; 2 * src.len()];
+                    HighEncoder::default().compress(src, &[], &mut packed, level).expect("there is room")
+                };
+                let without = len(&[&src[..], &noise(12)].concat());
+                src.extend([vec![0; run], behind, noise(12)].concat());
+                let more = len(&src) - without;
+                assert!(more < 10, "{more} bytes for a run of {run} after {between} of {other} at level {level}");
             }
         }
     }

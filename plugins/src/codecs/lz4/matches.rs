@@ -5,13 +5,6 @@ use super::sequence::{LAST_LITERALS, MATCH_LIMIT, MAX_DISTANCE, MIN_MATCH};
 use crate::codecs::input::{Input, common, common_before};
 use crate::codecs::match_tables::HashChains;
 
-/// In matches of at least this length, only every [`SPARSE_STEP`]th position is entered. The others are found by
-/// searching backwards from these.
-const SPARSE_FROM: usize = 32;
-
-/// See [`SPARSE_FROM`].
-const SPARSE_STEP: usize = 3;
-
 /// So many positions are entered at once where searches follow close upon each other, so that they need not wait for what
 /// was entered just before, and few of them branch on how many there are.
 const AHEAD: usize = 96;
@@ -112,22 +105,6 @@ impl<'t, 'a, I: Input<'a>> Finder<'t, I> {
         }
     }
 
-    /// Enters all positions before `to` where a match may start, or some if they lie in a long match.
-    #[inline(always)]
-    fn enter_sparsely(&mut self, to: usize) {
-        let to = to.min(self.limit + 1);
-        while self.next + SPARSE_FROM < to {
-            // SAFETY: next < to <= limit + 1.
-            unsafe { self.skip_run(to) };
-            if self.next < to {
-                // SAFETY: next < to <= limit + 1.
-                unsafe { self.enter_next() };
-                self.next = (self.next + SPARSE_STEP - 1).min(to);
-            }
-        }
-        self.enter_all(to);
-    }
-
     /// How far back the chain of `at` begins. Enters what is before `at`, `at` itself, and what is close behind it if the
     /// next searches are likely to be there.
     ///
@@ -139,7 +116,7 @@ impl<'t, 'a, I: Input<'a>> Finder<'t, I> {
             return self.table.link(at);
         }
         let near = at - self.next < NEAR;
-        self.enter_sparsely(at);
+        self.enter_all(at);
         // SAFETY: what is before `at` has been entered, so that `at` is next.
         let distance = unsafe { self.enter_next() };
         if near {
@@ -185,7 +162,7 @@ impl<'t, 'a, I: Input<'a>> Finder<'t, I> {
         let (input, at) = (self.input, found.at);
         if self.next <= at {
             let near = at - self.next < NEAR;
-            self.enter_sparsely(at);
+            self.enter_all(at);
             if near {
                 self.enter_all(at + AHEAD);
             }
