@@ -5,12 +5,12 @@
 //! Three of the five encoders are our own, because libdeflate and zlib each fall short on some filtered data: the quick
 //! one of level 1 builds no codes, the greedy one hurries through noise, and the greedy and the parsing one end their
 //! blocks where one byte plane ends and another begins.
-//! `Zlib::encoder` says which encoder is used when. `cargo run --release -p oxiblosc-bench -- --codec zlib` measures
-//! speed and size against C-Blosc2; to judge an encoder, let `Zlib::encoder` return another one and measure again.
+//! [`choice`] says which encoder is used when.
 
 mod bits;
 mod block;
 mod blocks;
+mod choice;
 mod codes;
 mod cost;
 mod greedy;
@@ -23,11 +23,11 @@ mod quick;
 use oxiblosc_core::codec::{Codec, CodecContext, CodecError, CodecTraits};
 use oxiblosc_core::{CodecId, FilterId, register_codec};
 
+use self::choice::Encoder;
 use self::greedy::GreedyEncoder;
 use self::library::{Deflate, Inflate, InflateError, ZlibDeflate};
 use self::parse::{Effort, ParsingEncoder};
 use self::quick::QuickEncoder;
-use super::sample::{different_triples, is_noise, sample};
 
 register_codec!(builtin CodecId::ZLIB, "zlib", CodecTraits::PLAIN.high_ratio(), || Box::new(Zlib::default()));
 
@@ -55,118 +55,8 @@ impl Clone for Zlib {
     }
 }
 
-/// The encoder of a stream.
-#[derive(Debug, Clone, Copy)]
-enum Encoder {
-    Quick,
-    /// Compares up to this many earlier positions at each one.
-    Greedy {
-        ways: usize,
-    },
-    Parsing,
-    /// libdeflate at this level of its own.
-    Libdeflate(u8),
-    Zlib,
-}
-
 /// The search effort of the parsing encoder.
 const EFFORT: Effort = Effort { depth: 28, lazy: 2 };
-
-/// Pieces of a sample.
-const PIECES: usize = 8;
-
-/// Bytes of a piece.
-const PIECE: usize = 1024;
-
-/// Of the letters of log lines and JSON, taken as items of two bytes and more and shuffled, fewer triples differ, in percent.
-/// The greedy encoder misses far matches there from level 4 on.
-const LETTERS: usize = 13;
-
-impl Zlib {
-    /// Each choice was made on data sets of the role `tuned`, filtered and not: the fastest encoder whose result is not
-    /// larger than that of zlib's level.
-    ///
-    /// zlib stays ahead in size where nearly everything repeats. libdeflate's blocks cross byte planes, those of the
-    /// greedy and the parsing encoder do not; without a filter there are no planes, and libdeflate finds far matches of
-    /// three bytes that the greedy encoder does not look for.
-    fn encoder(&mut self, ctx: &CodecContext<'_>, src: &[u8]) -> Encoder {
-        use Encoder::{Greedy, Libdeflate, Parsing, Quick};
-        use FilterId as Filter;
-
-        let level = ctx.level_or_default();
-        if level == 1 {
-            return Quick;
-        }
-        // What the other encoders lose where nearly everything repeats grows with the level.
-        let repetitive = match (level, ctx.filter) {
-            (..4, _) => 4,
-            (4 | 5, Filter::SHUFFLE) => 7,
-            (5, Filter::BYTEDELTA) => 20,
-            (5.., Filter::BITSHUFFLE) => 12,
-            _ => 10,
-        };
-        if self.shrinks(src, repetitive) {
-            return Encoder::Zlib;
-        }
-        let filtered = matches!(ctx.filter, Filter::SHUFFLE | Filter::BITSHUFFLE | Filter::BYTEDELTA);
-        let bytes = ctx.block.typesize == 1;
-        // The same three bytes occur so often that only zlib looks far enough back to find the longest match.
-        let least_variety = match (level, ctx.filter) {
-            (..4, _) => 0,
-            (5, Filter::SHUFFLE) => LETTERS,
-            (4.., Filter::BITSHUFFLE) => 12,
-            (6.., Filter::SHUFFLE | Filter::BYTEDELTA) => 12,
-            (7.., _) => 25,
-            _ => 0,
-        };
-        if least_variety > 0 && !bytes && different_triples(src) < least_variety {
-            return Encoder::Zlib;
-        }
-        if filtered && level <= 5 {
-            return match level {
-                2 => Greedy { ways: 1 },
-                3 => Greedy { ways: 2 },
-                // Single bytes have no planes of noise: their differences repeat as masks and text do.
-                _ if bytes && ctx.filter == Filter::BYTEDELTA => Libdeflate(level + 1),
-                4 if !bytes && ctx.filter == Filter::SHUFFLE && different_triples(src) < LETTERS => Libdeflate(5),
-                _ => Greedy { ways: 4 },
-            };
-        }
-        match level {
-            // zlib and libdeflate search noise as long as anything else, and find as little.
-            _ if is_noise(src, ctx.block.typesize) => Greedy { ways: 4 },
-            6 if ctx.filter == Filter::BYTEDELTA && self.shrinks(src, 25) => Encoder::Zlib,
-            _ if level > 5 && bytes && filtered && self.shrinks(src, 30) => Encoder::Zlib,
-            // Differences of bytes that hardly repeat are left to the codes, which the parsing encoder fits to each plane.
-            9.. if !bytes && ctx.filter == Filter::BYTEDELTA && different_triples(src) >= 85 => Parsing,
-            // Noise is much the same to all encoders, and libdeflate's is through it first.
-            9.. if ctx.filter == Filter::SHUFFLE && self.shrinks(src, 98) => Parsing,
-            6 | 7 if filtered => Libdeflate(level),
-            8.. if filtered => Libdeflate(8),
-            4..=6 if bytes && self.shrinks(src, 55) => Libdeflate(level + 1),
-            4..=6 if !bytes && self.shrinks(src, 60) => Encoder::Zlib,
-            // libdeflate's level 4 takes the first match, and what is left of the mantissas of rounded floats costs 5 to
-            // 15 % more.
-            4 if !bytes => Libdeflate(5),
-            // Pixels have near matches of three bytes, and coordinates have far ones.
-            9.. if !self.shrinks(src, 80) && bytes => Parsing,
-            9.. if !self.shrinks(src, 80) => Encoder::Zlib,
-            8.. if self.shrinks(src, 12) => Encoder::Zlib,
-            8.. if bytes => Libdeflate(8),
-            8.. => Libdeflate(7),
-            _ => Libdeflate(level),
-        }
-    }
-
-    /// Whether a sample of `src` shrinks to less than `percent` of its length.
-    fn shrinks(&mut self, src: &[u8], percent: usize) -> bool {
-        let mut pieces = [0; PIECES * PIECE];
-        let sample = sample(src, PIECE, &mut pieces);
-        let mut room = [0; PIECES * PIECE];
-        let quick = self.quick.get_or_insert_with(QuickEncoder::new);
-        quick.compress(sample, &mut room[..sample.len() * percent / 100]).is_some()
-    }
-}
 
 /// The state for `level`, created if the kept one is for another level.
 fn kept<T>(slot: &mut Option<(u8, T)>, level: u8, make: impl FnOnce(u8) -> T) -> &mut T {
@@ -188,8 +78,9 @@ fn plane(ctx: &CodecContext<'_>, len: usize) -> usize {
 
 impl Codec for Zlib {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
-        match self.encoder(ctx, src) {
-            Encoder::Quick => Ok(self.quick.get_or_insert_with(QuickEncoder::new).compress(src, dst)),
+        let quick = self.quick.get_or_insert_with(QuickEncoder::new);
+        match choice::choose(quick, ctx.level_or_default(), ctx.filter, ctx.block.typesize, src) {
+            Encoder::Quick => Ok(quick.compress(src, dst)),
             Encoder::Greedy { ways } => {
                 let plane = plane(ctx, src.len());
                 Ok(self.greedy.get_or_insert_with(GreedyEncoder::new).compress(src, plane, dst, ways))
@@ -223,6 +114,7 @@ mod tests {
     use oxiblosc_core::filter::BlockContext;
 
     use super::*;
+    use crate::codecs::sample::is_noise;
     use crate::codecs::testing;
 
     #[test]
