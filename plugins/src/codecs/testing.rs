@@ -61,6 +61,13 @@ pub(crate) fn data(len: usize) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
+/// The byte planes of `count` times, one each day, in milliseconds: the lowest bytes come back after more of them than a
+/// piece of a sample has.
+pub(crate) fn shuffled_times(count: u64) -> Vec<u8> {
+    let times: Vec<_> = (0..count).map(|i| (1_600_000_000_000 + 86_400_000 * i).to_le_bytes()).collect();
+    (0..8).flat_map(|byte| times.iter().map(move |time| time[byte])).collect()
+}
+
 /// A context for one stream at `level`.
 pub(crate) fn context(level: u8) -> CodecContext<'static> {
     CodecContext::new(BlockContext::new(1), level)

@@ -45,18 +45,40 @@ const PIECE: usize = 1024;
 /// The greedy encoder misses far matches there from level 4 on.
 const LETTERS: usize = 13;
 
-/// The encoder for a stream of items of `typesize` bytes that have been through `filter`.
-pub(super) fn choose(quick: &mut QuickEncoder, level: u8, filter: FilterId, typesize: usize, src: &[u8]) -> Encoder {
+/// From this level on there is time to see whether all of a stream shrinks to one part in [`REGULAR`], which samples do not
+/// tell where the same comes back after more bytes than a piece has, as in columns of regular times.
+const CAREFUL: u8 = 6;
+
+/// See [`CAREFUL`]. As encoding stops where it has taken so much, it is cheap for all other data.
+const REGULAR: usize = 16;
+
+/// The encoder for a stream of items of `typesize` bytes that have been through `filter`. `room`, at least a part of
+/// [`REGULAR`] of the stream, is overwritten.
+pub(super) fn choose(
+    quick: &mut QuickEncoder,
+    level: u8,
+    filter: FilterId,
+    typesize: usize,
+    src: &[u8],
+    room: &mut [u8],
+) -> Encoder {
     if level <= 1 {
         return Quick;
     }
     let mut data = Data { src, typesize, quick, shrunk: None, triples: OnceCell::new() };
-    match filter {
+    let encoder = match filter {
         FilterId::SHUFFLE => after_shuffle(level, &mut data),
         FilterId::BITSHUFFLE => after_bitshuffle(level, &mut data),
         FilterId::BYTEDELTA => after_bytedelta(level, &mut data),
         _ => unfiltered(level, &mut data),
+    };
+    if level >= CAREFUL && encoder != Zlib {
+        let least = room.len().min(src.len() / REGULAR);
+        if quick.compress(src, &mut room[..least]).is_some() {
+            return Zlib;
+        }
     }
+    encoder
 }
 
 fn after_shuffle(level: u8, data: &mut Data<'_>) -> Encoder {

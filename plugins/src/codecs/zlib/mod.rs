@@ -79,7 +79,7 @@ fn plane(ctx: &CodecContext<'_>, len: usize) -> usize {
 impl Codec for Zlib {
     fn compress(&mut self, ctx: &CodecContext<'_>, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>, CodecError> {
         let quick = self.quick.get_or_insert_with(QuickEncoder::new);
-        match choice::choose(quick, ctx.level_or_default(), ctx.filter, ctx.block.typesize, src) {
+        match choice::choose(quick, ctx.level_or_default(), ctx.filter, ctx.block.typesize, src, dst) {
             Encoder::Quick => Ok(quick.compress(src, dst)),
             Encoder::Greedy { ways } => {
                 let plane = plane(ctx, src.len());
@@ -172,6 +172,33 @@ mod tests {
                 assert!(len <= by_zlib + by_zlib / 100, "{len} and {by_zlib} bytes at level {level} after {filter:?}");
             }
         }
+    }
+
+    #[test]
+    fn regular_times_are_as_small_as_by_zlib() {
+        let src = testing::shuffled_times(1 << 17);
+        for level in 6..=9 {
+            let mut dst = vec![0; src.len()];
+            let by_zlib = ZlibDeflate::new(level).compress(&src, &mut dst).expect("they are regular");
+            let mut ctx = CodecContext::new(BlockContext::new(8), level);
+            ctx.filter = FilterId::SHUFFLE;
+            let len = testing::compress(&mut Zlib::default(), &ctx, &src).expect("they are regular").len();
+            assert!(len <= by_zlib, "{len} and {by_zlib} bytes at level {level}");
+        }
+    }
+
+    #[test]
+    fn bit_planes_of_noise_do_not_hide_those_that_repeat() {
+        // Planes of 32 KiB, the distance of which is the farthest that deflate has.
+        let mut random = testing::Random(5);
+        let mut plane = |noise: bool| (0..1 << 15).map(|_| if noise { random.below(256) as u8 } else { 0 }).collect();
+        let planes: Vec<Vec<u8>> = (0..8).map(|i| plane(i % 2 == 0)).collect();
+        let src = [&planes[..], &planes, &planes].concat().concat();
+        let mut ctx = CodecContext::new(BlockContext::new(4), 9);
+        ctx.filter = FilterId::BITSHUFFLE;
+        let len = testing::compress(&mut Zlib::default(), &ctx, &src).expect("half of it is zero").len();
+        let by_zlib = ZlibDeflate::new(9).compress(&src, &mut vec![0; src.len()]).expect("as above");
+        assert!(len <= by_zlib, "{len} and {by_zlib} bytes");
     }
 
     #[test]
