@@ -45,8 +45,8 @@ const PIECE: usize = 1024;
 /// The greedy encoder misses far matches there from level 4 on.
 const LETTERS: usize = 13;
 
-/// From this level on there is time to see whether all of a stream shrinks to one part in [`REGULAR`], which samples do not
-/// tell where the same comes back after more bytes than a piece has, as in columns of regular times.
+/// From this level on there is time to see whether all of a filtered stream shrinks to one part in [`REGULAR`], which samples
+/// do not tell where the same comes back after more bytes than a piece has, as in columns of regular times.
 const CAREFUL: u8 = 6;
 
 /// See [`CAREFUL`]. As encoding stops where it has taken so much, it is cheap for all other data.
@@ -72,7 +72,7 @@ pub(super) fn choose(
         FilterId::BYTEDELTA => after_bytedelta(level, &mut data),
         _ => unfiltered(level, &mut data),
     };
-    if level >= CAREFUL && encoder != Zlib {
+    if level >= CAREFUL && filter != FilterId::NONE && encoder != Zlib {
         let least = room.len().min(src.len() / REGULAR);
         if quick.compress(src, &mut room[..least]).is_some() {
             return Zlib;
