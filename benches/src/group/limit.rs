@@ -107,7 +107,8 @@ fn alone(
     let mut filter = registry.filter(FilterId::SHUFFLE).map_err(Error::new)?.instance();
     let mut instance = registry.codec(codec.id()).map_err(Error::new)?.instance();
     let block = BlockContext::new(typesize);
-    let ctx = CodecContext::new(block, level);
+    let mut ctx = CodecContext::new(block, level);
+    ctx.filter = FilterId::SHUFFLE;
     let blocks: Vec<&[u8]> = workload.bytes.chunks(BLOCK).collect();
     let mut shuffled = vec![0; BLOCK];
     let mut coded: Vec<(Vec<u8>, Option<usize>)> = blocks.iter().map(|_| (vec![0; BLOCK], None)).collect();

@@ -39,10 +39,23 @@ mod libdeflate {
 
     /// libdeflate leaves its fast loop so many bytes before the end of a stream, at most, and goes on byte by byte.
     const SLOW_TAIL: usize = 32;
-    /// The longest stream that is copied to get around that. In a longer one the tail does not count for much.
-    const LONGEST_COPIED: usize = 4096;
-    /// The least ratio of a stream for which the copy pays.
-    const LEAST_RATIO: usize = 8;
+    /// Streams up to this length are copied to get around that, which costs next to nothing.
+    const SHORT: usize = 4096;
+    /// The longest stream that is copied at all. In a longer one the tail does not count for much.
+    const LONGEST_COPIED: usize = 1 << 20;
+
+    /// Whether the last bytes of a stream stand for much of what it holds, as where a block ends with a plane of zeros. Each
+    /// of the longest matches there is written in the same few bits, so that bytes come back after at most as many.
+    pub(super) fn has_long_tail(src: &[u8]) -> bool {
+        /// The end of the last block, and the checksum.
+        const END: usize = 6;
+        const FARTHEST: usize = 15;
+        const LEAST_EQUAL: usize = 8;
+        let Some(tail) = src.len().checked_sub(END).and_then(|end| src[..end].last_chunk::<SLOW_TAIL>()) else {
+            return false;
+        };
+        (1..=FARTHEST).any(|far| tail.iter().zip(&tail[far..]).filter(|(a, b)| a == b).count() >= LEAST_EQUAL)
+    }
 
     #[derive(Default)]
     pub(in super::super) struct Inflate {
@@ -53,8 +66,7 @@ mod libdeflate {
     impl Inflate {
         /// The length of what is decoded. Bytes after the end of the stream are left alone.
         pub(in super::super) fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, InflateError> {
-            if src.len() <= LONGEST_COPIED
-                && src.len().saturating_mul(LEAST_RATIO) <= dst.len()
+            if (src.len() <= SHORT || src.len() <= LONGEST_COPIED && has_long_tail(src))
                 && let Some(decoded) = self.decompress_padded(src, dst)
             {
                 return Ok(decoded);
@@ -148,11 +160,33 @@ mod tests {
     use super::*;
     use crate::codecs::testing;
 
+    /// Noise, and after it so many zeros.
+    fn noise_and_zeros(zeros: usize) -> Vec<u8> {
+        let mut random = testing::Random(5);
+        let mut bytes: Vec<u8> = (0..40_000).map(|_| random.below(256) as u8).collect();
+        bytes.resize(bytes.len() + zeros, 0);
+        bytes
+    }
+
+    #[test]
+    fn zeros_at_the_end_are_seen_in_the_stream() {
+        let has_long_tail = |src: &[u8], level| {
+            let mut packed = vec![0; 2 * src.len()];
+            let written = zlib::Deflate::new(level).compress(src, &mut packed).unwrap();
+            libdeflate::has_long_tail(&packed[..written])
+        };
+        for level in 1..=9 {
+            assert!(has_long_tail(&noise_and_zeros(1 << 14), level), "zeros at level {level}");
+            assert!(!has_long_tail(&noise_and_zeros(0), level), "noise at level {level}");
+        }
+    }
+
     #[test]
     fn both_say_the_same() {
         let (mut one, mut other) = (libdeflate::Inflate::default(), zlib::Inflate::default());
         for &len in testing::LENGTHS {
-            for (kind, src) in testing::data(len) {
+            for (kind, src) in testing::data(len).into_iter().chain([("noise and zeros", noise_and_zeros(len))]) {
+                let len = src.len();
                 assert_eq!(libdeflate::adler32(&src), zlib::adler32(&src), "{len} of {kind}");
                 let mut packed = vec![0; 2 * len + 100];
                 let written = zlib::Deflate::new(5).compress(&src, &mut packed).unwrap();
