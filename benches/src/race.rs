@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use crate::Result;
+use crate::synthetic::Random;
 
 /// Which time is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -116,11 +117,20 @@ pub fn race(lanes: &mut [Lane<'_>], pace: Pace, clock: Clock) -> Result<Times> {
 
 /// The order in which `count` contestants take their turns in a round.
 ///
-/// It is reversed in every other round, and then begins with the next one: all are the first as often, who finds the data
-/// of the round in no cache, and all have each neighbour before them as often as after them.
-fn order(count: usize, round: usize) -> impl Iterator<Item = usize> {
-    let first = round / 2;
-    (0..count).map(move |turn| (first + if round.is_multiple_of(2) { turn } else { count - 1 - turn }) % count)
+/// Each begins in turn, the others follow in any order, and the next round goes backwards. So all are the first as often, who
+/// finds the data of the round in no cache, and also the first of those who read the same data: not all of them do.
+fn order(count: usize, round: usize) -> Vec<usize> {
+    let pair = round / 2;
+    let mut order: Vec<usize> = (0..count).collect();
+    order.swap(0, pair % count.max(1));
+    let mut random = Random::seeded(pair as u64);
+    for last in (2..count).rev() {
+        order.swap(last, 1 + random.below(last));
+    }
+    if !round.is_multiple_of(2) {
+        order.reverse();
+    }
+    order
 }
 
 impl Times {
@@ -205,9 +215,24 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_first_as_often() {
-        let rounds: Vec<Vec<usize>> = (0..6).map(|round| order(3, round).collect()).collect();
-        assert_eq!(rounds, [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1], [1, 0, 2]]);
+    fn everybody_is_as_often_before_all_others_and_before_all_but_one() {
+        const ROUNDS: usize = 6000;
+        for count in 1..=5 {
+            let (mut first, mut first_but) = (vec![0; count], vec![vec![0; count]; count]);
+            for round in 0..ROUNDS {
+                let order = order(count, round);
+                first[order[0]] += 1;
+                for (without, first) in first_but.iter_mut().enumerate() {
+                    order.iter().find(|&&lane| lane != without).into_iter().for_each(|&lane| first[lane] += 1);
+                }
+            }
+            let even = |times: usize, among: usize| times.abs_diff(ROUNDS / among) < ROUNDS / among / 8;
+            assert!(first.iter().all(|&times| even(times, count)), "{first:?}");
+            for (without, first) in first_but.iter().enumerate().filter(|_| count > 1) {
+                let mut others = first.iter().enumerate().filter(|(lane, _)| *lane != without);
+                assert!(others.all(|(_, &times)| even(times, count - 1)), "without {without}: {first:?}");
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Groups `compress` and `decompress`: chunks in memory.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use super::{Schedule, Session, Subject};
@@ -195,20 +196,21 @@ fn decompress(
         chunks.iter().zip(pieces).filter(|(c, _)| !c.is_empty()).map(|(c, p)| (&c[..], *p)).collect();
     let of = |round: usize| chunks[round % chunks.len()];
     let len = pieces[0].len();
-    // One buffer for each, so that no destination is already in the cache after the work of another.
-    let mut buffers = [(); 4].map(|()| vec![1; len]);
-    let [to_ours, to_c, to_pure, to_copy] = &mut buffers;
-    ours.decompress(of(0).0, to_ours)?;
-    c.decompress(of(0).0, to_c)?;
-    if to_ours != of(0).1 {
+    // One buffer for each, so that no destination is already in the cache after the work of another. They change hands every
+    // few rounds: which physical pages a buffer consists of can make a copy a third slower.
+    let buffers = [(); 4].map(|()| RefCell::new(vec![1; len]));
+    let buffer = |lane: usize, round: usize| buffers[(lane + round / 4) % 4].borrow_mut();
+    ours.decompress(of(0).0, &mut buffer(0, 0))?;
+    c.decompress(of(0).0, &mut buffer(1, 0))?;
+    if *buffer(0, 0) != of(0).1 {
         return Err(Error::new("the decoded bytes differ"));
     }
     let mut lanes = [
-        Lane::new(name::OURS, |round| ours.decompress(of(round).0, to_ours)),
-        Lane::new(name::C, |round| c.decompress(of(round).0, to_c)),
-        Lane::new(name::PURE, |round| pure.decompress(of(round).0, to_pure)).optional(),
+        Lane::new(name::OURS, |round| ours.decompress(of(round).0, &mut buffer(0, round))),
+        Lane::new(name::C, |round| c.decompress(of(round).0, &mut buffer(1, round))),
+        Lane::new(name::PURE, |round| pure.decompress(of(round).0, &mut buffer(2, round))).optional(),
         Lane::new(name::COPY, |round| {
-            to_copy.copy_from_slice(of(round).1);
+            buffer(3, round).copy_from_slice(of(round).1);
             Ok(())
         }),
     ];
