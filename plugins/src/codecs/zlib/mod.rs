@@ -34,9 +34,10 @@ register_codec!(builtin CodecId::ZLIB, "zlib", CodecTraits::PLAIN.high_ratio(), 
 /// The codec `zlib`. The level is deflate's own, 1..=9.
 ///
 /// Streams are written by one of five encoders: the fastest one whose result is no larger than zlib's, within half a
-/// percent, on nearly all data sets that the choice was made on. Where matches lie about as far back as zlib looks, it
-/// may be up to a half larger. All are decoded by libdeflate. In programs without C (no feature `libdeflate`) zlib does
-/// what is said of it.
+/// percent, on nearly all data sets that the choice was made on. Where long
+/// parts come back, it may be up to a tenth larger. All are decoded by libdeflate. In programs without C (no feature
+/// `libdeflate`) zlib does what is said of it.
+///
 /// An instance keeps the encoder states from stream to stream: setting one up costs more than coding a short stream.
 #[derive(Default)]
 pub struct Zlib {
