@@ -171,6 +171,23 @@ mod tests {
         }
     }
 
+    /// Differences of the second bytes of numbers in regular steps: zeros and ones, in patterns that come back from far.
+    #[test]
+    fn regular_columns_shrink_at_low_levels() {
+        let mut encoder = HighEncoder::default();
+        for (step, most) in [(0.033, 1300), (0.0618, 1300), (0.081, 1000)] {
+            let carries: Vec<u8> = (0..1 << 15)
+                .map(|i| ((f64::from(i) + 1.0) * step).floor() - (f64::from(i) * step).floor())
+                .map(|carry| carry as u8)
+                .collect();
+            let mut packed = vec![0; 2 * carries.len()];
+            for level in [1, 2] {
+                let len = encoder.compress(&carries, &[], &mut packed, level).expect("there is room");
+                assert!(len < most, "{len} for steps of {step} at level {level}");
+            }
+        }
+    }
+
     /// Checks the end-of-block rules that other decoders rely on.
     fn check_end(packed: &[u8], len: usize) {
         let (mut at, mut output) = (0, 0);

@@ -131,12 +131,15 @@ pub(super) fn compress<'a>(input: impl Input<'a>, start: usize, tables: &mut Tab
         (at, candidate, len) = (at - before, candidate - before, len + before);
         out.sequence(bytes, anchor, at, at - candidate, len)?;
         let next = at + len;
-        // A few positions inside the match: near its start, and the last, from where the next match may continue.
+        // A few positions inside the match: near its start, and the last, from where the next match may continue. The very
+        // last would hide farther ones of its seven bytes in runs, and make twice as much of columns of regular times.
         for inside in [at + 1, at + 2, next - 5, next - 3, next - 2, next - 1] {
             if inside > at && inside <= limit {
                 // SAFETY: inside <= limit.
                 let word = unsafe { word_at(input, inside) };
-                tables.exchange_long(word, inside);
+                if inside + 1 < next {
+                    tables.exchange_long(word, inside);
+                }
                 if inside + 3 >= next {
                     tables.exchange_short(word, inside);
                 }

@@ -12,6 +12,7 @@
 
 use std::cell::OnceCell;
 
+use memchr::memmem;
 use oxiblosc_core::FilterId;
 
 use self::Encoder::{Greedy, Libdeflate, Parsing, Quick, Zlib};
@@ -52,6 +53,9 @@ const CAREFUL: u8 = 6;
 /// See [`CAREFUL`]. As encoding stops where it has taken so much, it is cheap for all other data.
 const REGULAR: usize = 16;
 
+/// At lower levels what is regular is told by [`comes_back`], and only looked for where a sample shrinks to so many percent.
+const REGULAR_SAMPLE: usize = 35;
+
 /// The encoder for a stream of items of `typesize` bytes that have been through `filter`. `room`, at least a part of
 /// [`REGULAR`] of the stream, is overwritten.
 pub(super) fn choose(
@@ -72,13 +76,45 @@ pub(super) fn choose(
         FilterId::BYTEDELTA => after_bytedelta(level, &mut data),
         _ => unfiltered(level, &mut data),
     };
-    if level >= CAREFUL && filter != FilterId::NONE && encoder != Zlib {
+    if filter == FilterId::NONE || encoder == Zlib {
+        return encoder;
+    }
+    let regular = if level >= CAREFUL {
         let least = room.len().min(src.len() / REGULAR);
-        if quick.compress(src, &mut room[..least]).is_some() {
-            return Zlib;
+        quick.compress(src, &mut room[..least]).is_some()
+    } else {
+        data.shrinks(REGULAR_SAMPLE) && comes_back(src)
+    };
+    if regular { Zlib } else { encoder }
+}
+
+/// Whether what is at most of a few places has been there before, within reach of deflate, as in the byte planes of numbers
+/// in regular steps. The greedy encoder finds too near matches there, which are too short, and takes longer than zlib.
+fn comes_back(src: &[u8]) -> bool {
+    /// Bytes that are looked for at each place, the number of places, and how many may be new.
+    const WANTED: usize = 32;
+    const PLACES: usize = 8;
+    const MOST_NEW: usize = 2;
+    const REACH: usize = 1 << 15;
+    let (mut old, mut new) = (0, 0);
+    for part in 0..PLACES {
+        // Late in each part, so that there is something before it in its byte plane, and not where two planes meet.
+        let at = (100 * part + 82) * (src.len() / (100 * PLACES));
+        let Some(wanted) = src[at..].first_chunk::<WANTED>() else { break };
+        // Runs of a byte say nothing, and are found by all encoders.
+        if wanted.iter().all(|byte| *byte == wanted[0]) {
+            continue;
+        }
+        if memmem::find(&src[at.saturating_sub(REACH)..at], wanted).is_some() {
+            old += 1;
+        } else {
+            new += 1;
+            if new > MOST_NEW {
+                return false;
+            }
         }
     }
-    encoder
+    old > 2 * new
 }
 
 fn after_shuffle(level: u8, data: &mut Data<'_>) -> Encoder {
