@@ -69,8 +69,9 @@ impl Drop for Counted {
     }
 }
 
-/// Chunks of this size take many times longer to encode or decode than a thread takes to wake up.
-const LARGE_CHUNK: usize = 1 << 20;
+/// Chunks of this size take many times longer to encode or decode than a thread takes to wake up, and a few of them fill
+/// the caches.
+const LARGE_CHUNK: usize = 2 << 20;
 /// The number of buffers kept, and their total size: what a few sinks and readers of chunks of the usual size use at a
 /// time.
 const MOST_BUFFERS: usize = 64;
@@ -201,7 +202,8 @@ impl Pool {
     ///
     /// Without threads the work is done here and now, so no more of it than is asked for. Otherwise one for each worker
     /// and one more to go on with, which leaves the caller time to bring the next: more would only evict data from the
-    /// caches and take more buffers. Small chunks are done sooner than that.
+    /// caches and take more buffers. Smaller chunks are done before the caller is
+    /// awake: with no more of them than that, the workers have nothing to do now and then.
     pub(crate) fn chunks_in_progress(&self, chunk_len: usize) -> usize {
         match self.shared.threads {
             0 => 1,

@@ -104,7 +104,7 @@ impl WriteOptions {
     }
 
     /// How many chunks may be in flight: given to the pool and not yet accepted by the target. At least one; by default
-    /// one more than the pool has threads, and twice that for chunks below 1 MiB.
+    /// one more than the pool has threads, or for chunks below 2 MiB one more than twice as many.
     pub fn chunks_in_flight(mut self, chunks: usize) -> Self {
         self.chunks_in_flight = Some(chunks);
         self
