@@ -202,8 +202,8 @@ impl Pool {
     ///
     /// Without threads the work is done here and now, so no more of it than is asked for. Otherwise one for each worker
     /// and one more to go on with, which leaves the caller time to bring the next: more would only evict data from the
-    /// caches and take more buffers. Smaller chunks are done before the caller is
-    /// awake: with no more of them than that, the workers have nothing to do now and then.
+    /// caches and take more buffers. Smaller chunks are done before the caller is awake: with no more of them than that,
+    /// the workers have nothing to do now and then.
     pub(crate) fn chunks_in_progress(&self, chunk_len: usize) -> usize {
         match self.shared.threads {
             0 => 1,
@@ -386,6 +386,17 @@ mod tests {
             });
             assert!(counts.iter().all(|c| c.load(Ordering::Relaxed) == 1), "{threads} threads");
         }
+    }
+
+    /// As the documentation of [`WriteOptions::chunks_in_flight`](crate::WriteOptions::chunks_in_flight) has it.
+    #[test]
+    fn large_chunks_are_fewer_in_progress() {
+        for (threads, small, large) in [(0, 1, 1), (1, 3, 2), (2, 5, 3), (16, 33, 17)] {
+            let in_progress = |len| Pool::new(threads).chunks_in_progress(len);
+            assert_eq!([0, 1 << 20, (2 << 20) - 1].map(in_progress), [small; 3], "{threads} threads");
+            assert_eq!([2 << 20, usize::MAX].map(in_progress), [large; 2], "{threads} threads");
+        }
+        assert_eq!(Pool::new(usize::MAX).chunks_in_progress(1), usize::MAX);
     }
 
     #[test]
