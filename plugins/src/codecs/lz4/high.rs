@@ -188,6 +188,22 @@ mod tests {
         }
     }
 
+    /// A saw tooth: runs of each of 40 numbers, over and over.
+    #[test]
+    fn runs_that_come_back_are_found_from_their_first_item() {
+        for (typesize, run) in [(1, 20), (2, 40), (4, 100), (8, 100)] {
+            let src: Vec<u8> = (0..(1 << 18) / typesize)
+                .flat_map(|i| u64::to_le_bytes((i / run % 40) as u64)[..typesize].to_vec())
+                .collect();
+            let mut packed = vec![0; src.len()];
+            for level in [1, 2] {
+                let len = HighEncoder::default().compress(&src, &[], &mut packed, level).expect("there is room");
+                let most = src.len() / 100;
+                assert!(len < most, "{len} of {most} for runs of {run} items of {typesize} bytes at level {level}");
+            }
+        }
+    }
+
     /// Checks the end-of-block rules that other decoders rely on.
     fn check_end(packed: &[u8], len: usize) {
         let (mut at, mut output) = (0, 0);

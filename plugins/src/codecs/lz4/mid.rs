@@ -12,6 +12,11 @@ const TABLE_LOG: u32 = 14;
 /// After this many positions without a match the steps get longer by one (logarithm).
 const SKIP_LOG: u32 = 9;
 
+/// Of bytes that come back after no more than this many, as in runs of items of up to this size, the long table keeps the
+/// first position. The last one would hide where the run has been before, and runs that take turns would never be found
+/// whole.
+const RUN_ITEM: usize = 8;
+
 /// Where bytes were last seen: positions plus 1.
 #[derive(Clone)]
 pub(super) struct Tables {
@@ -106,7 +111,11 @@ pub(super) fn compress<'a>(input: impl Input<'a>, start: usize, tables: &mut Tab
         // SAFETY: at <= limit, and so at + 4 < end.
         let mut len = unsafe { matched(input, long, at, end) };
         let mut candidate = long;
-        if len < MIN_MATCH {
+        if len >= MIN_MATCH {
+            if at + 1 - long <= RUN_ITEM {
+                tables.exchange_long(word, long - 1);
+            }
+        } else {
             // SAFETY: as above.
             len = unsafe { matched(input, short, at, end) };
             candidate = short;

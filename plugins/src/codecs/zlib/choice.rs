@@ -56,6 +56,10 @@ const REGULAR: usize = 16;
 /// At lower levels what is regular is told by [`comes_back`], and only looked for where a sample shrinks to so many percent.
 const REGULAR_SAMPLE: usize = 35;
 
+/// ... or where so many percent of its triples differ, as in noise that is repeated: no encoder but zlib's would find that,
+/// and there is not much else to find.
+const REGULAR_NOISE: usize = 90;
+
 /// The encoder for a stream of items of `typesize` bytes that have been through `filter`. `room`, at least a part of
 /// [`REGULAR`] of the stream, is overwritten.
 pub(super) fn choose(
@@ -83,7 +87,7 @@ pub(super) fn choose(
         let least = room.len().min(src.len() / REGULAR);
         quick.compress(src, &mut room[..least]).is_some()
     } else {
-        data.shrinks(REGULAR_SAMPLE) && comes_back(src)
+        (data.shrinks(REGULAR_SAMPLE) || data.triples() >= REGULAR_NOISE) && comes_back(src)
     };
     if regular { Zlib } else { encoder }
 }

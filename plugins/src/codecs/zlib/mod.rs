@@ -193,6 +193,26 @@ mod tests {
     }
 
     #[test]
+    fn noise_that_comes_back_is_as_small_as_by_zlib() {
+        let mut random = testing::Random(5);
+        for period in [8 << 10, 12_345, 16 << 10, 32_000] {
+            let noise: Vec<u8> = (0..period).map(|_| random.below(256) as u8).collect();
+            let src: Vec<u8> = noise.iter().copied().cycle().take(1 << 18).collect();
+            for level in 2..=5 {
+                let mut dst = vec![0; src.len()];
+                let by_zlib = ZlibDeflate::new(level).compress(&src, &mut dst).expect("it repeats");
+                for filter in [FilterId::SHUFFLE, FilterId::BITSHUFFLE, FilterId::BYTEDELTA] {
+                    let mut ctx = CodecContext::new(BlockContext::new(4), level);
+                    ctx.filter = filter;
+                    let len = testing::compress(&mut Zlib::default(), &ctx, &src).expect("it repeats").len();
+                    let most = by_zlib + by_zlib / 100;
+                    assert!(len <= most, "{len} and {by_zlib} bytes: period {period}, level {level}, {filter:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn bit_planes_of_noise_do_not_hide_those_that_repeat() {
         // Planes of 32 KiB, the distance of which is the farthest that deflate has.
         let mut random = testing::Random(5);
