@@ -11,6 +11,7 @@
 //! - Bit planes of 32 KiB repeat as far back as deflate can refer to, which is farther than zlib and libdeflate look.
 
 use std::cell::OnceCell;
+use std::ops::Range;
 
 use memchr::memmem;
 use oxiblosc_core::FilterId;
@@ -53,12 +54,13 @@ const CAREFUL: u8 = 6;
 /// See [`CAREFUL`]. As encoding stops where it has taken so much, it is cheap for all other data.
 const REGULAR: usize = 16;
 
-/// At lower levels what is regular is told by [`comes_back`], and only looked for where a sample shrinks to so many percent.
+/// At lower levels what is regular after a filter is told by [`comes_back`], and only looked for where a sample shrinks to so
+/// many percent, or as said at [`SEARCHED`].
 const REGULAR_SAMPLE: usize = 35;
 
-/// ... or where so many percent of its triples differ, as in noise that is repeated: no encoder but zlib's would find that,
-/// and there is not much else to find.
-const REGULAR_NOISE: usize = 90;
+/// Where so many percent of the triples differ, the other encoders mostly find what comes back. Fewer kinds of triples are in
+/// more places than they try, and more of them pass for noise.
+const SEARCHED: Range<usize> = 12..90;
 
 /// The encoder for a stream of items of `typesize` bytes that have been through `filter`. `room`, at least a part of
 /// [`REGULAR`] of the stream, is overwritten.
@@ -80,15 +82,20 @@ pub(super) fn choose(
         FilterId::BYTEDELTA => after_bytedelta(level, &mut data),
         _ => unfiltered(level, &mut data),
     };
-    if filter == FilterId::NONE || encoder == Zlib {
-        return encoder;
+    if encoder == Zlib {
+        return Zlib;
     }
-    let regular = if level >= CAREFUL {
-        let least = room.len().min(src.len() / REGULAR);
-        quick.compress(src, &mut room[..least]).is_some()
-    } else {
-        (data.shrinks(REGULAR_SAMPLE) || data.triples() >= REGULAR_NOISE) && comes_back(src)
+    let asked = match filter {
+        FilterId::NONE if level < CAREFUL => true,
+        // Bit planes by the parsing encoder are smaller than by zlib.
+        FilterId::BITSHUFFLE if level >= CAREFUL => false,
+        _ => level < CAREFUL && data.shrinks(REGULAR_SAMPLE) || !SEARCHED.contains(&data.triples()),
     };
+    let mut regular = asked && comes_back(src);
+    if !regular && level >= CAREFUL && filter != FilterId::NONE {
+        let least = room.len().min(src.len() / REGULAR);
+        regular = quick.compress(src, &mut room[..least]).is_some();
+    }
     if regular { Zlib } else { encoder }
 }
 

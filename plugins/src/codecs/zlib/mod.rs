@@ -192,17 +192,16 @@ mod tests {
         }
     }
 
-    #[test]
-    fn noise_that_comes_back_is_as_small_as_by_zlib() {
+    /// Checks that a period of bytes below `below` takes no more than by zlib, at `levels` and after each of `filters`.
+    fn check_periods(below: usize, levels: &[u8], filters: &[FilterId]) {
         let mut random = testing::Random(5);
-        for period in [8 << 10, 12_345, 16 << 10, 32_000] {
-            let noise: Vec<u8> = (0..period).map(|_| random.below(256) as u8).collect();
-            let src: Vec<u8> = noise.iter().copied().cycle().take(1 << 18).collect();
-            for level in 2..=5 {
-                let mut dst = vec![0; src.len()];
-                let by_zlib = ZlibDeflate::new(level).compress(&src, &mut dst).expect("it repeats");
-                for filter in [FilterId::SHUFFLE, FilterId::BITSHUFFLE, FilterId::BYTEDELTA] {
-                    let mut ctx = CodecContext::new(BlockContext::new(4), level);
+        for period in [1324, 8 << 10, 12_345, 24_368] {
+            let bytes: Vec<u8> = (0..period).map(|_| random.below(below) as u8).collect();
+            let src: Vec<u8> = bytes.iter().copied().cycle().take(1 << 18).collect();
+            for &level in levels {
+                let by_zlib = ZlibDeflate::new(level).compress(&src, &mut vec![0; src.len()]).expect("it repeats");
+                for &filter in filters {
+                    let mut ctx = CodecContext::new(BlockContext::new(1), level);
                     ctx.filter = filter;
                     let len = testing::compress(&mut Zlib::default(), &ctx, &src).expect("it repeats").len();
                     let most = by_zlib + by_zlib / 100;
@@ -210,6 +209,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn noise_that_comes_back_is_as_small_as_by_zlib() {
+        let filters = [FilterId::NONE, FilterId::SHUFFLE, FilterId::BITSHUFFLE, FilterId::BYTEDELTA];
+        check_periods(256, &[2, 3, 4, 5], &filters);
+    }
+
+    #[test]
+    fn few_values_that_come_back_are_as_small_as_by_zlib() {
+        check_periods(2, &[3, 4, 5, 6, 7, 8, 9], &[FilterId::NONE, FilterId::SHUFFLE, FilterId::BYTEDELTA]);
     }
 
     #[test]
