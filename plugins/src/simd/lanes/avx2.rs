@@ -67,6 +67,9 @@ unsafe impl Lanes for Avx2 {
         fn repeat(lane: [u8; LANE]) -> __m256i { _mm256_broadcastsi128_si256(_mm_loadu_si128(lane.as_ptr().cast())) }
         fn to_second(v: __m256i) -> __m256i { _mm256_permute2x128_si256::<0x08>(v, v) }
         fn swap(v: __m256i) -> __m256i { _mm256_permute2x128_si256::<0x01>(v, v) }
+        fn pair(a: __m256i, b: __m256i) -> (__m256i, __m256i) {
+            (_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b))
+        }
         fn splat(b: u8) -> __m256i { _mm256_set1_epi8(b as i8) }
         fn interleave(a: __m256i, b: __m256i) -> (__m256i, __m256i) {
             (_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b))

@@ -91,6 +91,10 @@ unsafe trait Lanes: Copy {
     fn swap(self, _v: Self::V) -> Self::V {
         unreachable!("only where there are two `LANES`")
     }
+    /// For vectors of two lanes: the first lanes of `a` and `b`, and the second ones.
+    fn pair(self, _a: Self::V, _b: Self::V) -> (Self::V, Self::V) {
+        unreachable!("only where there are two `LANES`")
+    }
     /// The bytes of `a` and `b` interleaved, separately in each lane: those of the low half and those of the high half.
     fn interleave(self, a: Self::V, b: Self::V) -> (Self::V, Self::V);
 

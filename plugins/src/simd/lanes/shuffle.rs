@@ -11,8 +11,8 @@ use crate::simd::{misalignment, scalar, slabs, strips};
 pub(super) const STRIP: usize = 64;
 
 /// Planes this far apart, or a multiple of it, compete for a few places in the first-level cache, which places a line
-/// by its address modulo 4096. Sixteen of them would evict each other if they were filled little by little. In that
-/// case the bytes are collected first, and written to the planes as whole cache lines.
+/// by its address modulo 4096. Sixteen of them would evict each other if they were filled or read little by little. In that
+/// case the bytes are collected first, and written to or read from the planes as whole cache lines.
 const CROWDED: usize = 1024;
 
 /// The bytes of 16 planes for one strip.
@@ -158,6 +158,23 @@ pub(super) unsafe fn write_rows<S: Lanes, const N: usize>(s: S, mut to: *mut u8,
     }
 }
 
+/// [`write_rows`] for rows without gaps, and an even number of vectors of two lanes: two rows at a time.
+///
+/// # Safety
+/// There must be room for all lanes.
+#[inline(always)]
+unsafe fn write_pairs<S: Lanes, const N: usize>(s: S, mut to: *mut u8, v: [S::V; N]) {
+    for pair in v.chunks_exact(2) {
+        let (first, second) = s.pair(pair[0], pair[1]);
+        // SAFETY: the caller answers for the lanes; the second ones follow the first ones of all `N` vectors.
+        unsafe {
+            s.write(to, first);
+            s.write(to.wrapping_add(N * LANE), second);
+        }
+        to = to.wrapping_add(2 * LANE);
+    }
+}
+
 #[inline(always)]
 fn columns_to_planes<S: LaneKernels>(s: S, width: usize, items: &[u8], planes: &mut [u8], n: usize) {
     // Items of less than 16 bytes are read together with what follows them; for the last ones there must be something.
@@ -191,15 +208,25 @@ fn columns_from_planes<S: LaneKernels>(s: S, width: usize, planes: &[u8], items:
     // Items of less than 16 bytes are written together with bytes that the next items replace; for the last ones there
     // must be room.
     let mut padded = [0; (STRIP + 1) * LANE];
+    let mut tile = Tile([0; LANE * STRIP]);
     for (first, count) in slabs(0, n, STRIP, S::BYTES) {
         let items = &mut items[first * width..];
         for column in strips(width.max(LANE), LANE) {
-            let planes = &planes[column * n + first..];
+            let bytes = width.min(LANE);
+            let (mut planes, mut step) = (&planes[column * n + first..], n);
+            if n.is_multiple_of(CROWDED) {
+                for j in 0..bytes {
+                    for at in strips(count, S::BYTES) {
+                        s.store(&mut tile.0, j * STRIP + at, s.load(planes, j * n + at));
+                    }
+                }
+                (planes, step) = (&tile.0, STRIP);
+            }
             if width < LANE && items.len() < count * width + LANE {
-                s.rows_from_planes(planes, n, &mut padded, width, count, width);
+                s.rows_from_planes(planes, step, &mut padded, width, count, width);
                 items[..count * width].copy_from_slice(&padded[..count * width]);
             } else {
-                s.rows_from_planes(planes, n, &mut items[column..], width, count, width.min(LANE));
+                s.rows_from_planes(planes, step, &mut items[column..], width, count, bytes);
             }
         }
     }
@@ -283,7 +310,13 @@ pub(super) fn rows_from_planes<S: Lanes>(
         let v = from_planes(s, v);
         let rows = rows[first * width..].as_mut_ptr();
         // SAFETY: the rows are below `count`, and 16 bytes of each were checked to be there.
-        unsafe { write_rows(s, rows, width, v) };
+        unsafe {
+            if S::LANES == 2 && width == LANE {
+                write_pairs(s, rows, v);
+            } else {
+                write_rows(s, rows, width, v);
+            }
+        }
     }
 }
 
